@@ -1,0 +1,39 @@
+# Everything runs in a virtual environment of its own, made on first use from pinned versions.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.ready-dev
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: run test check bench clean
+
+run: $(READY)  ## serve the app on http://127.0.0.1:8000
+	$(BIN)/python -m server $(ARGS)
+
+test: $(DEV_READY)  ## every test
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV_READY)  ## lint, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -q tests/test_house.py
+
+bench: $(DEV_READY)  ## cost against a bare loop over graph.astream, as ratios
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "turnstream needs Python 3.11 or later: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	@touch $@
+
+$(DEV_READY): $(READY)
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
