@@ -1,0 +1,104 @@
+"""What a tool has to say of itself.
+
+A *real tool* runs on the server. It is a function that returns a JSON object; `client_fields`
+names the fields of that object which the client may see, the model sees all of them:
+
+    @real_tool(client_fields=["rolls", "total"])
+    def roll_dice(count: int, sides: int = 6) -> dict[str, Any]:
+        "Roll dice and add them up."
+
+With `artifact=True` it returns a pair of objects instead: the first is for the model; the client
+gets the fields of both, filtered by `client_fields`.
+
+Raise `langchain_core.tools.ToolException` to tell model and user what went wrong in your own
+words. Of any other exception both get a fixed sentence and an error id, the log gets the cause.
+
+A *UI tool* has no code here: the browser renders its arguments, or answers it.
+"""
+
+import functools
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.tools import BaseTool, StructuredTool
+
+from tools.threads import in_thread
+
+CLIENT_FIELDS = "client_fields"
+
+
+class CatalogueError(Exception):
+    """The catalogue cannot be served as it is; the message says which tool and why."""
+
+
+Points = Callable[[str], Mapping[str, Any] | None]
+"""The result, as the client may see it, of an earlier tool call of the turn, by the call's id or
+the tool's name; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class UITool:
+    """A tool that lives in the browser and ends the turn.
+
+    `parameters` is the JSON Schema that the model sees. `validate` takes the parsed arguments and
+    the results of the turn and returns the arguments as the browser gets them, or raises
+    ValueError with a sentence for the model. `check_answer` takes the arguments and the browser's
+    answer and returns the answer in its stored form, or raises ValueError; a tool without it is
+    never pending: its arguments are its result, at once.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    validate: Callable[[dict[str, Any], Points], dict[str, Any]]
+    check_answer: Callable[[Mapping[str, Any], Any], Any] | None = None
+
+    @property
+    def awaits_client(self) -> bool:
+        return self.check_answer is not None
+
+
+def real_tool(
+    *, client_fields: Sequence[str], artifact: bool = False
+) -> Callable[[Callable[..., Any]], BaseTool]:
+    """Make a real tool of a function, sync or async; its docstring is the tool's description."""
+
+    def decorate(function: Callable[..., Any]) -> BaseTool:
+        def split(returned: Any) -> tuple[str, dict[str, Any]]:
+            for_model, extra = returned if artifact else (returned, {})
+            return _dump(for_model), _visible({**for_model, **extra}, client_fields)
+
+        @functools.wraps(function)
+        async def run(*args: Any, **kwargs: Any) -> tuple[str, dict[str, Any]]:
+            if inspect.iscoroutinefunction(function):
+                return split(await function(*args, **kwargs))
+            return split(await in_thread(functools.partial(function, *args, **kwargs)))
+
+        tool = StructuredTool.from_function(
+            coroutine=run,
+            response_format="content_and_artifact",
+            parse_docstring=True,
+        )
+        tool.metadata = {CLIENT_FIELDS: tuple(client_fields)}
+        return tool
+
+    return decorate
+
+
+def _dump(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a real tool returns a JSON object, not {type(value).__name__}")
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _visible(value: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """The client's view of a result, as plain JSON data.
+
+    Raises TypeError or ValueError if it is not JSON.
+    """
+    shown = {name: value[name] for name in fields if name in value}
+    plain: dict[str, Any] = json.loads(json.dumps(shown, allow_nan=False))
+    return plain

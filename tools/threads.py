@@ -1,0 +1,43 @@
+"""Running a plain function beside the event loop."""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_thread(function: Callable[[], T]) -> T:
+    """Run a function in a daemon thread of its own.
+
+    A thread cannot be cancelled. One of the loop's own pool would hold up the end of the process
+    until the function returns; this one is left behind.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)  # type: ignore[arg-type]
+        elif isinstance(error, StopIteration):
+            future.set_exception(RuntimeError("the function raised StopIteration"))
+        else:
+            future.set_exception(error)
+
+    def run() -> None:
+        result: T | None = None
+        error: BaseException | None = None
+        try:
+            result = context.run(function)
+        except BaseException as raised:  # noqa: BLE001  it goes to whoever waits
+            error = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future
