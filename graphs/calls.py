@@ -1,0 +1,163 @@
+"""Tool calls as a model streams them: which deltas make one call, its id, its name, its raw text.
+
+The node that calls the model and the stream that shows it read the same deltas with this one
+rule, so both give a call the same id. It holds for models that number their calls, that do not,
+that give every call the same number, repeat ids, or send none.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+
+MAX_ID_CHARS = 40
+_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class StreamedCall:
+    """One call of a message: `args_text` is the very text that the model wrote."""
+
+    id: str
+    name: str
+    given_name: str
+    """As the model wrote it; `name` differs where a provider would refuse it."""
+    fragments: list[str] = field(default_factory=list)
+    position: int = -1
+    """Its place among the parts of its message."""
+
+    @property
+    def args_text(self) -> str:
+        return "".join(self.fragments)
+
+
+class CallAssembler:
+    """Puts the tool call deltas of one model message together.
+
+    `message_id` is the id under which the message streams, `taken` the call ids of the thread so
+    far: an id that is missing, repeated or too long for a provider is replaced by one derived from
+    the message's id and the call's position.
+    """
+
+    def __init__(self, message_id: str, taken: Container[str]) -> None:
+        self.calls: list[StreamedCall] = []
+        self._message_id = message_id
+        self._taken = taken
+        self._open: dict[int | None, int] = {}
+        self._given_ids: dict[int, str | None] = {}
+
+    def feed(self, message: AIMessage) -> list[tuple[StreamedCall, str]]:
+        """Take a chunk, or the whole message of a model that does not stream.
+
+        Returns which calls it brings and the argument text that it adds to each.
+        """
+        if isinstance(message, AIMessageChunk):
+            return [
+                self._take(chunk["index"], chunk["id"], chunk["name"], chunk["args"] or "")
+                for chunk in message.tool_call_chunks
+                if chunk["index"] in self._open or chunk["id"] or chunk["name"] or chunk["args"]
+            ]
+        whole: list[tuple[str | None, str | None, str]] = [
+            (call["id"], call["name"], dump_args(call["args"])) for call in message.tool_calls
+        ]
+        whole += [
+            (call["id"], call["name"], call["args"] or "") for call in message.invalid_tool_calls
+        ]
+        first = len(self.calls)
+        return [
+            self._take(index, id, name, args)
+            for index, (id, name, args) in enumerate(whole, start=first)
+        ]
+
+    def _take(
+        self, index: int | None, id: str | None, name: str | None, args: str
+    ) -> tuple[StreamedCall, str]:
+        position = self._open.get(index)
+        if position is None or (name and self._is_another(position, id, name, args)):
+            position = len(self.calls)
+            self._open[index] = position
+            self._given_ids[position] = id
+            self.calls.append(
+                StreamedCall(self._unique(id, position), safe_name(name or ""), name or "")
+            )
+        call, text = self.calls[position], clean_text(args)
+        if text:
+            call.fragments.append(text)
+        return call, text
+
+    def _is_another(self, position: int, id: str | None, name: str, args: str) -> bool:
+        """Whether a named delta under a number in use begins a new call or repeats its head."""
+        call = self.calls[position]
+        if name != call.given_name or id not in (None, "", self._given_ids[position]):
+            return True
+        # More text behind a whole JSON object can only be another call's.
+        return bool(args and call.args_text) and parse_args(call.args_text) is not None
+
+    def _unique(self, given: str | None, position: int) -> str:
+        id = clean_text(given or "")
+        others = {call.id for call in self.calls}
+        if id and len(id) <= MAX_ID_CHARS and id not in self._taken and id not in others:
+            return id
+        return derived_id(self._message_id, position)
+
+
+def derived_id(message_id: str, position: int) -> str:
+    digest = hashlib.sha256(f"{message_id}:{position}".encode()).hexdigest()
+    return f"call_{digest[:24]}"
+
+
+def safe_name(name: str) -> str:
+    """A tool name that providers take back in a history (`[a-zA-Z0-9_-]{1,64}`)."""
+    return _REFUSED.sub("_", name)[:64] or "unnamed"
+
+
+def clean_text(text: str) -> str:
+    """Text without lone surrogates, which neither UTF-8 nor the thread's storage can hold."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def dump_args(args: Any) -> str:
+    return json.dumps(args, ensure_ascii=False, separators=(",", ":"))
+
+
+def parse_args(text: str) -> dict[str, Any] | None:
+    """The arguments, if the text is one whole JSON object; a call without any text has none.
+
+    None for anything else: cut off, not an object, nested too deep, NaN, numbers beyond a float.
+    """
+    try:
+        args = storable_json(text or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return args if isinstance(args, dict) else None
+
+
+def storable_json(text: str) -> Any:
+    """A JSON text as what a checkpoint can hold: integers of more than 64 bits become floats.
+
+    Raises ValueError for what is no JSON, has lone surrogates, or numbers that no float reaches;
+    RecursionError for what is nested too deep.
+    """
+    value = json.loads(text, parse_int=_storable_int)
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return value
+
+
+def _storable_int(digits: str) -> int | float:
+    value = int(digits)
+    return value if -(2**63) <= value < 2**64 else float(digits)
+
+
+def call_ids(messages: Sequence[Any]) -> set[str]:
+    """The ids of every tool call in a history."""
+    return {
+        call["id"] or ""
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    }

@@ -1,0 +1,100 @@
+"""The chat graph at one glance:
+
+    agent -> (real calls, one task each) tools -> agent ... -> end
+
+UI calls end the turn; real calls beside them run first.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import Runnable
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import Runtime
+from langgraph.types import Command, Send
+
+from graphs.agent import Agent
+from graphs.context import TurnContext
+from graphs.execution import execute
+from graphs.limits import Limits
+from graphs.routing import AGENT, TOOLS, after_agent, after_tools
+from graphs.state import ChatState
+from tools.catalogue import Catalogue
+from tools.contract import UITool
+
+Model = Runnable[LanguageModelInput, AIMessage]
+ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
+
+
+def build(
+    model: BaseChatModel,
+    catalogue: Catalogue,
+    *,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    limits: Limits | None = None,
+    system_prompt: str = "",
+) -> ChatGraph:
+    """Compile the chat graph of a model and a catalogue of tools."""
+    limits = limits or Limits()
+    real = catalogue.real_by_name
+    bind = _binder(model, catalogue)
+
+    async def agent(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        context = runtime.context or TurnContext()
+        thinker = Agent(bind(context.client_tools), catalogue, limits, system_prompt)
+        return {"messages": await thinker.step(state["messages"], context)}
+
+    async def run_one(
+        request: ToolCallRequest,
+        run: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage:
+        return await execute(request.tool_call, partial(run, request), limits)
+
+    def from_agent(state: ChatState) -> list[Send] | str:
+        return after_agent(state["messages"], real)
+
+    def from_tools(state: ChatState) -> str:
+        return after_tools(state["messages"], real)
+
+    graph = StateGraph(ChatState, context_schema=TurnContext)
+    graph.add_node(AGENT, agent)
+    graph.add_node(
+        TOOLS, ToolNode(catalogue.real, awrap_tool_call=run_one, handle_tool_errors=False)
+    )
+    graph.add_edge(START, AGENT)
+    graph.add_conditional_edges(AGENT, from_agent, [TOOLS, AGENT, END])
+    graph.add_conditional_edges(TOOLS, from_tools, [AGENT, END])
+    # Two supersteps a model call; the budget of steps is ours to keep.
+    return graph.compile(checkpointer=checkpointer).with_config(
+        recursion_limit=2 * limits.max_steps + 10
+    )
+
+
+def _binder(model: BaseChatModel, catalogue: Catalogue) -> Callable[[Sequence[UITool]], Model]:
+    """Binds the catalogue to the model, once, and again for a run that brings tools along."""
+    # The type of bind_tools takes sequences of one kind only.
+    ours: list[Any] = [*catalogue.real, *map(_function, catalogue.ui)]
+    without_client_tools = model.bind_tools(ours)
+
+    def bind(client_tools: Sequence[UITool]) -> Model:
+        added = [_function(t) for t in client_tools if t.name not in catalogue.ui_by_name]
+        return model.bind_tools([*ours, *added]) if added else without_client_tools
+
+    return bind
+
+
+def _function(tool: UITool) -> dict[str, Any]:
+    """A UI tool in the form that `bind_tools` of every provider takes (OpenAI's)."""
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}

@@ -1,0 +1,86 @@
+"""Running one real tool: its time limit, its failures, the size of its result."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.tools import ToolException
+
+from graphs.answers import answer, client_view, failed
+from graphs.calls import clean_text
+from graphs.limits import Limits
+
+logger = logging.getLogger(__name__)
+
+DURATION_MS = "duration_ms"
+"""Key in a tool message's `response_metadata`: how long the tool took."""
+
+
+async def execute(call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Limits) -> ToolMessage:
+    """Run a tool and answer its call, whatever happens; only cancellation passes through.
+
+    A `ToolException` is told to model and client in its own words. Of any other exception both
+    get a fixed sentence and an error id, under which the log has the cause. Neither an exit nor a
+    cancelled future of the tool's own can end more than its call.
+    """
+    start = time.monotonic()
+    message = await _answered(call, run, limits)
+    message.response_metadata[DURATION_MS] = round((time.monotonic() - start) * 1000)
+    return message
+
+
+async def _answered(
+    call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Limits
+) -> ToolMessage:
+    try:
+        async with asyncio.timeout(limits.tool_timeout_seconds) as clock:
+            returned = await run()
+        return _bounded(call, returned, limits)
+    except ToolException as refusal:
+        return failed(call, "tool_error", clean_text(str(refusal))[: limits.max_result_chars])
+    except (Exception, SystemExit, asyncio.CancelledError) as cause:
+        task = asyncio.current_task()
+        if isinstance(cause, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(cause, TimeoutError) and clock.expired():
+            return _timed_out(call, limits)
+        error_id = uuid4().hex[:12]
+        logger.error("tool %s failed, error %s", call["name"], error_id, exc_info=cause)
+        return failed(call, "tool_failed", "The tool failed unexpectedly.", error_id=error_id)
+
+
+def _timed_out(call: ToolCall, limits: Limits) -> ToolMessage:
+    return failed(
+        call,
+        "tool_timeout",
+        f"The tool did not finish within {limits.tool_timeout_seconds:g} seconds.",
+        end="timeout",
+    )
+
+
+def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
+    """The answer, cut to what model and client may get.
+
+    Raises TypeError if the tool returned no tool message.
+    """
+    if not isinstance(returned, ToolMessage):
+        raise TypeError(f"{call['name']} returned {type(returned).__name__}, not a tool message")
+    content = clean_text(returned.text)
+    if returned.status == "error":
+        return failed(call, "tool_error", content[: limits.max_result_chars])
+    view = json.loads(clean_text(json.dumps(client_view(returned), ensure_ascii=False)))
+    size = len(json.dumps(view, ensure_ascii=False).encode())
+    if size > limits.max_result_bytes:
+        view = {"truncated": True, "bytes": size, "max_bytes": limits.max_result_bytes}
+    if len(content) > limits.max_result_chars:
+        cut = f"\n[cut: the first {limits.max_result_chars} of {len(content)} characters]"
+        content = content[: limits.max_result_chars] + cut
+    message = answer(call, content, "result")
+    if client_view(message) != view:
+        message.artifact = view
+    return message

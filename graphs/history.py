@@ -1,0 +1,143 @@
+"""Pure functions that keep a history such as every chat API accepts it.
+
+The rules (OpenAI's, the strictest): each tool call has exactly one answer, directly behind its
+message; no answer without a call; call ids unique; names of `[a-zA-Z0-9_-]{1,64}`.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
+
+from graphs.answers import failed
+from graphs.calls import MAX_ID_CHARS, derived_id, safe_name
+
+CHARS_A_TOKEN = 4
+IMAGE_TOKENS = 1000
+"""About what providers count for one, whatever its bytes."""
+
+_NAME = re.compile(r"[^\s<|\\/>]{1,64}")
+
+
+def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+    """The tool calls that have no answer yet, in order."""
+    answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    return [
+        call
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+        if call["id"] not in answered
+    ]
+
+
+def close_pending(messages: Sequence[AnyMessage], code: str, sentence: str) -> list[ToolMessage]:
+    """Answers, as cancelled, for all calls that have none."""
+    return [failed(call, code, sentence, end="cancelled") for call in pending_calls(messages)]
+
+
+def for_model(
+    messages: Sequence[AnyMessage], system_prompt: str, max_tokens: int
+) -> list[AnyMessage]:
+    """What the model gets: the thread's newest whole turns, repaired, behind the system prompt.
+
+    `max_tokens` is an estimate (four characters a token); the last turn is always whole.
+    """
+    turns = _last_turns(list(_repaired(messages)), max_tokens - _tokens(system_prompt))
+    return [SystemMessage(system_prompt), *turns] if system_prompt else turns
+
+
+def _repaired(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
+    presentable = [_presentable(message) for message in messages]
+    answers: dict[str, deque[ToolMessage]] = {}
+    for message in presentable:
+        if isinstance(message, ToolMessage):
+            answers.setdefault(message.tool_call_id, deque()).append(message)
+    used: set[str] = set()
+    for number, message in enumerate(presentable):
+        if isinstance(message, AIMessage):
+            yield from _with_answers(message, number, answers, used)
+        elif not isinstance(message, ToolMessage) and message.content != []:
+            yield message
+
+
+def _presentable(message: AnyMessage) -> AnyMessage:
+    """The message without a name that providers refuse, and with no bare text among its blocks."""
+    changes: dict[str, object] = {}
+    if message.name and not isinstance(message, ToolMessage) and not _NAME.fullmatch(message.name):
+        changes["name"] = None
+    if message.content == [] and isinstance(message, ToolMessage):
+        changes["content"] = ""
+    if not isinstance(message.content, str) and any(isinstance(b, str) for b in message.content):
+        changes["content"] = [
+            {"type": "text", "text": block} if isinstance(block, str) else block
+            for block in message.content
+        ]
+    return message.model_copy(update=changes) if changes else message
+
+
+def _with_answers(
+    message: AIMessage, number: int, answers: dict[str, deque[ToolMessage]], used: set[str]
+) -> Iterator[AnyMessage]:
+    """A model's message and the answers to its calls; nothing at all if it says nothing."""
+    calls: list[ToolCall] = []
+    replies: list[ToolMessage] = []
+    for position, given in enumerate(message.tool_calls):
+        call = _acceptable(given, message.id or f"message-{number}", position, used)
+        found = answers.get(given["id"] or "")
+        reply = found.popleft() if found else None
+        if reply is None:
+            reply = failed(call, "cancelled", "This call was never answered.", end="cancelled")
+        elif call["id"] != given["id"]:
+            reply = reply.model_copy(update={"tool_call_id": call["id"]})
+        calls.append(call)
+        replies.append(reply)
+    if calls != message.tool_calls or message.invalid_tool_calls or message.additional_kwargs:
+        message = AIMessage(content=message.content, tool_calls=calls, id=message.id)
+    if calls or message.text.strip():
+        yield message
+        yield from replies
+
+
+def _acceptable(call: ToolCall, message_id: str, position: int, used: set[str]) -> ToolCall:
+    id, name = call["id"] or "", safe_name(call["name"])
+    if not id or len(id) > MAX_ID_CHARS or id in used:
+        id = derived_id(message_id, position)
+    while id in used:
+        id = derived_id(id, position)
+    used.add(id)
+    if id == call["id"] and name == call["name"]:
+        return call
+    return ToolCall(type="tool_call", id=id, name=name, args=call["args"])
+
+
+def _last_turns(messages: list[AnyMessage], max_tokens: int) -> list[AnyMessage]:
+    total, start = 0, len(messages)
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        total += _tokens(message.content)
+        if isinstance(message, AIMessage) and message.tool_calls:
+            total += _tokens(str(message.tool_calls))
+        if total > max_tokens and start < len(messages):
+            return messages[start:]
+        if isinstance(message, HumanMessage):
+            start = place
+    return messages
+
+
+def _tokens(content: object) -> int:
+    if isinstance(content, list):
+        return sum(IMAGE_TOKENS if _is_image(block) else _tokens(block) for block in content)
+    return len(content if isinstance(content, str) else str(content)) // CHARS_A_TOKEN + 4
+
+
+def _is_image(block: object) -> bool:
+    return isinstance(block, dict) and str(block.get("type")).startswith("image")

@@ -1,0 +1,52 @@
+"""What an intent gets, and what it gives: a clause and the facts of the turn in, asks out."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphs.offline.history import Result
+
+RENDER, SELECT = "render_ui_component", "request_user_selection"
+
+NUMBER = r"(?<![\d.])\d++(?:\.\d+)?(?:[eE][-+]?\d+)?"
+SIGNED = rf"(?<![\w.])-?{NUMBER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    tool: str
+    arguments: Mapping[str, Any] | str
+    """A string is sent as it is, JSON or not."""
+
+    @property
+    def args_text(self) -> str:
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the planner knows when it looks at a clause."""
+
+    tools: Mapping[str, Mapping[str, Any]]
+    """The bound tools: the JSON Schema of its arguments by each name."""
+    results: tuple[Result, ...] = ()
+    """What this clause may show: the results of the last step, or of the whole turn."""
+    points_back: bool = False
+    """The clause spoke of an earlier result ("it", "the result", "them")."""
+
+
+Intent = Callable[[str, Facts], list[Ask]]
+"""Where a clause points back at a value, the value already stands in it. No asks: not mine."""
+
+
+def any_case(pattern: str) -> re.Pattern[str]:
+    """How messages are matched: small or capital letters, over line ends."""
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
+def number(text: str) -> int | float:
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)

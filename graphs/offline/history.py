@@ -1,0 +1,100 @@
+"""What the planner reads in a history: the question, and what was done about it so far."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One answered tool call."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    content: Any
+    """Parsed, where the tool's answer is JSON; else its text."""
+    failed: bool = False
+    call_id: str = ""
+
+
+Step = tuple[Result, ...]
+"""The results of one model message's calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    text: str
+    """The last user message."""
+    said: tuple[str, ...] = ()
+    """The user messages before it, oldest first."""
+    steps: tuple[Step, ...] = ()
+    """Since that message."""
+    earlier: tuple[Step, ...] = ()
+    """Of the last turn before it that called tools."""
+    arrived: Step = ()
+    """Results that came together with the message, and that nobody has spoken of yet."""
+    calls: int = 0
+    """Tool calls in the history, or the highest number in their ids."""
+    has_image: bool = False
+
+
+def read(messages: Sequence[BaseMessage]) -> Turn:
+    humans = [i for i, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    last = humans[-1] if humans else -1
+    spans = reversed([*pairwise(humans)])
+    earlier = next(filter(None, (_steps(messages[start:end]) for start, end in spans)), ())
+    came_with_it = last > 0 and isinstance(messages[last - 1], ToolMessage)
+    return Turn(
+        text=str(messages[last].text) if humans else "",
+        said=tuple(str(messages[i].text) for i in humans[:-1]),
+        steps=_steps(messages[last + 1 :]),
+        earlier=earlier,
+        arrived=earlier[-1] if earlier and came_with_it else (),
+        calls=_calls_made(messages),
+        has_image=bool(humans) and _has_image(messages[last]),
+    )
+
+
+def _steps(messages: Sequence[BaseMessage]) -> tuple[Step, ...]:
+    steps: list[list[Result]] = []
+    arguments: dict[str, Mapping[str, Any]] = {}
+    for message in messages:
+        if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
+            steps.append([])
+            arguments |= {call["id"] or "": call["args"] for call in message.tool_calls}
+        elif isinstance(message, ToolMessage) and steps:
+            steps[-1].append(_result(message, arguments.get(message.tool_call_id, {})))
+    return tuple(tuple(step) for step in steps)
+
+
+def _result(message: ToolMessage, arguments: Mapping[str, Any]) -> Result:
+    text = str(message.text)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = text
+    failed = message.status == "error" or (isinstance(content, dict) and "error" in content)
+    return Result(message.name or "The tool", arguments, content, failed, message.tool_call_id)
+
+
+def _calls_made(messages: Sequence[BaseMessage]) -> int:
+    """Trimming may have taken the oldest calls away: then the ids know better than the count."""
+    ids = [
+        call["id"] or ""
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in (*message.tool_calls, *message.invalid_tool_calls)
+    ]
+    numbered = [int(id.removeprefix("call_")) for id in ids if re.fullmatch(r"call_\d{1,9}", id)]
+    return max([len(ids), *numbered])
+
+
+def _has_image(message: BaseMessage) -> bool:
+    return isinstance(message.content, list) and any(
+        isinstance(block, dict) and "image" in str(block.get("type")) for block in message.content
+    )

@@ -1,0 +1,24 @@
+"""The intents, in the order in which a clause is offered to them."""
+
+from graphs.offline.arithmetic import arithmetic
+from graphs.offline.ask import Ask, Facts, Intent
+from graphs.offline.by_name import called_by_name, named_in_words
+from graphs.offline.choice import selection
+from graphs.offline.clock import time_of_day
+from graphs.offline.screen import render
+from graphs.offline.units import conversion
+
+INTENTS: tuple[Intent, ...] = (
+    called_by_name,
+    selection,
+    render,
+    time_of_day,
+    conversion,
+    arithmetic,
+    named_in_words,
+)
+
+
+def asks_of(clause: str, facts: Facts) -> list[Ask]:
+    """What the first intent that knows the clause asks for."""
+    return next(filter(None, (intent(clause, facts) for intent in INTENTS)), [])

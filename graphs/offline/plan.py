@@ -1,0 +1,118 @@
+"""The offline model's mind: a history and the bound tools in, what to say and to call out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from graphs.offline.answers import words
+from graphs.offline.ask import RENDER, SELECT, Ask, Facts
+from graphs.offline.clauses import means_all, points_back, resolve, steps
+from graphs.offline.figures import figures, latest_value, listed
+from graphs.offline.history import Result, Step, Turn, read
+from graphs.offline.intents import asks_of
+from graphs.offline.talk import talk
+
+MAX_CHARS = 4000
+"""Of a message; what stands behind is not searched for asks."""
+
+Tools = Mapping[str, Mapping[str, Any]]
+"""The JSON Schema of a bound tool's arguments, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    id: str
+    name: str
+    args_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+def plan(messages: Sequence[BaseMessage], tools: Tools) -> Plan:
+    """The next message. Whatever happened before, a turn comes to its end: no ask is repeated."""
+    turn = read(messages)
+    asks = _asks(turn, tools)
+    able = [ask for ask in asks if ask.tool in tools]
+    lacking = dict.fromkeys(ask.tool for ask in asks if ask.tool not in tools)
+    told = words(turn.steps[-1]) if turn.steps else _arrived(turn)
+    said = [told, _lacking([*lacking]), _lead(able, first=not turn.steps)]
+    if not asks and not turn.steps:
+        said.append(talk(turn, tools))
+    text = " ".join(filter(None, said)) or talk(turn, tools)
+    calls = (
+        Call(f"call_{place}", ask.tool, ask.args_text)
+        for place, ask in enumerate(able, start=turn.calls + 1)
+    )
+    return Plan(text, tuple(calls))
+
+
+def _asks(turn: Turn, tools: Tools) -> list[Ask]:
+    """One step a model call: the step after those that were taken already."""
+    ahead = _ordered(turn.text[:MAX_CHARS], tools)[len(turn.steps) :]
+    return [ask for clause in (ahead[0] if ahead else ()) for ask in _ask(clause, turn, tools)]
+
+
+def _ask(clause: str, turn: Turn, tools: Tools) -> list[Ask]:
+    if not points_back(clause):
+        return asks_of(clause, Facts(tools, turn.steps[-1] if turn.steps else ()))
+    meant = _meant(turn, everything=means_all(clause))
+    value = latest_value(meant)
+    if value is None and turn.steps:  # what it builds on has failed
+        return []
+    named = clause if value is None else resolve(clause, value)
+    return asks_of(named, Facts(tools, meant, points_back=True))
+
+
+def _meant(turn: Turn, *, everything: bool) -> Step:
+    """The results that "them" or "it" stand for: of this turn, or else of the one before."""
+    taken = turn.steps or [step for step in turn.earlier if figures(step)]
+    return tuple(result for step in (taken if everything else taken[-1:]) for result in step)
+
+
+_STAND_IN = Result("calculator", {}, {"expression": "1", "value": 1})
+
+
+def _ordered(text: str, tools: Tools) -> list[list[str]]:
+    """The message's steps. Rendering ends the turn, so it goes into the last."""
+
+    def tried(clause: str) -> list[Ask]:
+        back = points_back(clause)
+        facts = Facts(tools, (_STAND_IN,), points_back=back)
+        return asks_of(resolve(clause, 1) if back else clause, facts)
+
+    taken = steps(text, lambda clause: bool(tried(clause)))
+    shows = {c for step in taken for c in step if {ask.tool for ask in tried(c)} == {RENDER}}
+    shown = [clause for step in taken for clause in step if clause in shows]
+    others = [[clause for clause in step if clause not in shows] for step in taken]
+    *most, last = [step for step in others if step] or [[]]
+    if last and any(map(points_back, shown)):
+        return [*most, last, shown]
+    return [*most, [*last, *shown]]
+
+
+def _lead(asks: Sequence[Ask], *, first: bool) -> str:
+    tools = {ask.tool for ask in asks}
+    if not tools:
+        return ""
+    if SELECT in tools:
+        return "Over to you."
+    if tools == {RENDER}:
+        return "Here it is."
+    return "Let me work that out." if first else "On to the next step."
+
+
+def _lacking(tools: Sequence[str]) -> str:
+    if not tools:
+        return ""
+    return f"I cannot do that here: no tool named {listed(tools)} is bound to me."
+
+
+def _arrived(turn: Turn) -> str:
+    """Answers that came together with the message, results of a turn that a component ended."""
+    return words([r for r in turn.arrived if r.tool != RENDER and not r.failed])

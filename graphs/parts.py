@@ -1,0 +1,199 @@
+"""The parts of a model's message as they stream: text, reasoning and tool calls, in order.
+
+Text goes on in the part that was opened last, if it is of the same kind; anything else opens a
+part. The node that calls the model and the stream that shows it share this rule, so a thread that
+is loaded has the very parts that were streamed.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.messages import AIMessage, ToolCall
+
+from graphs.calls import CallAssembler, StreamedCall, clean_text, dump_args, parse_args
+
+Kind = Literal["text", "reasoning"]
+
+PROVIDER = "model_provider"
+"""LangChain's key in a message's `response_metadata`: whose blocks its content is made of."""
+
+LAYOUT, ARGS_TEXT = "layout", "args_text"
+"""Keys in an AI message's `response_metadata`: its parts as `[kind, characters]` where they are not
+text, then calls; and by call id the text of arguments that their parsed form does not give back."""
+
+
+@dataclass(slots=True)
+class StreamedText:
+    kind: Kind
+    position: int
+    fragments: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
+
+StreamedPart = StreamedText | StreamedCall
+
+
+class PartDelta(NamedTuple):
+    part: StreamedPart
+    opened: bool
+    text: str
+
+
+class PartAssembler:
+    """Puts the parts of one model message together; `taken` are the thread's call ids so far."""
+
+    def __init__(self, message_id: str, taken: Container[str]) -> None:
+        self.parts: list[StreamedPart] = []
+        self._assembler = CallAssembler(message_id, taken)
+
+    @property
+    def calls(self) -> list[StreamedCall]:
+        return self._assembler.calls
+
+    def feed(self, message: AIMessage) -> list[PartDelta]:
+        """Take a chunk, or a whole message; say what it adds."""
+        added = [self._add_text(kind, text) for kind, text in _said(message) if text]
+        added += [self._add_call(call, text) for call, text in self._assembler.feed(message)]
+        return added
+
+    def _add_text(self, kind: Kind, text: str) -> PartDelta:
+        text = clean_text(text)
+        last = self.parts[-1] if self.parts else None
+        opened = not isinstance(last, StreamedText) or last.kind != kind
+        if opened:
+            last = StreamedText(kind, len(self.parts))
+            self.parts.append(last)
+        assert isinstance(last, StreamedText)
+        last.fragments.append(text)
+        return PartDelta(last, opened, text)
+
+    def _add_call(self, call: StreamedCall, text: str) -> PartDelta:
+        opened = call.position < 0
+        if opened:
+            call.position = len(self.parts)
+            self.parts.append(call)
+        return PartDelta(call, opened, text)
+
+
+def _said(message: AIMessage) -> Iterator[tuple[Kind, str]]:
+    if isinstance(message.content, str):
+        if message.additional_kwargs:
+            yield "reasoning", str(message.additional_kwargs.get("reasoning_content") or "")
+        yield "text", message.content
+        return
+    for block in message.content_blocks:
+        if block["type"] == "text":
+            yield "text", block["text"]
+        elif block["type"] == "reasoning":
+            yield "reasoning", block.get("reasoning", "")
+
+
+def stored_call(call: StreamedCall) -> ToolCall:
+    """A call as the thread keeps it; arguments that are no JSON object are kept as none."""
+    args = parse_args(call.args_text)
+    return ToolCall(type="tool_call", id=call.id, name=call.name, args=args or {})
+
+
+def parts_metadata(parts: Sequence[StreamedPart]) -> dict[str, Any]:
+    """What the message itself does not say of its parts, for its `response_metadata`."""
+    calls = [part for part in parts if isinstance(part, StreamedCall)]
+    written = {
+        call.id: call.args_text
+        for call in calls
+        if call.args_text and call.args_text != dump_args(stored_call(call)["args"])
+    }
+    layout = [
+        ["call", 0] if isinstance(part, StreamedCall) else [part.kind, len(part.text)]
+        for part in parts
+    ]
+    kinds = [kind for kind, _ in layout]
+    plain = kinds in (["call"] * len(calls), ["text"] + ["call"] * len(calls))
+    return {
+        key: value
+        for key, value in ((ARGS_TEXT, written), (LAYOUT, None if plain else layout))
+        if value
+    }
+
+
+def said_content(parts: Sequence[StreamedPart]) -> str | list[str | dict[str, Any]]:
+    """The text and reasoning of a message, as its `content`: blocks only if there is reasoning."""
+    texts = [part for part in parts if isinstance(part, StreamedText)]
+    if any(part.kind == "reasoning" for part in texts):
+        return [{"type": part.kind, part.kind: part.text} for part in texts]
+    return "".join(part.text for part in texts)
+
+
+def kept_content(
+    given: str | list[str | dict[str, Any]], parts: Sequence[StreamedPart], provider: str | None
+) -> str | list[str | dict[str, Any]]:
+    """The `content` to store: a provider's own blocks, which it may want back as they were, as
+    long as they give back the parts that streamed."""
+    if isinstance(given, str):
+        return said_content(parts)
+    own = [_clean(block) for block in given]
+    message = AIMessage(own, response_metadata={PROVIDER: provider} if provider else {})
+    streamed = [(part.kind, part.text) for part in parts if isinstance(part, StreamedText)]
+    return own if _by_kind(_said(message)) == _by_kind(streamed) else said_content(parts)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {key: _clean(item) for key, item in value.items()}
+    return [_clean(item) for item in value] if isinstance(value, list) else value
+
+
+def _by_kind(said: Iterable[tuple[Kind, str]]) -> dict[Kind, str]:
+    texts: dict[Kind, str] = {"text": "", "reasoning": ""}
+    for kind, text in said:
+        texts[kind] += text
+    return texts
+
+
+def partial_message(
+    message_id: str, parts: Sequence[StreamedPart], metadata: dict[str, Any]
+) -> AIMessage:
+    """The message of a model that was cut off, such as it streamed so far."""
+    return AIMessage(
+        content=said_content(parts),
+        id=message_id,
+        tool_calls=[stored_call(part) for part in parts if isinstance(part, StreamedCall)],
+        response_metadata=metadata | parts_metadata(parts),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """A part of a message in the thread: text of a kind, or a call with its argument text."""
+
+    kind: Kind | Literal["call"]
+    text: str
+    call: ToolCall | None = None
+
+
+def stored_parts(message: AIMessage) -> list[StoredPart]:
+    """The parts of a stored message, as they streamed."""
+    said = _by_kind(_said(message))
+    written = message.response_metadata.get(ARGS_TEXT, {})
+    calls = [
+        StoredPart("call", written.get(call["id"]) or dump_args(call["args"]), call)
+        for call in message.tool_calls
+    ]
+    layout = message.response_metadata.get(LAYOUT) or [
+        *([kind, len(text)] for kind, text in reversed(said.items()) if text),
+        *(["call", 0] for _ in calls),
+    ]
+    parts: list[StoredPart] = []
+    waiting = iter(calls)
+    for kind, length in layout:
+        if kind == "call":
+            parts.append(next(waiting))
+        else:
+            parts.append(StoredPart(kind, said[kind][:length]))
+            said[kind] = said[kind][length:]
+    return parts
