@@ -1,0 +1,102 @@
+"""`python -m server`: settings -> uvicorn. What keeps it from starting is one clear line."""
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+from pydantic_settings import CliApp
+from pydantic_settings.exceptions import SettingsError
+
+from graphs.models import OFFLINE
+from server.app import create_app
+from server.serving import Server
+from server.settings import Settings
+from server.storage import StorageError
+
+logger = logging.getLogger("turnstream")
+
+
+class StartError(Exception):
+    """The server cannot start; the message is for the person who starts it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: 0 after an orderly end, 2 if the server cannot start."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        settings = read_settings(sys.argv[1:] if arguments is None else arguments)
+        with listen(settings.host, settings.port) as listener:
+            asyncio.run(serve(settings, listener))
+    except (StartError, StorageError) as error:
+        sys.stderr.write(f"turnstream: {error}\n")
+        return 2
+    return 0
+
+
+def read_settings(arguments: Sequence[str]) -> Settings:
+    """Raises StartError naming each setting that has a bad value, and what is allowed."""
+    try:
+        return CliApp.run(
+            Settings,
+            cli_args=list(arguments),
+            cli_settings_source=None,
+            cli_prog_name="python -m server",
+            cli_kebab_case=True,
+            cli_hide_none_type=True,
+            cli_avoid_json=True,
+        )
+    except ValidationError as error:
+        raise StartError("; ".join(map(_bad_setting, error.errors()))) from None
+    except SettingsError as error:
+        raise StartError(str(error)) from None
+
+
+def _bad_setting(problem: object) -> str:
+    assert isinstance(problem, dict)
+    if not problem["loc"]:
+        return str(problem["msg"]).removeprefix("Value error, ")
+    name = str(problem["loc"][0]).upper()
+    prefix = "" if name.startswith("OPENAI_") else "TURNSTREAM_"
+    return f"{prefix}{name} cannot be {problem['input']!r}: {problem['msg']}"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 takes a free one. Raises StartError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise StartError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}. Choose another with "
+            "--port or TURNSTREAM_PORT (0: a free one), --host or TURNSTREAM_HOST."
+        ) from None
+    return listener
+
+
+def announce(settings: Settings, listener: socket.socket) -> None:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    logger.info("turnstream on http://%s:%d", host, listener.getsockname()[1])
+    logger.info("threads in %s", settings.database)
+    if settings.model_name == OFFLINE:
+        logger.info("model: offline (deterministic, needs no key); set OPENAI_API_KEY for more")
+    else:
+        logger.info("model: %s at %s", settings.model_name, settings.openai_base_url or "OpenAI")
+
+
+async def serve(settings: Settings, listener: socket.socket) -> None:
+    app = create_app(settings)
+    async with app.router.lifespan_context(app):
+        listener.listen()
+        announce(settings, listener)
+        await Server(app, app.state.runs, settings.drain_seconds).serve(sockets=[listener])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

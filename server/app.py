@@ -1,0 +1,128 @@
+"""create_app(settings) -> Starlette: routes and lifespan, nothing else."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from graphs.chat import build
+from graphs.models import chat_model
+from server import info
+from server.chat import Chat
+from server.guard import Guard
+from server.problems import HANDLERS
+from server.protocols import Limits
+from server.runs.checkpoints import Checkpoints
+from server.runs.registry import Runs
+from server.settings import Settings
+from server.storage import BUSY_TIMEOUT_MS, committed, open_saver
+from server.store import open_store
+from server.streams import Streams
+from server.threads import Threads
+from tools import CATALOGUE
+
+STATIC = Path(__file__).parent.parent / "static"
+EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
+
+
+def create_app(settings: Settings) -> Starlette:
+    """The whole server. Its lifespan raises StorageError if the database cannot be opened."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with (
+            open_saver(settings.database) as saver,
+            open_store(settings.database, BUSY_TIMEOUT_MS) as store,
+        ):
+            model = chat_model(
+                settings.model_name,
+                api_key=settings.openai_api_key,
+                base_url=settings.openai_base_url,
+                word_seconds=settings.offline_word_seconds,
+            )
+            graph = build(
+                model,
+                CATALOGUE,
+                checkpointer=saver,
+                limits=settings.limits,
+                system_prompt=settings.system_prompt,
+            )
+            app.state.runs = runs = Runs(
+                Checkpoints(graph, saver, partial(committed, saver)),
+                CATALOGUE,
+                store,
+                max_run_seconds=settings.max_run_seconds,
+                retention_seconds=settings.run_retention_seconds,
+                unread_seconds=settings.unread_seconds,
+            )
+            app.state.chat = Chat(
+                runs=runs,
+                store=store,
+                streams=Streams(settings.ping_seconds),
+                awaits_client=CATALOGUE.awaits_client,
+                limits=Limits(max_message_chars=settings.max_message_chars),
+                max_body_bytes=settings.max_body_bytes,
+            )
+            app.state.threads = Threads(
+                runs, store, CATALOGUE.awaits_client, settings.max_body_bytes
+            )
+            try:
+                yield
+            finally:
+                await runs.drain(0)
+
+    return Starlette(
+        routes=[
+            Route("/chat", _to_chat(Chat.post), methods=["POST"]),
+            Route("/chat/{thread_id}/stream", _to_chat(Chat.stream), methods=["GET"]),
+            Route("/chat/{thread_id}/stop", _to_chat(Chat.stop), methods=["POST"]),
+            Route("/threads", _to_threads(Threads.page), methods=["GET"]),
+            Route("/threads/{thread_id}", _to_threads(Threads.one), methods=["GET"]),
+            Route("/threads/{thread_id}", _to_threads(Threads.rename), methods=["PATCH"]),
+            Route("/threads/{thread_id}", _to_threads(Threads.delete), methods=["DELETE"]),
+            Route("/tools", info.tools(CATALOGUE)),
+            Route("/health", info.health(settings.model_name)),
+            Mount("/", StaticFiles(directory=STATIC, html=True)),
+        ],
+        middleware=[
+            Middleware(
+                Guard,
+                allowed_hosts=settings.allowed_hosts,
+                allowed_origins=settings.allowed_origins,
+            ),
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.allowed_origins,
+                allow_methods=["GET", "POST", "PATCH", "DELETE"],
+                allow_headers=["*"],
+                expose_headers=EXPOSED_HEADERS,
+            ),
+        ],
+        exception_handlers=HANDLERS,
+        lifespan=lifespan,
+    )
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def _to_chat(method: Callable[[Chat, Request], Awaitable[Response]]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await method(request.app.state.chat, request)
+
+    return endpoint
+
+
+def _to_threads(method: Callable[[Threads, Request], Awaitable[Response]]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await method(request.app.state.threads, request)
+
+    return endpoint

@@ -1,0 +1,31 @@
+"""What this server is: /health, /tools."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from graphs.models import OFFLINE
+from graphs.offline import EXAMPLES
+from tools.catalogue import Catalogue
+
+
+def health(model_name: str) -> Any:
+    async def endpoint(_request: Request) -> Response:
+        return JSONResponse(
+            {
+                "status": "ok",
+                "model": model_name,
+                "offline": model_name == OFFLINE,
+                "examples": EXAMPLES,
+            }
+        )
+
+    return endpoint
+
+
+def tools(catalogue: Catalogue) -> Any:
+    async def endpoint(_request: Request) -> Response:
+        return JSONResponse({"tools": catalogue.describe()})
+
+    return endpoint

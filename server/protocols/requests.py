@@ -1,0 +1,97 @@
+"""What any client asks of a run, whatever its wire format."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ProtocolName = Literal["assistant-transport", "ui-message-stream"]
+OnBusy = Literal["reject", "stop"]
+
+
+class InvalidRequest(Exception):
+    """A body that cannot be taken: becomes a problem response.
+
+    `code` is stable and for programs, `message` is one sentence that says what is wrong and how
+    to mend it, `status` the HTTP status.
+    """
+
+    def __init__(self, code: str, message: str, status: int = 422) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageContent:
+    url: str
+    """An absolute http(s) URL, or a `data:image/...;base64,` URL."""
+
+
+UserContent = TextContent | ImageContent
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    content: tuple[UserContent, ...]
+    id: str | None = None
+    """Of clients that make their own ids; else the server makes one."""
+
+    @property
+    def text(self) -> str:
+        return "".join(item.text for item in self.content if isinstance(item, TextContent))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """The browser's answer to a pending call."""
+
+    tool_call_id: str
+    result: Any
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A UI tool that the client brings along for this run."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Go back to before a message and go on from there.
+
+    `edit`: `message_id` names a user message, which is replaced. `regenerate`: it names the
+    assistant message (or the user message before it) to make anew; None names the last one.
+    """
+
+    kind: Literal["edit", "regenerate"]
+    message_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    protocol: ProtocolName
+    thread_id: str | None = None
+    message: UserMessage | None = None
+    answers: tuple[ToolAnswer, ...] = ()
+    answers_are_copies: bool = False
+    """The answers come out of the client's copy of the history: those that the thread has already,
+    or never asked for, are passed over."""
+    resume: bool = False
+    """Go on from the last checkpoint (`continue`), with no new message."""
+    fork: Fork | None = None
+    client_tools: tuple[ClientTool, ...] = ()
+    on_busy: OnBusy = "reject"
+    state: Mapping[str, Any] | None = None
+    """assistant-transport: the state that the client holds; the answer carries `update-state`."""
+    attach: bool = False
+    """assistant-transport: no commands; attach to the live run instead of starting one."""

@@ -1,0 +1,137 @@
+"""AI SDK: the body that `useChat` (ai 6.0.326) posts.
+
+It has the whole history. Only its end is read, the server has the rest: a user's message, which is
+new, or an edit if `messageId` is given; or the assistant's, which the client has added the outputs
+of calls to. All outputs of that message come again each time, also those that the server has.
+Ignored: `system`, `config`, `callSettings`, `metadata`, and what else an app adds.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from server.protocols import client_tools
+from server.protocols.fields import (
+    Limits,
+    held_message_id,
+    mapping,
+    message_id,
+    sequence,
+    shown,
+    string,
+    thread_id,
+)
+from server.protocols.requests import (
+    Fork,
+    ImageContent,
+    InvalidRequest,
+    ToolAnswer,
+    TurnRequest,
+    UserContent,
+    UserMessage,
+)
+from server.protocols.tool_answers import tool_answer
+from server.protocols.user_content import (
+    PartReader,
+    image_url,
+    read_parts,
+    text_part,
+    unsupported,
+)
+
+_OUTPUTS = {"output-available": ("output", False), "output-error": ("errorText", True)}
+"""The state of an answered call: where its answer is, and whether it is an error."""
+
+
+def parse(body: Mapping[str, Any], limits: Limits) -> TurnRequest:
+    chat_id = body.get("id")
+    return TurnRequest(
+        protocol="ui-message-stream",
+        thread_id=None if chat_id is None else thread_id(chat_id),
+        client_tools=client_tools.from_object(body.get("tools"), limits),
+        **_turn(body, limits),
+    )
+
+
+def _turn(body: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """The fields of the TurnRequest that say what is to be done."""
+    trigger = body["trigger"]
+    messages: Sequence[Any] = body["messages"]
+    cut = body.get("messageId")
+    cut = None if cut is None else held_message_id(cut, "messageId")
+    if trigger == "regenerate-message":
+        return {"fork": Fork("regenerate", cut or _last_user_id(messages))}
+    if trigger != "submit-message":
+        raise InvalidRequest(
+            "invalid_trigger",
+            f"trigger is {shown(trigger)}: send 'submit-message' or 'regenerate-message'.",
+        )
+    where = f"messages[{len(messages) - 1}]"
+    match _last(messages):
+        case {"role": "user"} as message:
+            fork = None if cut is None else Fork("edit", cut)
+            return {"message": _message(message, where, limits), "fork": fork}
+        case {"role": "assistant"} as message:
+            answers = _answers(message, where, limits)
+            return {"answers": answers, "answers_are_copies": True}
+        case message:
+            raise InvalidRequest(
+                "invalid_body",
+                f"{where}.role is {shown(message.get('role'))}: end with a user's or an "
+                "assistant's message.",
+            )
+
+
+def _last(messages: Sequence[Any]) -> Mapping[str, Any]:
+    if not messages:
+        raise InvalidRequest("empty_message", "messages is empty: send the user's message.")
+    return mapping(messages[-1], f"messages[{len(messages) - 1}]")
+
+
+def _last_user_id(messages: Sequence[Any]) -> str | None:
+    """`regenerate()` names no message: it leaves the question last, and that one is meant, not
+    whatever the server has answered last."""
+    match messages:
+        case [*_, {"role": "user", "id": str() as last}]:
+            return held_message_id(last, f"messages[{len(messages) - 1}].id")
+    return None
+
+
+def _message(message: Mapping[str, Any], where: str, limits: Limits) -> UserMessage:
+    own_id = message.get("id")
+    return UserMessage(
+        read_parts(message.get("parts"), f"{where}.parts", _PARTS, limits),
+        id=None if own_id is None else message_id(own_id, f"{where}.id"),
+    )
+
+
+def _file_part(part: Mapping[str, Any], where: str) -> UserContent:
+    media_type = string(part.get("mediaType"), f"{where}.mediaType")
+    if not media_type.startswith("image/"):
+        raise unsupported(f"file ({media_type})", where, ("text", "file (image/...)"))
+    return ImageContent(image_url(part.get("url"), f"{where}.url"))
+
+
+_PARTS: Mapping[str, PartReader] = {"text": text_part, "file": _file_part}
+
+
+def _answers(message: Mapping[str, Any], where: str, limits: Limits) -> tuple[ToolAnswer, ...]:
+    parts = enumerate(sequence(message.get("parts"), f"{where}.parts"))
+    return tuple(
+        _answer(part, f"{where}.parts[{index}]", limits)
+        for index, part in parts
+        if _is_answered_call(mapping(part, f"{where}.parts[{index}]"))
+    )
+
+
+def _is_answered_call(part: Mapping[str, Any]) -> bool:
+    kind = str(part.get("type"))
+    return (
+        (kind.startswith("tool-") or kind == "dynamic-tool")
+        and part.get("providerExecuted") is not True
+        and part.get("state") in _OUTPUTS
+    )
+
+
+def _answer(part: Mapping[str, Any], where: str, limits: Limits) -> ToolAnswer:
+    key, is_error = _OUTPUTS[part["state"]]
+    return tool_answer(part.get("toolCallId"), part.get(key), is_error, where, limits)

@@ -1,0 +1,43 @@
+"""Tokens and times of a turn, and how every format writes them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from server.protocols.chunks import Timing, Usage
+from server.protocols.history import AssistantTurn, Step
+
+
+def total(turn: AssistantTurn | None) -> Usage | None:
+    """The sum over the turn's steps, which may lie in several runs; None if nothing was counted."""
+    return _sum(step.usage for step in turn.steps) if turn is not None else None
+
+
+def usage_json(usage: Usage) -> dict[str, int]:
+    return {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens}
+
+
+def _sum(usages: Iterable[Usage | None]) -> Usage | None:
+    counted = [usage for usage in usages if usage is not None]
+    return sum(counted, start=Usage(0, 0)) if counted else None
+
+
+def timing_json(timing: Timing | None, tool_ms: Mapping[str, int]) -> dict[str, Any]:
+    """`{"timing": {"firstTokenMs", "modelMs", "toolMs": {call id: ms}}}`, or nothing."""
+    if timing is None:
+        return {}
+    return {
+        "timing": {
+            "firstTokenMs": timing.first_token_ms,
+            "modelMs": timing.model_ms,
+            "toolMs": dict(tool_ms),
+        }
+    }
+
+
+def total_timing(steps: Sequence[Step]) -> tuple[Timing | None, dict[str, int]]:
+    """The sum over steps, whose first token is the first step's, and their tools' times."""
+    times = [step.timing for step in steps if step.timing]
+    tool_ms = {id: ms for step in steps for id, ms in step.tool_ms.items()}
+    if not times:
+        return None, tool_ms
+    return Timing(times[0].first_token_ms, sum(t.model_ms for t in times)), tool_ms

@@ -1,0 +1,42 @@
+"""The UI tools that a client brings along for one run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from server.protocols.requests import ClientTool, InvalidRequest
+from tools.catalogue import Catalogue
+from tools.contract import Points, UITool
+from tools.schemas import fault, misfit
+
+
+def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITool, ...]:
+    """They await the client. Of a name that the catalogue has as a UI tool, ours holds.
+
+    Raises InvalidRequest: 409 for the name of a real tool, 422 for a schema that is none.
+    """
+    for tool in tools:
+        if tool.name in catalogue.real_by_name:
+            raise InvalidRequest(
+                "tool_name_taken",
+                f"{tool.name!r} is a tool that runs on the server; give yours another name.",
+                409,
+            )
+        wrong = fault(tool.parameters)
+        if wrong:
+            raise InvalidRequest(
+                "invalid_tool", f"The parameters of {tool.name!r} cannot be used: {wrong}."
+            )
+    return tuple(_ui_tool(tool) for tool in tools if tool.name not in catalogue.ui_by_name)
+
+
+def _ui_tool(tool: ClientTool) -> UITool:
+    def validate(args: dict[str, Any], _points: Points) -> dict[str, Any]:
+        problem = misfit(tool.parameters, args)
+        if problem:
+            raise ValueError(f"The arguments do not fit the schema. {problem}")
+        return args
+
+    def take(_args: Any, answer: Any) -> Any:
+        return answer
+
+    return UITool(tool.name, tool.description, tool.parameters, validate, take)

@@ -1,0 +1,79 @@
+"""What a failed run may say: a code and a fixed sentence; the cause goes to the log."""
+
+from dataclasses import dataclass
+
+from langchain_core.exceptions import (
+    ContextOverflowError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelError,
+    ModelPermissionDeniedError,
+    ModelRateLimitError,
+    ModelTimeoutError,
+)
+
+from graphs.models import ModelUnavailable
+
+SENTENCES = {
+    "model_rate_limited": "The model's provider is limiting requests. Try again in a moment.",
+    "model_unauthorized": "The model's provider refused the server's key. Check OPENAI_API_KEY.",
+    "model_unavailable": "The model could not be reached, or broke off. Try again.",
+    "context_too_long": "The conversation is too long for the model. Start a new thread.",
+    "content_filter": "The model's provider filtered this request. Put it another way.",
+    "model_error": "The model's provider refused the request.",
+    "internal_error": "Something went wrong on the server.",
+}
+
+_KINDS: tuple[tuple[type[BaseException], str], ...] = (
+    (ContextOverflowError, "context_too_long"),
+    (ModelRateLimitError, "model_rate_limited"),
+    (ModelAuthenticationError, "model_unauthorized"),
+    (ModelPermissionDeniedError, "model_unauthorized"),
+    (ModelConnectionError, "model_unavailable"),
+    (ModelTimeoutError, "model_unavailable"),
+    (ModelAPIError, "model_unavailable"),
+    (ModelUnavailable, "model_unavailable"),
+)
+
+_CODES = {
+    "content_filter": "content_filter",
+    "content_policy_violation": "content_filter",
+    "context_length_exceeded": "context_too_long",
+    "rate_limit_exceeded": "model_rate_limited",
+    "insufficient_quota": "model_rate_limited",
+    "server_error": "model_unavailable",
+}
+
+_STATUSES = {401: "model_unauthorized", 403: "model_unauthorized", 429: "model_rate_limited"}
+
+_TRANSPORTS = ("httpx", "httpcore", "openai", "anthropic")
+"""Clients of models: an error of theirs without a status is a connection that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    code: str
+    message: str
+    error_id: str | None
+
+
+def classify(cause: BaseException) -> str:
+    """The code of what a run raised."""
+    provider_code = _CODES.get(str(getattr(cause, "code", "")))
+    if provider_code:
+        return provider_code
+    for kind, code in _KINDS:
+        if isinstance(cause, kind):
+            return code
+    status = getattr(cause, "status_code", None)
+    if isinstance(status, int):
+        return _STATUSES.get(status, "model_unavailable" if status >= 500 else "model_error")
+    if type(cause).__module__.split(".")[0] in _TRANSPORTS:
+        return "model_unavailable"
+    return "model_error" if isinstance(cause, ModelError) else "internal_error"
+
+
+def failure(cause: BaseException, error_id: str) -> Failure:
+    code = classify(cause)
+    return Failure(code, SENTENCES[code], error_id)

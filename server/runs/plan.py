@@ -1,0 +1,178 @@
+"""What a request means for its thread: the messages that go in, before any model is called."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+
+from graphs.answers import answer, failed
+from graphs.calls import dump_args
+from graphs.history import pending_calls
+from graphs.state import add_messages_in_order
+from server.protocols.chunks import Data
+from server.protocols.requests import (
+    InvalidRequest,
+    TextContent,
+    ToolAnswer,
+    TurnRequest,
+    UserMessage,
+)
+from server.runs.checkpoints import ThreadState
+from server.runs.finish import ended_mark, error_mark, settled
+from server.runs.forks import CHECKPOINT, Cut
+from server.runs.transcript import assistant_id
+from tools.catalogue import Catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`new` is what the request adds; None goes on from the last checkpoint.
+
+    `calls_model` is False while a question of the turn is still open: then `new` is only stored.
+    """
+
+    user_message_id: str
+    before: Sequence[AnyMessage]
+    new: Sequence[AnyMessage] | None
+    settled: Sequence[Data] = ()
+    calls_model: bool = True
+    cut: Cut | None = None
+    """The run begins a new branch here; `before` is the thread up to it."""
+
+    @property
+    def message_id(self) -> str:
+        return assistant_id(self.user_message_id)
+
+    @property
+    def after(self) -> list[AnyMessage]:
+        """The thread as the run begins."""
+        return add_messages_in_order(list(self.before), [list(self.new or ())])
+
+
+def plan(
+    request: TurnRequest, state: ThreadState, catalogue: Catalogue, cut: Cut | None = None
+) -> Plan:
+    """`state` is the thread's, or that before the cut of a fork.
+
+    Raises InvalidRequest if the thread cannot take the request.
+    """
+    if request.resume:
+        return _resume(state)
+    messages = list(state.messages)
+    answers = [_answered(item, messages, catalogue) for item in _new_answers(request, messages)]
+    if len({item.tool_call_id for item in answers}) < len(answers):
+        raise InvalidRequest("already_answered", "The request answers a call twice.", 409)
+    answered = add_messages_in_order(messages, [list(answers)])
+    if request.message:
+        human = _human(request.message, state)
+    elif cut:
+        human = cut.message
+    elif answers:
+        done = not pending_calls(answered)
+        return Plan(_last_user_id(messages), messages, answers, calls_model=done)
+    else:
+        raise InvalidRequest(
+            "nothing_to_do", "The request brings nothing that the thread does not have.", 409
+        )
+    closers = [_closed(call, catalogue) for call in pending_calls(answered)]
+    new: list[AnyMessage] = [*answers, *closers, human]
+    return Plan(human.id or "", messages, new, [settled(c) for c in closers], cut=cut)
+
+
+def _new_answers(request: TurnRequest, messages: Sequence[AnyMessage]) -> Sequence[ToolAnswer]:
+    if not request.answers_are_copies:
+        return request.answers
+    pending = {call["id"] for call in pending_calls(messages)}
+    return [item for item in request.answers if item.tool_call_id in pending]
+
+
+def _resume(state: ThreadState) -> Plan:
+    last = next((m for m in reversed(state.messages) if isinstance(m, AIMessage)), None)
+    broke_off = last is not None and (ended_mark(last) or error_mark(last))
+    if not (state.unfinished or broke_off):
+        raise InvalidRequest(
+            "nothing_to_continue",
+            "The thread's last turn has ended as it should; send a message instead.",
+            409,
+        )
+    return Plan(_last_user_id(state.messages), state.messages, None if state.unfinished else [])
+
+
+def _answered(
+    item: ToolAnswer, messages: Sequence[AnyMessage], catalogue: Catalogue
+) -> ToolMessage:
+    call = _pending_call(item.tool_call_id, messages, catalogue)
+    if item.is_error:
+        text = item.result if isinstance(item.result, str) else dump_args(item.result)
+        return failed(call, "client_error", text)
+    result = item.result
+    tool = catalogue.ui_by_name.get(call["name"])
+    if tool and tool.check_answer and not _cancels(result):
+        try:
+            result = tool.check_answer(call["args"], result)
+        except ValueError as error:
+            raise InvalidRequest(
+                "invalid_answer", f"The answer to {item.tool_call_id!r} does not fit. {error}"
+            ) from None
+    content = result if isinstance(result, str) else dump_args(result)
+    message = answer(call, content, "result")
+    if isinstance(result, str):
+        message.artifact = result
+    return message
+
+
+def _pending_call(id: str, messages: Sequence[AnyMessage], catalogue: Catalogue) -> ToolCall:
+    for call in pending_calls(messages):
+        if call["id"] == id and call["name"] not in catalogue.real_by_name:
+            return call
+    if any(isinstance(m, ToolMessage) and m.tool_call_id == id for m in messages):
+        raise InvalidRequest(
+            "already_answered", f"The tool call {id!r} has its answer; the first one counts.", 409
+        )
+    raise InvalidRequest(
+        "not_pending",
+        f"No tool call {id!r} is waiting for an answer in this thread; GET the thread to see "
+        "which calls are.",
+        409,
+    )
+
+
+def _cancels(result: Any) -> bool:
+    return isinstance(result, Mapping) and dict(result) == {"cancelled": True}
+
+
+def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
+    id = message.id or f"msg_{uuid4().hex[:16]}"
+    if any(known.id == id for known in state.messages):
+        raise InvalidRequest(
+            "message_exists",
+            f"The thread already has a message {id!r}; give a new message an id of its own.",
+            409,
+        )
+    content: str | list[str | dict[str, Any]] = [
+        {"type": "text", "text": item.text}
+        if isinstance(item, TextContent)
+        else {"type": "image_url", "image_url": {"url": item.url}}
+        for item in message.content
+    ]
+    if all(isinstance(item, TextContent) for item in message.content):
+        content = message.text
+    metadata = {CHECKPOINT: state.checkpoint_id} if state.checkpoint_id else {}
+    return HumanMessage(content=content, id=id, response_metadata=metadata)
+
+
+def _closed(call: ToolCall, catalogue: Catalogue) -> ToolMessage:
+    if call["name"] in catalogue.real_by_name:
+        sentence = "The run broke off before this call finished."
+        return failed(call, "interrupted", sentence, end="cancelled")
+    sentence = "The user did not answer and wrote a new message instead."
+    return failed(call, "not_answered", sentence, end="cancelled")
+
+
+def _last_user_id(messages: Sequence[AnyMessage]) -> str:
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage) and message.id:
+            return message.id
+    return (messages[0].id if messages else None) or "start"

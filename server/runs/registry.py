@@ -1,0 +1,244 @@
+"""The runs of this process: at most one live run a thread.
+
+The claim of a thread, the runs' logs and the signal to stop stand behind this one class; another
+with the same methods could share them among processes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphs.context import TurnContext
+from server.protocols.requests import InvalidRequest, TurnRequest
+from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.client_tools import as_ui_tools
+from server.runs.forks import find_cut
+from server.runs.plan import Plan, plan
+from server.runs.run import Run
+from server.runs.summary import summary
+from server.store import ThreadStore
+from tools.catalogue import Catalogue
+
+logger = logging.getLogger(__name__)
+
+STOPPED = {"reason": "stopped"}
+SHUTDOWN = {"reason": "shutdown"}
+
+
+class RunInProgress(Exception):
+    """The thread has a live run."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(f"run {run.id} is live")
+        self.run = run
+
+
+class ShuttingDown(Exception):
+    """The server takes no new runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's name for its request, and the digest of what it asked under that name."""
+
+    key: str
+    digest: str
+
+
+class Runs:
+    def __init__(
+        self,
+        checkpoints: Checkpoints,
+        catalogue: Catalogue,
+        store: ThreadStore,
+        *,
+        max_run_seconds: float,
+        retention_seconds: float,
+        unread_seconds: float = 0,
+    ) -> None:
+        self.checkpoints = checkpoints
+        self._catalogue = catalogue
+        self._store = store
+        self._max_run_seconds = max_run_seconds
+        self._retention_seconds = retention_seconds
+        self._unread_seconds = unread_seconds
+        self._live: dict[str, Run] = {}
+        self._kept: dict[str, Run] = {}
+        self._keys: dict[str, tuple[str, asyncio.Future[Run]]] = {}
+        self._deleting: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+
+    @property
+    def live(self) -> Mapping[str, Run]:
+        """The live runs, by thread."""
+        return self._live
+
+    @property
+    def kept(self) -> Mapping[str, Run]:
+        """The live runs and those that ended a short while ago, by run id."""
+        return self._kept
+
+    async def start(
+        self, thread_id: str, request: TurnRequest, key: IdempotencyKey | None = None
+    ) -> Run:
+        """Claim the thread, check the request against it, and set the run going.
+
+        The same key with the same digest gives the same run. Raises RunInProgress if the thread
+        has a live run that is not to be stopped, InvalidRequest if the thread cannot take the
+        request, ShuttingDown.
+        """
+        if key is None:
+            return await self._start(thread_id, request)
+        known = self._keys.get(key.key)
+        if known is None:
+            started: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+            self._keys[key.key] = key.digest, started
+            return await self._start_once(thread_id, request, key, started)
+        digest, started = known
+        if digest != key.digest:
+            raise InvalidRequest(
+                "idempotency_key_reused",
+                f"The Idempotency-Key {key.key[:64]!r} was used for another body; take a new key.",
+            )
+        return await asyncio.shield(started)
+
+    async def _start_once(
+        self,
+        thread_id: str,
+        request: TurnRequest,
+        key: IdempotencyKey,
+        started: asyncio.Future[Run],
+    ) -> Run:
+        try:
+            run = await self._start(thread_id, request)
+        except BaseException as error:
+            del self._keys[key.key]
+            started.set_exception(error)
+            started.exception()
+            raise
+        run.idempotency_key = key.key
+        started.set_result(run)
+        return run
+
+    async def _start(self, thread_id: str, request: TurnRequest) -> Run:
+        run = await self._claim(thread_id, request)
+        try:
+            client_tools = as_ui_tools(request.client_tools, self._catalogue)
+            run.context = TurnContext(run_id=run.id, client_tools=client_tools)
+            run.plan = await self._plan(thread_id, request)
+            title = request.message.text if request.message else ""
+            await self._store.begin_run(thread_id, run.id, title)
+        except BaseException:
+            self._release(run)
+            run.done.set()
+            raise
+        self._kept[run.id] = run
+        task = asyncio.create_task(self._see_through(run), name=f"run {run.id}, its life")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return run
+
+    async def _claim(self, thread_id: str, request: TurnRequest) -> Run:
+        while live := self._live.get(thread_id):
+            if request.on_busy != "stop":
+                raise RunInProgress(live)
+            live.end(STOPPED)
+            await live.done.wait()
+        if self._draining:
+            raise ShuttingDown
+        if thread_id in self._deleting:
+            raise InvalidRequest(
+                "thread_being_deleted", "The thread is being deleted; start a new one.", 409
+            )
+        run = self._live[thread_id] = Run(
+            thread_id, request.protocol, unread_seconds=self._unread_seconds
+        )
+        return run
+
+    async def _plan(self, thread_id: str, request: TurnRequest) -> Plan:
+        state = await self._rested(thread_id, request)
+        if request.fork is None:
+            return plan(request, state, self._catalogue)
+        cut = find_cut(request.fork, state.messages)
+        if cut.checkpoint_id is None:
+            before = ThreadState((), unfinished=False, checkpoint_id=None)
+        else:
+            before = await self.checkpoints.load(thread_id, cut.checkpoint_id)
+        return plan(request, before, self._catalogue, cut)
+
+    async def _rested(self, thread_id: str, request: TurnRequest) -> ThreadState:
+        """The thread; what a broken run left half done is let go of, unless it is to go on."""
+        state = await self.checkpoints.load(thread_id)
+        if state.unfinished and not request.resume:
+            return await self.checkpoints.rest(thread_id)
+        return state
+
+    async def _see_through(self, run: Run) -> None:
+        """A run's whole life: it works, the thread is saved and free, then its readers hear."""
+        assert run.plan is not None
+        last = await run.work(
+            self.checkpoints,
+            run.plan,
+            self._catalogue.awaits_client,
+            context=run.context,
+            max_seconds=self._max_run_seconds,
+        )
+        try:
+            await self._store.end_run(run.thread_id, run.id, run.state)
+        except Exception:
+            logger.exception("the end of run %s is not in the list of threads", run.id)
+        self._release(run)
+        run.log.extend(last)
+        run.done.set()
+        logger.info("%s", summary(run))
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._retention_seconds, self._forget, run)
+
+    def _release(self, run: Run) -> None:
+        if self._live.get(run.thread_id) is run:
+            del self._live[run.thread_id]
+
+    def _forget(self, run: Run) -> None:
+        self._kept.pop(run.id, None)
+        if run.idempotency_key:
+            self._keys.pop(run.idempotency_key, None)
+
+    async def stop(self, thread_id: str, reason: dict[str, Any] | None = None) -> Run | None:
+        """End the thread's live run and wait until the thread is saved and free.
+
+        None: it has no live run.
+        """
+        run = self._live.get(thread_id)
+        if run:
+            run.end(reason or STOPPED)
+            await run.done.wait()
+        return run
+
+    async def delete(self, thread_id: str) -> None:
+        """Forget a thread for good: its live run is stopped first, and none can begin."""
+        self._deleting.add(thread_id)
+        try:
+            await self.stop(thread_id)
+            for run in [run for run in self._kept.values() if run.thread_id == thread_id]:
+                self._forget(run)
+            await self.checkpoints.delete(thread_id)
+            await self._store.delete(thread_id)
+        finally:
+            self._deleting.discard(thread_id)
+
+    def stop_all(self) -> None:
+        """End every live run; each saves what it has."""
+        for run in list(self._live.values()):
+            run.end(SHUTDOWN)
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new runs, let the live ones finish, and stop those that take longer."""
+        self._draining = True
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+        self.stop_all()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))

@@ -1,0 +1,244 @@
+"""A run: one execution of the graph, owned by the server and not by any connection."""
+
+import asyncio
+import logging
+import secrets
+import string
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any, Literal
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from graphs.context import RUN_ID, TurnContext
+from graphs.history import close_pending
+from graphs.parts import partial_message
+from graphs.routing import ENDED
+from server.protocols.chunks import Chunk, Done, MessageFinish, Result, Usage
+from server.protocols.requests import ProtocolName
+from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.failures import Failure, failure
+from server.runs.finish import ERROR
+from server.runs.log import ChunkLog
+from server.runs.plan import Plan
+from server.runs.translate import Translator
+
+logger = logging.getLogger(__name__)
+
+RunState = Literal["live", "finished", "stopped", "failed"]
+_ALPHABET = string.ascii_letters + string.digits
+_CANCEL_AGAIN_SECONDS = 0.1
+_CANCEL_TRIES = 20
+_STOPPED = "The run was stopped before this call finished."
+_FAILED = "The run failed before this call finished."
+
+
+def new_run_id() -> str:
+    """12 letters and digits: it stands in every event of the run."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(12))
+
+
+class Run:
+    """One run of a thread, from its claim to its terminal chunk."""
+
+    def __init__(
+        self, thread_id: str, protocol: ProtocolName, *, unread_seconds: float = 0
+    ) -> None:
+        self.id = new_run_id()
+        self.thread_id = thread_id
+        self.protocol = protocol
+        self.state: RunState = "live"
+        self.log = ChunkLog()
+        self.plan: Plan | None = None
+        self.context = TurnContext(run_id=self.id)
+        self.idempotency_key: str | None = None
+        self.unread_seconds = unread_seconds
+        self._readers = 0
+        self._unread_timer: asyncio.TimerHandle | None = None
+        self.started = time.monotonic()
+        self.done = asyncio.Event()
+        """Set when the thread is free and the log is closed."""
+        self._ended: dict[str, Any] | None = None
+        self._pump: asyncio.Task[None] | None = None
+
+    def end(self, reason: dict[str, Any]) -> None:
+        """Ask the run to end, for `{"reason", ...}`; the first reason stands."""
+        if self.state == "live" and self._ended is None:
+            self._ended = reason
+            if self._pump:
+                self._pump.cancel()
+
+    @contextmanager
+    def reader(self) -> Iterator[None]:
+        """Somebody reads the run; without a reader it may be ended after a while."""
+        self._readers += 1
+        self._unread_timer.cancel() if self._unread_timer else None
+        try:
+            yield
+        finally:
+            self._readers -= 1
+            self.watch_readers()
+
+    def watch_readers(self) -> None:
+        """End the run when nobody has read it for `unread_seconds`."""
+        if self.unread_seconds and not self._readers and self.state == "live":
+            limit = {"reason": "limit", "limit": "unread_seconds", "value": self.unread_seconds}
+            loop = asyncio.get_running_loop()
+            self._unread_timer = loop.call_later(self.unread_seconds, self.end, limit)
+
+    async def work(
+        self,
+        checkpoints: Checkpoints,
+        plan: Plan,
+        awaits_client: Callable[[str], bool],
+        *,
+        context: TurnContext,
+        max_seconds: float,
+    ) -> list[Chunk]:
+        """Run the graph to its end, whatever that is, and save what it leaves.
+
+        Returns the terminal chunks, to be logged when the thread is free again.
+        """
+        translator = Translator(plan.message_id, plan.after, awaits_client)
+        self.log.extend(plan.settled)
+        self.watch_readers()
+        self._pump = asyncio.create_task(
+            self._run_graph(checkpoints, plan, translator, context), name=f"run {self.id}"
+        )
+        try:
+            return await self._conclude(checkpoints, translator, max_seconds)
+        except Exception as cause:  # noqa: BLE001  a run always ends in order
+            return translator.settle([], failed=self._fail(cause))
+
+    async def _run_graph(
+        self,
+        checkpoints: Checkpoints,
+        plan: Plan,
+        translator: Translator,
+        context: TurnContext,
+    ) -> None:
+        if not plan.calls_model:
+            await checkpoints.add(self.thread_id, plan.new or ())
+            return
+        stream = checkpoints.stream(self.thread_id, plan.new, context, plan.cut)
+        async with aclosing(stream) as items:  # type: ignore[type-var]
+            async for item in items:
+                chunks = translator.feed(item)
+                if any(isinstance(chunk, Result) for chunk in chunks):
+                    # A result that was seen must survive a crash.
+                    await checkpoints.committed()
+                self.log.extend(chunks)
+
+    async def _conclude(
+        self, checkpoints: Checkpoints, translator: Translator, max_seconds: float
+    ) -> list[Chunk]:
+        """Wait for the graph, end it if it must end, and save what it left."""
+        pump = self._pump
+        assert pump is not None
+        if self._ended:
+            pump.cancel()
+        await asyncio.wait({pump}, timeout=max_seconds)
+        if not pump.done():
+            self.end({"reason": "limit", "limit": "max_run_seconds", "value": max_seconds})
+        await self._cancelled(pump) if self._ended else None
+        cause = None if pump.cancelled() or not pump.done() else pump.exception()
+        if self._ended and (pump.cancelled() or cause or not pump.done()):
+            self.state = "stopped"
+            return await self._settle(checkpoints, translator, ended=self._ended)
+        if cause:
+            return await self._settle(checkpoints, translator, failed=self._fail(cause))
+        self.state = "finished"
+        if self.plan and not self.plan.calls_model:
+            return [MessageFinish("tool-calls", Usage(0, 0)), Done()]
+        return translator.finish()
+
+    async def _cancelled(self, pump: asyncio.Task[None]) -> None:
+        """Cancel again and again: asyncio.wait_for and careless code swallow a cancel."""
+        for _ in range(_CANCEL_TRIES):
+            if pump.done():
+                return
+            pump.cancel()
+            await asyncio.wait({pump}, timeout=_CANCEL_AGAIN_SECONDS)
+        if not pump.done():
+            logger.error("run %s does not heed its cancellation; it is abandoned", self.id)
+
+    def _fail(self, cause: BaseException) -> Failure:
+        self.state = "failed"
+        error_id = uuid4().hex[:12]
+        logger.error("run %s failed, error %s", self.id, error_id, exc_info=cause)
+        return failure(cause, error_id)
+
+    async def _settle(
+        self,
+        checkpoints: Checkpoints,
+        translator: Translator,
+        *,
+        ended: dict[str, Any] | None = None,
+        failed: Failure | None = None,
+    ) -> list[Chunk]:
+        """Save what a run left behind that did not come to its end: the words so far, marked, and
+        an answer to every call that is open."""
+        state = await self._with_request(checkpoints)
+        seen = self._catch_up(state.messages, translator)
+        mark = {ENDED: ended} if ended else {ERROR: _error_data(failed)}
+        marked = self._marked(state.messages, translator, mark)
+        closers = close_pending(
+            [*state.messages, marked],
+            "cancelled" if ended else "run_failed",
+            _STOPPED if ended else _FAILED,
+        )
+        await checkpoints.add(self.thread_id, [marked, *closers])
+        answers = [m for m in state.messages if isinstance(m, ToolMessage)]
+        return seen + translator.settle([*answers, *closers], ended=ended, failed=failed)
+
+    async def _with_request(self, checkpoints: Checkpoints) -> ThreadState:
+        """The thread at rest. A run that ended before its first step has not even stored what
+        the request brought: that is made good."""
+        state = await checkpoints.rest(self.thread_id)
+        plan = self.plan
+        if plan is None or not plan.new or self._has_begun(plan, state.messages):
+            return state
+        await checkpoints.add(self.thread_id, plan.new, plan.cut)
+        return await checkpoints.load(self.thread_id)
+
+    def _has_begun(self, plan: Plan, messages: Sequence[AnyMessage]) -> bool:
+        """Whether the thread begins with what it was to be when the run began, and goes on with
+        nothing but the run's own: an answer that is made anew has its question's id in both
+        branches."""
+        ids = [message.id for message in plan.after]
+        return ids == [message.id for message in messages[: len(ids)]] and all(
+            message.response_metadata.get(RUN_ID) == self.id
+            for message in messages[len(ids) :]
+            if isinstance(message, AIMessage)
+        )
+
+    def _catch_up(self, messages: Sequence[AnyMessage], translator: Translator) -> list[Chunk]:
+        """A message that was saved whole just before the end, and not yet told."""
+        cut = translator.streaming
+        saved = [m for m in messages if cut and m.id == cut.step_id]
+        return translator.feed({"type": "updates", "data": {"": {"messages": saved}}})
+
+    def _marked(
+        self, messages: Sequence[AnyMessage], translator: Translator, mark: dict[str, Any]
+    ) -> AIMessage:
+        """The run's last message with the mark of its end: what streamed so far, the one that is
+        stored, or an empty one if the model has not said a word."""
+        cut = translator.streaming
+        if cut:
+            return partial_message(cut.step_id, cut.parts.parts, {RUN_ID: self.id, **mark})
+        for message in reversed(messages):
+            if isinstance(message, AIMessage):
+                if message.response_metadata.get(RUN_ID) != self.id:
+                    break
+                metadata = {**message.response_metadata, **mark}
+                return message.model_copy(update={"response_metadata": metadata})
+            if not isinstance(message, ToolMessage):
+                break
+        return AIMessage("", id=f"end-{self.id}", response_metadata={RUN_ID: self.id, **mark})
+
+
+def _error_data(failed: Failure | None) -> dict[str, Any]:
+    assert failed is not None
+    return {"code": failed.code, "message": failed.message, "id": failed.error_id}

@@ -1,0 +1,239 @@
+"""LangGraph's stream, typed (`version="v2"`), to chunks; whatever it opens, it closes.
+
+It reads `messages` (what the model says, as it says it), `updates` (what a node has done: the
+message that is stored, the answers to calls) and `tools` (a tool's progress). It knows no node and
+no tool by name.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+
+from graphs.answers import client_view, end_of
+from graphs.calls import StreamedCall, call_ids, parse_args
+from graphs.execution import DURATION_MS
+from graphs.history import pending_calls
+from graphs.parts import PartAssembler, PartDelta, StreamedPart, StreamedText
+from server.protocols.chunks import (
+    ArgsFinish,
+    Chunk,
+    Data,
+    Done,
+    Error,
+    FinishReason,
+    MessageFinish,
+    Part,
+    PartFinish,
+    PartStart,
+    Path,
+    ReasoningPart,
+    Result,
+    StepFinish,
+    StepStart,
+    TextDelta,
+    TextPart,
+    Timing,
+    ToolCallPart,
+    Usage,
+)
+from server.runs.failures import Failure
+from server.runs.finish import ended_mark, last_reason, settled, timing_of, usage_of
+
+
+class Translator:
+    """The chunks of one run, in the order of the grammar in `server.protocols.chunks`.
+
+    `message_id` is the assistant message's, `history` the thread as the run begins, and
+    `awaits_client` tells the names of the tools that the browser answers.
+    """
+
+    def __init__(
+        self,
+        message_id: str,
+        history: Sequence[AnyMessage],
+        awaits_client: Callable[[str], bool],
+    ) -> None:
+        self._message_id = message_id
+        self._call_ids = call_ids(history)
+        self._pending = {call["id"] for call in pending_calls(history)}
+        self._awaits_client = awaits_client
+        self._step: _Step | None = None
+        self._step_ids: set[str] = set()
+        self._parts = 0
+        self._usage = Usage(0, 0)
+        self._timing: Timing | None = None
+        self._tool_ms: dict[str, int] = {}
+        self._last: AIMessage | None = None
+
+    @property
+    def streaming(self) -> "_Step | None":
+        """The step whose message is not whole yet: what a stop cuts off."""
+        return self._step if self._step and not self._step.whole else None
+
+    def feed(self, item: Any) -> list[Chunk]:
+        """Translate one item of `astream(..., version="v2")`."""
+        kind, data = item["type"], item["data"]
+        if kind == "messages":
+            return list(self._said(data[0]))
+        if kind == "updates":
+            return [c for message in _messages(data) for c in self._stored(message)]
+        if kind == "tools" and data["event"] == "tool-output-delta":
+            progress = {"tool_call_id": data["tool_call_id"], "data": data["delta"]}
+            return [Data("tool-progress", progress)]
+        return []
+
+    def finish(self) -> list[Chunk]:
+        """The end of a graph that ran to its end."""
+        pending = bool(self._step and self._step.open_calls)
+        reason = last_reason(self._last, pending=pending) if self._last else "stop"
+        chunks = self._close_step(reason)
+        ended = ended_mark(self._last) if self._last else None
+        if ended:
+            chunks.append(Data("run-ended", ended))
+        return [*chunks, self._message_finish(reason), Done()]
+
+    def settle(
+        self,
+        answers: Sequence[ToolMessage],
+        *,
+        ended: dict[str, Any] | None = None,
+        failed: Failure | None = None,
+    ) -> list[Chunk]:
+        """The end of a run that was ended from outside or that failed.
+
+        `answers` are the thread's to the calls that are still open.
+        """
+        chunks: list[Chunk] = [c for message in answers for c in self._answered(message)]
+        reason: FinishReason = "error" if failed else "other"
+        chunks += self._close_step(reason)
+        if ended:
+            chunks.append(Data("run-ended", ended))
+        if failed:
+            chunks.append(Error(failed.code, failed.message, failed.error_id))
+        return [*chunks, self._message_finish(reason), Done()]
+
+    def _said(self, message: BaseMessage) -> Iterator[Chunk]:
+        """A piece of what the model says, or all of it."""
+        if not isinstance(message, AIMessage) or message.id is None:
+            return
+        step = self._step
+        if step is None or step.whole:
+            if message.id in self._step_ids:
+                return
+            yield from self._close_step("tool-calls")
+            step = self._open_step(message.id)
+            yield StepStart(self._message_id, message.id)
+        for delta in step.parts.feed(message):
+            yield from self._grow(step, delta)
+
+    def _open_step(self, step_id: str) -> "_Step":
+        self._step = _Step(step_id, self._parts, PartAssembler(step_id, self._call_ids))
+        self._step_ids.add(step_id)
+        return self._step
+
+    def _grow(self, step: "_Step", delta: PartDelta) -> Iterator[Chunk]:
+        path = step.path(delta.part)
+        if delta.opened:
+            yield from step.close_text()
+            self._parts += 1
+            yield PartStart(self._part(delta.part))
+            step.opened(delta.part)
+        if delta.text:
+            yield TextDelta(path, delta.text)
+
+    def _part(self, part: StreamedPart) -> Part:
+        if isinstance(part, StreamedCall):
+            self._call_ids.add(part.id)
+            return ToolCallPart(part.id, part.name, self._awaits_client(part.name))
+        return TextPart() if part.kind == "text" else ReasoningPart()
+
+    def _stored(self, message: AnyMessage) -> Iterator[Chunk]:
+        """A message that is in the thread now."""
+        if isinstance(message, ToolMessage):
+            yield from self._answered(message)
+        elif isinstance(message, AIMessage):
+            self._last = message
+            step = self._step
+            if step and not step.whole:
+                step.whole = True
+                step.usage, step.timing = usage_of(message), timing_of(message)
+                self._usage += step.usage
+                yield from step.close_text()
+                yield from step.finish_args()
+
+    def _answered(self, message: ToolMessage) -> Iterator[Chunk]:
+        step = self._step
+        path = step.open_calls.pop(message.tool_call_id, None) if step else None
+        if path is not None:
+            ms = message.response_metadata.get(DURATION_MS)
+            if step and ms is not None:
+                step.tool_ms[message.tool_call_id] = ms
+            yield Result(path, client_view(message), end_of(message), message.id or "", ms)
+            yield PartFinish(path)
+        elif message.tool_call_id in self._pending:
+            self._pending.remove(message.tool_call_id)
+            yield settled(message)
+
+    def _close_step(self, reason: FinishReason) -> list[Chunk]:
+        step, self._step = self._step, None
+        if step is None:
+            return []
+        self._add_times(step)
+        calls = [PartFinish(path) for path in step.open_calls.values()]
+        finish = StepFinish(reason, step.usage, step.timing, step.tool_ms)
+        return [*step.close_text(), *calls, finish]
+
+    def _add_times(self, step: "_Step") -> None:
+        self._tool_ms |= step.tool_ms
+        if step.timing:
+            known = self._timing or Timing(step.timing.first_token_ms, 0)
+            self._timing = replace(known, model_ms=known.model_ms + step.timing.model_ms)
+
+    def _message_finish(self, reason: FinishReason) -> MessageFinish:
+        return MessageFinish(reason, self._usage, self._timing, self._tool_ms)
+
+
+class _Step:
+    """One model call: its parts, which of them are open, whether its message is whole."""
+
+    def __init__(self, step_id: str, first_part: int, parts: PartAssembler) -> None:
+        self.step_id = step_id
+        self.parts = parts
+        self.whole = False
+        self.usage = Usage(0, 0)
+        self.timing: Timing | None = None
+        self.tool_ms: dict[str, int] = {}
+        self.open_calls: dict[str, Path] = {}
+        self._first_part = first_part
+        self._open_text: Path | None = None
+
+    def path(self, part: StreamedPart) -> Path:
+        return (self._first_part + part.position,)
+
+    def opened(self, part: StreamedPart) -> None:
+        if isinstance(part, StreamedText):
+            self._open_text = self.path(part)
+        else:
+            self.open_calls[part.id] = self.path(part)
+
+    def close_text(self) -> list[Chunk]:
+        path, self._open_text = self._open_text, None
+        return [PartFinish(path)] if path else []
+
+    def finish_args(self) -> Iterator[Chunk]:
+        for call in self.parts.calls:
+            path = self.path(call)
+            if not call.args_text:
+                yield TextDelta(path, "{}")
+            yield ArgsFinish(path, parse_args(call.args_text))
+
+
+def _messages(updates: dict[str, Any]) -> list[AnyMessage]:
+    """The messages that nodes added, in order."""
+    found: list[AnyMessage] = []
+    for update in updates.values():
+        added = update.get("messages", []) if isinstance(update, dict) else []
+        found += added if isinstance(added, list) else [added]
+    return found

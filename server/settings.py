@@ -1,0 +1,155 @@
+"""Every knob of the server, with its unit and default.
+
+Read from the environment (prefix `TURNSTREAM_`) and the command line; the OpenAI client's own
+`OPENAI_API_KEY` and `OPENAI_BASE_URL` carry no prefix.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import (
+    AliasChoices,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from graphs.limits import Limits
+from graphs.models import DEFAULT_MODEL, OFFLINE
+
+DEFAULT_SYSTEM_PROMPT = (
+    "You are a helpful assistant in a web chat. Use the tools for anything that they can compute "
+    "or look up, and never make up their results. Show data with render_ui_component; ask the "
+    "user to choose with request_user_selection. Answer in Markdown, briefly."
+)
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Settings(BaseSettings):
+    """Serve a LangGraph graph to browsers.
+
+    Each option is also an environment variable: --max-steps is TURNSTREAM_MAX_STEPS.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="TURNSTREAM_", env_ignore_empty=True, populate_by_name=True, extra="ignore"
+    )
+
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0: a free one")
+    database: Path = Field(Path("turnstream.db"), description="SQLite file of all threads")
+    model: str = Field(
+        "auto",
+        min_length=1,
+        description=f"a model's name for ChatOpenAI, or 'offline'; 'auto': {DEFAULT_MODEL} when "
+        "OPENAI_API_KEY is set, else offline",
+    )
+    openai_api_key: str | None = Field(
+        None,
+        validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"),
+        description="key of the model's server (environment: OPENAI_API_KEY)",
+    )
+    openai_base_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"),
+        description="any OpenAI-compatible server (environment: OPENAI_BASE_URL); then the model "
+        "must be named, and a key is not needed",
+    )
+    system_prompt: str = Field(
+        DEFAULT_SYSTEM_PROMPT, description="text, or @path of a file that holds it"
+    )
+    offline_word_seconds: NonNegativeFloat = Field(
+        0.02, description="pace of the offline model, seconds a word"
+    )
+    max_steps: PositiveInt = Field(12, description="model calls in one run")
+    max_identical_calls: PositiveInt = Field(
+        3, description="calls of one tool with the same arguments in one run"
+    )
+    max_run_seconds: PositiveFloat = Field(300.0, description="seconds a run may take")
+    tool_timeout_seconds: PositiveFloat = Field(30.0, description="seconds a tool call may take")
+    max_body_bytes: PositiveInt = Field(16_000_000, description="bytes of a request's body")
+    max_message_chars: PositiveInt = Field(
+        32_000, description="characters of what is new in a request"
+    )
+    max_result_chars: PositiveInt = Field(
+        20_000, description="characters of one tool result to the model"
+    )
+    max_result_bytes: PositiveInt = Field(
+        1_000_000, description="bytes of one tool result to the client"
+    )
+    max_history_tokens: PositiveInt = Field(
+        100_000, description="tokens of the thread that the model gets, estimated"
+    )
+    ping_seconds: PositiveFloat = Field(
+        15.0, le=15, description="seconds between the pings of a silent stream"
+    )
+    run_retention_seconds: NonNegativeFloat = Field(
+        300.0, description="seconds that a run can be read again after its end"
+    )
+    unread_seconds: NonNegativeFloat = Field(
+        0.0, description="seconds without a reader that end a run; 0: it runs on unread"
+    )
+    drain_seconds: NonNegativeFloat = Field(
+        20.0, description="seconds that live runs may take to finish when the server is stopped"
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        LOOPBACK, description="host names that requests may be sent to, comma-separated; '*': any"
+    )
+    allowed_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="origins of other sites whose pages may call, comma-separated"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
+        return {
+            key: tuple(item.strip() for item in value.split(",") if item.strip())
+            if key in ("allowed_hosts", "allowed_origins") and isinstance(value, str)
+            else value
+            for key, value in values.items()
+        }
+
+    @model_validator(mode="after")
+    def _check(self) -> "Settings":
+        if self.openai_base_url and self.model == "auto":
+            raise ValueError(
+                "TURNSTREAM_MODEL: OPENAI_BASE_URL is set, so name the model that it serves "
+                "(or 'offline')"
+            )
+        if self.model not in ("auto", OFFLINE) and not (
+            self.openai_api_key or self.openai_base_url
+        ):
+            raise ValueError(
+                f"TURNSTREAM_MODEL: {self.model!r} needs OPENAI_API_KEY, or OPENAI_BASE_URL for a "
+                "server of your own; 'offline' needs neither"
+            )
+        if self.system_prompt.startswith("@"):
+            path = Path(self.system_prompt[1:])
+            try:
+                self.system_prompt = path.read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise ValueError(
+                    f"TURNSTREAM_SYSTEM_PROMPT: cannot read {str(path)!r} as text: {error}"
+                ) from None
+        return self
+
+    @property
+    def model_name(self) -> str:
+        """The model in use: `auto` resolved."""
+        if self.model != "auto":
+            return self.model
+        return DEFAULT_MODEL if self.openai_api_key else OFFLINE
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            max_steps=self.max_steps,
+            max_identical_calls=self.max_identical_calls,
+            tool_timeout_seconds=self.tool_timeout_seconds,
+            max_result_chars=self.max_result_chars,
+            max_result_bytes=self.max_result_bytes,
+            max_history_tokens=self.max_history_tokens,
+        )

@@ -1,0 +1,74 @@
+"""The SQLite file of all threads: opened once, by one process.
+
+WAL and a busy timeout; a lock file keeps a second process out, which would run a second turn on a
+thread that has one.
+"""
+
+import asyncio
+import fcntl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from sqlite3 import DatabaseError
+
+import aiosqlite
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+BUSY_TIMEOUT_MS = 10_000
+
+
+class StorageError(Exception):
+    """The database cannot be opened; the message is one line for the person who starts it."""
+
+
+@asynccontextmanager
+async def open_saver(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
+    """The checkpointer on a database file, made if it is not there.
+
+    Raises StorageError.
+    """
+    with _lock(path):
+        try:
+            connection = await aiosqlite.connect(path)
+            await connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            await connection.execute("PRAGMA synchronous = NORMAL")
+            saver = AsyncSqliteSaver(connection, serde=JsonPlusSerializer())
+            await saver.setup()
+        except DatabaseError as error:
+            raise StorageError(f"{path} cannot be used as a database: {error}") from None
+        try:
+            yield saver
+        finally:
+            await connection.close()
+
+
+async def committed(saver: AsyncSqliteSaver) -> None:
+    """Return when every write handed to the saver so far is on disk.
+
+    A write begins on the next turn of the loop and holds the saver's lock, which is fair.
+    """
+    await asyncio.sleep(0)
+    async with saver.lock:
+        pass
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    lock_path = path.with_name(path.name + ".lock")
+    try:
+        file = lock_path.open("w")
+    except OSError as error:
+        raise StorageError(
+            f"{path} cannot be opened: {error.strerror or error}. Set TURNSTREAM_DATABASE to a "
+            "file in a folder that exists and can be written."
+        ) from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StorageError(
+                f"{path} is in use by another turnstream process. Stop it, or set "
+                "TURNSTREAM_DATABASE to another file."
+            ) from None
+        yield
