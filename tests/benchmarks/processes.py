@@ -1,0 +1,63 @@
+"""Server processes to measure, and what the operating system says of them."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).parent.parent.parent
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    url: str
+
+    def cpu_seconds(self) -> float:
+        """User and system time so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def memory_bytes(self) -> int:
+        """Resident memory."""
+        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
+        assert found
+        return int(found[1]) * 1024
+
+    def open_files(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+
+@contextmanager
+def started(module: str, *arguments: str, **environment: str) -> Iterator[Process]:
+    """`python -m module`, once it has said its URL."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
+    child = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        cwd=PROJECT,
+        env=clean | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield Process(child.pid, _announced(child))
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def _announced(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    said = []
+    for line in child.stdout:
+        said.append(line)
+        found = re.search(r"http://[\d.]+:\d+\S*", line)
+        if found:
+            return found[0]
+    raise RuntimeError("".join(said))
