@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test check bench clean
+.PHONY: run test check bench fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
@@ -23,6 +23,10 @@ check: $(DEV_READY)  ## lint, types, import contracts
 
 bench: $(DEV_READY)  ## cost against a bare loop over graph.astream, as ratios
 	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+fleet-check: $(DEV_READY)  ## build the solar data set anew and compare it with the one that is shipped
+	$(PIP) --editable '.[dev,data]'
+	$(BIN)/python -m tools.solar.build --check
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -138,6 +138,7 @@ def test_the_overview_points_at_the_loggers_with_faults() -> None:
     october = problems("2024-10-10", "2024-10-18")
     assert october["Inverter 10"] == "15% weaker than when clean"
     assert october["Inverter 11"] == "input 2 lacks 1 string"
+    assert problems("2024-12-30", "2024-12-31")["Inverter 11"] == "input 2 lacks 1 string"
     assert problems("2024-05-01", "2024-05-04") == {}
 
 
@@ -301,23 +302,40 @@ def test_a_forecast_of_the_past_tells_what_was_measured_and_knows_nothing_of_it(
     assert client["series"][1]["data"][:14] == [None] * 14
 
 
-def test_the_forecast_is_the_fading_clear_sky_index_of_the_raw_rows() -> None:
-    """The central value for one logger, computed anew with pandas."""
-    answer = ask("forecast_production", target=2, days=1)
-    own = window(**YEAR).query("logger_id == 2").groupby("day")["ac_w"].sum() / 4000
-    clear = query("SELECT day, clear_poa_sum FROM site_day WHERE site_id = 'A'").set_index("day")
-    clear.index = pd.Index([str(pd.Timestamp.fromordinal(day).date()) for day in clear.index])
-    could = clear["clear_poa_sum"] / 4000 * 24.0
-    index = own / could[own.index]
-    assert len(index) == 366
-    train = index.iloc[: int(366 * 2 / 3)]
+@pytest.mark.parametrize(
+    ("target", "logger_ids", "start", "lead"),
+    [(2, [2], "2025-01-01", 1), (7, [7], "2024-08-25", 7), ("B", [5, 6, 7], "2024-08-24", 1)],
+    ids=["after a complete year", "after a gap", "in a gap of one of three"],
+)
+def test_the_forecast_is_the_fading_clear_sky_index_of_the_raw_rows(
+    target: str | int, logger_ids: list[int], start: str, lead: int
+) -> None:
+    """The central value computed anew; a logger's day with too few readings does not count."""
+    site, peaks = loggers().loc[logger_ids[0], "site_id"], loggers()["peak_kwp"]
+    clear = query("SELECT * FROM site_day")
+    clear = clear[clear["site_id"] == site]
+    names = [str(pd.Timestamp.fromordinal(day).date()) for day in clear["day"]]
+    unit = pd.Series(list(clear["clear_poa_sum"] / 4000), index=names)
+    could = unit * sum(peaks[number] for number in logger_ids)
+    energy, offered = pd.Series(0.0, index=names), pd.Series(0.0, index=names)
+    for number in logger_ids:
+        days = window(YEAR["start"], start, number).groupby("day")["ac_w"].agg(["sum", "count"])
+        complete = days[(days["count"] >= 0.9 * 96) & (days.index < start)]
+        energy = energy.add(complete["sum"] / 4000, fill_value=0)
+        offered = offered.add(unit[complete.index] * peaks[number], fill_value=0)
+
+    index = (energy / offered).where(offered > 0)
+    known = index.dropna().index
+    train = index.where(index.index < known[int(len(known) * 2 / 3)])
     mean = train.rolling(21, min_periods=10).mean()
-    now, later = (train - mean).iloc[:-1], (train.shift(-1) - mean).iloc[:-1]
-    known = now.notna() & later.notna()
-    rho = float((now[known] * later[known]).sum() / (now[known] ** 2).sum())
-    level = float(index.iloc[-21:].mean())
-    central = (level + rho * (float(index.iloc[-1]) - level)) * could["2025-01-01"]
-    assert answer["forecast"][0]["day"] == "2025-01-01"
+    now, later = train - mean, train.shift(-lead) - mean
+    both = now.notna() & later.notna()
+    rho = float((now[both] * later[both]).sum() / (now[both] ** 2).sum())
+    origin = str((pd.Timestamp(start) - pd.Timedelta(days=lead)).date())
+    level = float(index[:origin].iloc[-21:].mean())
+    central = (level + rho * (float(index[origin]) - level)) * could[start]
+    answer = ask("forecast_production", target=target, days=1, start=start)
+    assert answer["forecast"][0]["day"] == start
     assert answer["forecast"][0]["forecast_kwh"] == pytest.approx(central, abs=0.06)
 
 

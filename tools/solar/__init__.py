@@ -1,0 +1,28 @@
+"""The solar fleet: a year of measurements, and nine tools that answer from it.
+
+Of its packages only `build` needs pvlib; the tools read `fleet.sqlite`, which it made.
+"""
+
+from langchain_core.tools import BaseTool
+
+from tools.solar.comparison import compare_loggers
+from tools.solar.curve import get_power_curve
+from tools.solar.errors import diagnose_error_codes
+from tools.solar.forecast import forecast_production
+from tools.solar.health import analyze_inverter_health
+from tools.solar.loggers import list_loggers
+from tools.solar.overview import get_fleet_overview
+from tools.solar.performance import calculate_performance_ratio
+from tools.solar.savings import calculate_financial_savings
+
+SOLAR_TOOLS: tuple[BaseTool, ...] = (
+    list_loggers,
+    get_fleet_overview,
+    analyze_inverter_health,
+    get_power_curve,
+    compare_loggers,
+    calculate_financial_savings,
+    calculate_performance_ratio,
+    forecast_production,
+    diagnose_error_codes,
+)
