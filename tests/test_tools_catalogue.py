@@ -1,5 +1,6 @@
 """The catalogue: what is on its shelves, and what it refuses to hold."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from langchain_core.tools import BaseTool, StructuredTool, tool
 
 import tools
 from tools.catalogue import Catalogue
-from tools.contract import CatalogueError, UITool, real_tool
+from tools.contract import CatalogueError, Points, UITool, real_tool
 
 
 @real_tool(client_fields=["total"])
@@ -22,7 +23,7 @@ def roll(count: int) -> dict[str, Any]:
     return {"total": count}
 
 
-def _accept(args: dict[str, Any]) -> dict[str, Any]:
+def _accept(args: dict[str, Any], _points: Points) -> dict[str, Any]:
     return args
 
 
@@ -120,8 +121,8 @@ def test_a_clash_names_both_definitions() -> None:
 
 def roll_line() -> str:
     assert isinstance(roll, StructuredTool)
-    assert roll.func is not None
-    line = roll.func.__wrapped__.__code__.co_firstlineno  # type: ignore[attr-defined]
+    assert roll.coroutine is not None
+    line = inspect.unwrap(roll.coroutine).__code__.co_firstlineno
     return f"{__name__}.roll, line {line}"
 
 

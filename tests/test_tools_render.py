@@ -1,20 +1,25 @@
 """render_ui_component: its arguments are its result, so they must be fit to show."""
 
+import copy
 import math
 from typing import Any
 
 import pytest
 
-from tools.components import validate_render
+from tools.contract import Points
 from tools.ui import render_ui_component
 
 POINTS: dict[str, Any] = {"x": [1, 2], "series": [{"name": "a", "data": [1, None]}]}
 CHART: dict[str, Any] = {"component": "line_chart", "props": POINTS}
 
 
-def refusal(args: dict[str, Any]) -> str:
+def no_results(_call: str) -> None:
+    """A turn without earlier calls."""
+
+
+def refusal(args: dict[str, Any], results: Points = no_results) -> str:
     with pytest.raises(ValueError, match=r"\.$") as refused:
-        render_ui_component.validate(args)
+        render_ui_component.validate(args, results)
     assert type(refused.value) is ValueError
     sentence = str(refused.value)
     assert len(sentence) < 500
@@ -57,7 +62,7 @@ def test_what_is_rendered_is_never_pending() -> None:
     ids=lambda args: args["component"],
 )
 def test_fitting_arguments_are_the_result(args: dict[str, Any]) -> None:
-    assert render_ui_component.validate(args) == args
+    assert render_ui_component.validate(args, no_results) == args
 
 
 @pytest.mark.parametrize("length", [0, 1, 3])
@@ -90,7 +95,7 @@ def test_a_number_is_finite(component: str, number: float) -> None:
 @pytest.mark.parametrize("number", [2**63, -(2**63), 10**400])
 def test_an_integer_is_one_that_a_checkpoint_can_hold(number: int) -> None:
     assert "props.x.1: is too big" in refusal(line_chart(x=[1, number]))
-    assert render_ui_component.validate(line_chart(x=[1, 2**63 - 1]))
+    assert render_ui_component.validate(line_chart(x=[1, 2**63 - 1]), no_results)
 
 
 @pytest.mark.parametrize(
@@ -164,14 +169,39 @@ def test_data_from_is_not_empty_and_not_null() -> None:
     assert refusal({**CHART, "data_from": None}).startswith("data_from: ")
 
 
+LABELLED = {**POINTS, "x_label": "hour", "y_label": "kW", "time_zone": "UTC", "rows": [], "n": 2}
+RESULTS: Points = {"call_1": POINTS, "call_2": LABELLED, "call_3": {"total": 5}}.get
+
+
+def filled(component: str, call: str, **props: Any) -> Any:
+    args = {"component": component, "props": props, "data_from": call}
+    kept = copy.deepcopy(args)
+    resolved = render_ui_component.validate(args, RESULTS)
+    assert args == kept, "the arguments as they were written are somebody else's"
+    return resolved["props"]
+
+
 def test_data_from_an_earlier_call_fills_the_props() -> None:
-    args = {**CHART, "props": {"title": "Output"}, "data_from": "call_1"}
-    resolved = validate_render(args, {"call_1": POINTS}.get)
-    assert resolved["props"] == {"title": "Output", **POINTS}
-    assert args["props"] == {"title": "Output"}
+    assert filled("line_chart", "call_1", title="Output") == {"title": "Output", **POINTS}
+
+
+def test_data_from_an_earlier_call_brings_its_labels_where_the_model_wrote_none() -> None:
+    assert filled("line_chart", "call_2", y_label="MW") == {
+        **POINTS,
+        "x_label": "hour",
+        "y_label": "MW",
+        "time_zone": "UTC",
+    }
 
 
 def test_data_from_an_earlier_call_is_validated_like_any_other() -> None:
+    uneven = {"x": [1, 2], "series": [{"name": "a", "data": [1]}]}
     args = {"component": "line_chart", "props": {}, "data_from": "call_1"}
-    with pytest.raises(ValueError, match=r"props\.series: Field required"):
-        validate_render(args, lambda _: {"x": [1, 2]})
+    assert "as many items as x" in refusal(args, {"call_1": uneven}.get)
+
+
+def test_data_from_a_call_without_such_points_is_refused_with_what_it_has() -> None:
+    args = {"component": "bar_chart", "props": {}, "data_from": "call_1"}
+    assert "has no points for a bar_chart; it has them for: line_chart." in refusal(args, RESULTS)
+    args = {"component": "report", "props": {"markdown": ""}, "data_from": "call_3"}
+    assert "has no points for a report; it has them for: no component." in refusal(args, RESULTS)

@@ -14,6 +14,10 @@ RANGE = {"kind": "date_range", "prompt": "When?"}
 JUNE = {"min_date": "2025-06-01", "max_date": "2025-06-30"}
 
 
+def no_results(_call: str) -> None:
+    """A turn without earlier calls."""
+
+
 def check(args: dict[str, Any], answer: Any) -> Any:
     assert request_user_selection.check_answer is not None
     return request_user_selection.check_answer(args, answer)
@@ -21,7 +25,7 @@ def check(args: dict[str, Any], answer: Any) -> Any:
 
 def refusal(args: dict[str, Any]) -> str:
     with pytest.raises(ValueError, match=r"\.$") as refused:
-        request_user_selection.validate(args)
+        request_user_selection.validate(args, no_results)
     assert type(refused.value) is ValueError
     sentence = str(refused.value)
     assert len(sentence) < 500
@@ -49,7 +53,7 @@ def test_a_selection_waits_for_the_browser() -> None:
     ],
 )
 def test_a_sound_question_is_kept_as_it_is(args: dict[str, Any]) -> None:
-    assert request_user_selection.validate(args) == args
+    assert request_user_selection.validate(args, no_results) == args
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Calls of real tools, as a graph makes them, and hostile ones under bounds."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -11,8 +12,9 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
 HOSTILE_SECONDS = 40
+MAX_SENTENCE = 500
 BOUNDED = """
-import json, resource, sys
+import asyncio, json, resource, sys
 from langchain_core.tools import ToolException
 from pkgutil import resolve_name
 for limit, bound in ((resource.RLIMIT_CPU, 30), (resource.RLIMIT_AS, 4 * 2**30)):
@@ -21,15 +23,16 @@ call = json.load(sys.stdin)
 tool = resolve_name(call["tool"])
 for args in call["args"]:
     try:
-        tool.invoke(args)
-        print("answered", flush=True)
+        asyncio.run(tool.ainvoke(args))
+        print(json.dumps(None), flush=True)
     except ToolException as refusal:
-        print("refused", flush=True)
+        print(json.dumps(str(refusal)), flush=True)
 """
 
 
 def call(tool: BaseTool, **args: Any) -> ToolMessage:
-    message = tool.invoke({"type": "tool_call", "id": "call_1", "name": tool.name, "args": args})
+    request = {"type": "tool_call", "id": "call_1", "name": tool.name, "args": args}
+    message = asyncio.run(tool.ainvoke(request))
     assert isinstance(message, ToolMessage)
     return message
 
@@ -50,12 +53,15 @@ def refusal(tool: BaseTool, **args: Any) -> str:
     with pytest.raises(ToolException) as refused:
         call(tool, **args)
     sentence = str(refused.value)
-    assert len(sentence) < 500, "a sentence, not an echo of the input"
+    assert len(sentence) < MAX_SENTENCE, "a sentence, not an echo of the input"
     return sentence
 
 
-def outcomes(tool: str, calls: Sequence[dict[str, Any]]) -> list[str]:
-    """What a process with little time and memory makes of the calls; fewer if one killed it."""
+def refusals(tool: str, calls: Sequence[dict[str, Any]]) -> list[str | None]:
+    """What a process with little time and memory says to the calls, None where it answers.
+
+    Fewer than there are calls if one of them killed it.
+    """
     done = subprocess.run(
         [sys.executable, "-c", BOUNDED],
         input=json.dumps({"tool": tool, "args": calls}),
@@ -64,4 +70,15 @@ def outcomes(tool: str, calls: Sequence[dict[str, Any]]) -> list[str]:
         timeout=HOSTILE_SECONDS,
         check=False,
     )
-    return done.stdout.split()
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def assert_refused_at_once(tool: str, calls: Sequence[dict[str, Any]]) -> None:
+    said = refusals(tool, calls)
+    for args, sentence in zip(calls, said, strict=False):
+        assert sentence is not None, f"answered {args!r}"
+        assert sentence.endswith((".", "?")), sentence
+        assert len(sentence) < MAX_SENTENCE, "a sentence, not an echo of the input"
+        assert "simpleeval" not in sentence
+        assert "Traceback" not in sentence
+    assert len(said) == len(calls), f"took too much: {calls[len(said)]!r}"

@@ -12,6 +12,7 @@ REAL: tuple[BaseTool, ...] = (
     resolve_name("tools.calculator:multiply"),
     resolve_name("tools.clock:get_current_time"),
     resolve_name("tools.units:convert_units"),
+    *resolve_name("tools.solar:SOLAR_TOOLS"),
 )
 
 UI: tuple[UITool, ...] = (

@@ -64,7 +64,7 @@ def _power(base: int | float, exponent: int | float) -> Any:
     both_int = isinstance(base, int) and isinstance(exponent, int)
     # |base| >= 2**(bits - 1), so the size is known before the work is done.
     if both_int and (int(base).bit_length() - 1) * exponent > MAX_BITS:
-        return _checked(math.inf)
+        raise ToolException(TOO_BIG)
     return base**exponent
 
 

@@ -52,7 +52,7 @@ def find_zone(name: str) -> str:
     places = _places().get(folded, [])
     if len(places) == 1:
         return places[0]
-    raise ToolException(_unknown(name, places or _near(folded)))
+    raise ToolException(_unknown(name, _near(folded)))
 
 
 def _near(folded: str) -> list[str]:

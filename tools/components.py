@@ -1,6 +1,7 @@
 """The components that the browser can render: what each takes as its props."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -137,6 +138,18 @@ def validate_render(args: dict[str, Any], points: Points | None = None) -> dict[
     if faults:
         raise ValueError(listed(faults))
     return resolved
+
+
+def drawable(result: Mapping[str, Any]) -> list[str]:
+    """The components that `data_from` can fill with a result, as the client may see it."""
+    found = []
+    for component, fields in DATA_FIELDS.items():
+        if set(fields) <= set(result):
+            rendering = {"component": component, "props": {}, "data_from": "it"}
+            with suppress(ValueError):
+                validate_render(rendering, lambda _: result)
+                found.append(component)
+    return found
 
 
 def _labels(component: str, found: Mapping[str, Any]) -> dict[str, Any]:

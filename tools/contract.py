@@ -27,7 +27,8 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from tools.threads import in_thread
 
-CLIENT_FIELDS = "client_fields"
+CLIENT_FIELDS, SURVEY = "client_fields", "survey"
+"""Keys of a real tool's `metadata`."""
 
 
 class CatalogueError(Exception):
@@ -62,9 +63,13 @@ class UITool:
 
 
 def real_tool(
-    *, client_fields: Sequence[str], artifact: bool = False
+    *, client_fields: Sequence[str], artifact: bool = False, survey: str | None = None
 ) -> Callable[[Callable[..., Any]], BaseTool]:
-    """Make a real tool of a function, sync or async; its docstring is the tool's description."""
+    """Make a real tool of a function, sync or async; its docstring is the tool's description.
+
+    `survey` names the tool, callable without arguments, that knows what data there is; it is asked
+    when this one answers with the `status` `no_data` or `no_data_in_window`.
+    """
 
     def decorate(function: Callable[..., Any]) -> BaseTool:
         def split(returned: Any) -> tuple[str, dict[str, Any]]:
@@ -82,7 +87,7 @@ def real_tool(
             response_format="content_and_artifact",
             parse_docstring=True,
         )
-        tool.metadata = {CLIENT_FIELDS: tuple(client_fields)}
+        tool.metadata = {CLIENT_FIELDS: tuple(client_fields), SURVEY: survey}
         return tool
 
     return decorate

@@ -101,13 +101,14 @@ def convert(value: float, from_unit: str, to_unit: str) -> dict[str, Any]:
                 f"{target} ({target.dimensionality}): they measure different things."
             )
         try:
-            result = float(_registry().Quantity(float(value), source).to(target).magnitude)
+            quantity = float(value)  # a larger integer than a checkpoint holds may come in
+            result = float(_registry().Quantity(quantity, source).to(target).magnitude)
         except CANNOT_CONVERT as error:
             raise ToolException(f"{source} cannot be converted to {target}.") from error
-    if not (math.isfinite(value) and math.isfinite(result)):
+    if not (math.isfinite(quantity) and math.isfinite(result)):
         raise ToolException("The value or its conversion is not a finite number.")
     return {
-        "value": value,
+        "value": quantity,
         "from_unit": str(source),
         "result": float(f"{result:.{SIGNIFICANT_DIGITS}g}"),
         "to_unit": str(target),
