@@ -10,13 +10,14 @@ from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, Human
 from langchain_core.runnables import Runnable
 
 from graphs.answers import client_view, end_of
-from graphs.budgets import Ended, last_step, same_call_again
+from graphs.budgets import Ended, last_step, same_call_again, tool_time_spent
 from graphs.calls import call_ids
 from graphs.context import RUN_ID, TurnContext
 from graphs.history import close_pending, for_model
 from graphs.limits import Limits
 from graphs.models import ModelUnavailable
 from graphs.parts import PROVIDER, PartAssembler, kept_content, parts_metadata
+from graphs.recovery import fresh_misses
 from graphs.routing import ENDED
 from graphs.sorting import SortedCalls, refuse_all, sort_calls
 from tools.catalogue import Catalogue
@@ -37,10 +38,12 @@ class Agent:
 
     async def step(self, messages: Sequence[AnyMessage], context: TurnContext) -> list[AnyMessage]:
         """One model call on a closed history: the messages to add to it, answers that are due
-        at once last.
+        at once last. None at all while results wait to be recovered from: the edge sees them.
 
         Raises what the model raises, and ModelUnavailable for a stream that broke off.
         """
+        if fresh_misses(messages):
+            return []
         closers = close_pending(
             messages, "not_answered", "The call was left unanswered and is closed."
         )
@@ -49,9 +52,12 @@ class Agent:
         parts = PartAssembler(str(said.message.id), call_ids(history))
         for chunk in said.chunks:
             parts.feed(chunk)
-        ended = same_call_again(messages, parts.calls, context, self.limits)
+        ended = same_call_again(messages, parts.calls, context, self.limits) or tool_time_spent(
+            messages, parts.calls, context, self.limits, self.catalogue.real_by_name
+        )
         if ended:
-            calls = refuse_all(parts.calls, "limit_reached", _LIMIT_SENTENCE)
+            sentence = _LIMIT_SENTENCE.format(**ended)
+            calls = refuse_all(parts.calls, "limit_reached", sentence)
         else:
             calls = sort_calls(
                 parts.calls, self.catalogue, context.client_tools, TurnResults(history)
@@ -65,9 +71,15 @@ class Agent:
         start = time.monotonic()
         first: float | None = None
         chunks: list[AIMessage] = []
-        async for chunk in self.model.astream(prompt):
-            first = first or time.monotonic()
-            chunks.append(chunk)
+        try:
+            async for chunk in self.model.astream(prompt):
+                first = first or time.monotonic()
+                chunks.append(chunk)
+        except ValueError as error:
+            # LangChain's word for a stream that ended before its first chunk.
+            if str(error) != "No generation chunks were returned":
+                raise
+            raise ModelUnavailable("the model's stream was empty") from error
         end = time.monotonic()
         timing = {
             "first_token_ms": round(((first or end) - start) * 1000),
@@ -76,7 +88,7 @@ class Agent:
         return Said(chunks, merge(chunks), timing)
 
 
-_LIMIT_SENTENCE = "The run reached its limit of identical calls; this call was not made."
+_LIMIT_SENTENCE = "The run reached its limit, {limit} {value:g}; this call was not made."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """The budgets that a step can break. What broke is data: `reason` limit, `limit`, `value`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graphs.calls import StreamedCall, dump_args, parse_args
 from graphs.context import TurnContext, run_messages
+from graphs.execution import DURATION_MS
 from graphs.limits import Limits
 
 Ended = dict[str, Any]
@@ -31,6 +32,26 @@ def same_call_again(
             return limit_ended("max_identical_calls", limits.max_identical_calls)
         seen.append(key)
     return None
+
+
+def tool_time_spent(
+    messages: Sequence[AnyMessage],
+    calls: Sequence[StreamedCall],
+    context: TurnContext,
+    limits: Limits,
+    real_tools: Collection[str],
+) -> Ended | None:
+    """The limit of tool seconds, if they are spent and one of these calls would take more."""
+    spent = sum(
+        message.response_metadata.get(DURATION_MS, 0)
+        for message in run_messages(messages, context)
+        if isinstance(message, ToolMessage)
+    )
+    if spent < limits.max_tool_seconds * 1000:
+        return None
+    if not any(call.given_name in real_tools for call in calls):
+        return None
+    return limit_ended("max_tool_seconds", limits.max_tool_seconds)
 
 
 def last_step(messages: Sequence[AnyMessage], context: TurnContext, limits: Limits) -> Ended | None:

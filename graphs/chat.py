@@ -1,6 +1,7 @@
 """The chat graph at one glance:
 
     agent -> (real calls, one task each) tools -> agent ... -> end
+    agent -> (the tools found no data) recover -> agent, or a question to the user -> end
 
 UI calls end the turn; real calls beside them run first.
 """
@@ -22,9 +23,10 @@ from langgraph.types import Command, Send
 
 from graphs.agent import Agent
 from graphs.context import TurnContext
-from graphs.execution import execute
+from graphs.execution import INNER, execute
 from graphs.limits import Limits
-from graphs.routing import AGENT, TOOLS, after_agent, after_tools
+from graphs.recovery import build_recovery, entry, marked_as
+from graphs.routing import AGENT, RECOVER, TOOLS, after_agent, after_recovery, after_tools
 from graphs.state import ChatState
 from tools.catalogue import Catalogue
 from tools.contract import UITool
@@ -45,11 +47,17 @@ def build(
     limits = limits or Limits()
     real = catalogue.real_by_name
     bind = _binder(model, catalogue)
+    recovery = build_recovery(catalogue, limits)
 
     async def agent(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
         thinker = Agent(bind(context.client_tools), catalogue, limits, system_prompt)
         return {"messages": await thinker.step(state["messages"], context)}
+
+    async def recover(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        context = runtime.context or TurnContext()
+        found = await recovery.ainvoke(entry(state["messages"], context))
+        return {"messages": marked_as(found["messages"], context)}
 
     async def run_one(
         request: ToolCallRequest,
@@ -60,20 +68,24 @@ def build(
     def from_agent(state: ChatState) -> list[Send] | str:
         return after_agent(state["messages"], real)
 
+    def from_recovery(state: ChatState) -> str:
+        return after_recovery(state["messages"])
+
     def from_tools(state: ChatState) -> str:
         return after_tools(state["messages"], real)
 
     graph = StateGraph(ChatState, context_schema=TurnContext)
     graph.add_node(AGENT, agent)
-    graph.add_node(
-        TOOLS, ToolNode(catalogue.real, awrap_tool_call=run_one, handle_tool_errors=False)
-    )
+    tools = ToolNode(catalogue.real, awrap_tool_call=run_one, handle_tool_errors=False)
+    graph.add_node(TOOLS, tools.with_config(tags=[INNER]))
+    graph.add_node(RECOVER, recover)
     graph.add_edge(START, AGENT)
-    graph.add_conditional_edges(AGENT, from_agent, [TOOLS, AGENT, END])
+    graph.add_conditional_edges(AGENT, from_agent, [TOOLS, AGENT, RECOVER, END])
+    graph.add_conditional_edges(RECOVER, from_recovery, [AGENT, END])
     graph.add_conditional_edges(TOOLS, from_tools, [AGENT, END])
-    # Two supersteps a model call; the budget of steps is ours to keep.
+    # Four supersteps a model call at the most; the budget of steps is ours to keep.
     return graph.compile(checkpointer=checkpointer).with_config(
-        recursion_limit=2 * limits.max_steps + 10
+        recursion_limit=4 * limits.max_steps + 10
     )
 
 

@@ -12,10 +12,14 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import ToolException
 
 from graphs.answers import answer, client_view, failed
-from graphs.calls import clean_text
+from graphs.calls import clean_text, dump_args, parse_args, storable_json
 from graphs.limits import Limits
+from tools.components import drawable
 
 logger = logging.getLogger(__name__)
+
+INNER = "inner"
+"""Tag of what runs inside a tool: a model that it asks does not speak to the user."""
 
 DURATION_MS = "duration_ms"
 """Key in a tool message's `response_metadata`: how long the tool took."""
@@ -66,17 +70,19 @@ def _timed_out(call: ToolCall, limits: Limits) -> ToolMessage:
 def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
     """The answer, cut to what model and client may get.
 
-    Raises TypeError if the tool returned no tool message.
+    Raises TypeError or ValueError if the tool returned no tool message, or what is no JSON.
     """
     if not isinstance(returned, ToolMessage):
         raise TypeError(f"{call['name']} returned {type(returned).__name__}, not a tool message")
     content = clean_text(returned.text)
     if returned.status == "error":
         return failed(call, "tool_error", content[: limits.max_result_chars])
-    view = json.loads(clean_text(json.dumps(client_view(returned), ensure_ascii=False)))
+    text = json.dumps(client_view(returned), ensure_ascii=False, allow_nan=False)
+    view = storable_json(clean_text(text))
     size = len(json.dumps(view, ensure_ascii=False).encode())
     if size > limits.max_result_bytes:
         view = {"truncated": True, "bytes": size, "max_bytes": limits.max_result_bytes}
+    content = _with_offer(call, content, view, limits)
     if len(content) > limits.max_result_chars:
         cut = f"\n[cut: the first {limits.max_result_chars} of {len(content)} characters]"
         content = content[: limits.max_result_chars] + cut
@@ -84,3 +90,17 @@ def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
     if client_view(message) != view:
         message.artifact = view
     return message
+
+
+def _with_offer(call: ToolCall, content: str, view: Any, limits: Limits) -> str:
+    """What the model reads of a result that has the points of a component: first the call's id,
+    for `data_from`, and the components that it draws. A result that is cut anyway keeps the offer;
+    one that just fits is not cut for its sake."""
+    draws = drawable(view) if isinstance(view, dict) else []
+    said = parse_args(content) if draws else None
+    if said is None:
+        return content
+    offer = {"data_from": call["id"], "draws": draws}
+    offered = dump_args(offer | said | offer)
+    fits = len(offered) <= limits.max_result_chars
+    return offered if fits or len(content) > limits.max_result_chars else content

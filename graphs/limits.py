@@ -10,6 +10,9 @@ class Limits:
     max_identical_calls: int = 3
     """Calls of one tool with the same arguments in one run."""
     tool_timeout_seconds: float = 30.0
+    """Of one tool call."""
+    max_tool_seconds: float = 120.0
+    """Of all tool calls of one run, added up: those side by side count each."""
     max_result_chars: int = 20_000
     """Of one tool result, to the model."""
     max_result_bytes: int = 1_000_000

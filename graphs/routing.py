@@ -7,11 +7,12 @@ from langgraph.graph import END
 from langgraph.types import Send
 
 from graphs.answers import end_of
+from graphs.recovery import fresh_misses
 
 ENDED = "ended"
 """Key in an AI message's `response_metadata`: the run ended here, `{"reason", ...}` says why."""
 
-AGENT, TOOLS = "agent", "tools"
+AGENT, TOOLS, RECOVER = "agent", "tools", "recover"
 
 
 def after_agent(messages: Sequence[AnyMessage], real_tools: Collection[str]) -> list[Send] | str:
@@ -19,8 +20,11 @@ def after_agent(messages: Sequence[AnyMessage], real_tools: Collection[str]) -> 
 
     Real calls run, one task each, whatever stands beside them. Without them a UI call, shown or
     pending, ends the turn; invalid calls (answered with their error) go back to the model; a
-    message without calls ends the turn.
+    message without calls ends the turn. Results that found no data are recovered from before the
+    model sees them.
     """
+    if fresh_misses(messages):
+        return RECOVER
     message, answers = _last_step(messages)
     if message is None:
         return END
@@ -34,6 +38,13 @@ def after_tools(messages: Sequence[AnyMessage], real_tools: Collection[str]) -> 
     """Back to the model with the results, unless the message also had a UI call."""
     message, answers = _last_step(messages)
     return END if message is None or _ends(message, answers, real_tools) else AGENT
+
+
+def after_recovery(messages: Sequence[AnyMessage]) -> str:
+    """Back to the model, unless the user was asked."""
+    message, answers = _last_step(messages)
+    asked = message and any(call["id"] not in answers for call in message.tool_calls)
+    return END if asked else AGENT
 
 
 def _ends(message: AIMessage, answers: dict[str, ToolMessage], real_tools: Collection[str]) -> bool:

@@ -11,6 +11,9 @@ asks out) and put it into `intents.INTENTS`; the wording of its tool's result go
 `answers.WORDS`, what a chart, a table or a card shows of it into `figures.FIGURES`, both by the
 tool's name. An intent is tried on every model call again, with the results so far in its facts.
 Then "... as a line chart", "then show it in a table" and the like work without another line.
+
+A result that offers its points (`data_from`, `draws`) is shown by naming it; no number is written
+again. A result without data is tried once more: see `again`.
 """
 
 from graphs.offline.examples import EXAMPLES

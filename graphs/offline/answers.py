@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from graphs.offline.figures import Figure, chosen, clock, figures, listed, place
+from graphs.offline.figure import Figure, listed
+from graphs.offline.figures import chosen, clock, figures, place
 from graphs.offline.history import Result
+from graphs.offline.solar_words import WORDS as SOLAR_WORDS
 
 MAX_FIELDS = 6
 MAX_CHARS = 300
@@ -21,7 +23,21 @@ def _sentence(result: Result) -> str:
         return _failure(result)
     if not isinstance(result.content, dict):
         return f"`{result.tool}` says: {str(result.content)[:MAX_CHARS]}"
+    if result.content.get("status", "ok") != "ok" and isinstance(
+        result.content.get("message"), str
+    ):
+        return _refusal(result.content)
     return WORDS.get(result.tool, _fields)(result)
+
+
+def _refusal(content: Mapping[str, Any]) -> str:
+    """Of a tool that says by its `status` that it has no answer."""
+    near, allowed = content.get("near_matches"), content.get("allowed")
+    if near:
+        return f"{content['message']} Did you mean {listed(near)}?"
+    if isinstance(allowed, list):
+        return f"{content['message']} There is {listed(allowed)}."
+    return f"{content['message']} I need {allowed}." if allowed else str(content["message"])
 
 
 def _failure(result: Result) -> str:
@@ -82,4 +98,5 @@ WORDS: Mapping[str, Callable[[Result], str]] = {
     "get_current_time": _time,
     "request_user_selection": _selection,
     "render_ui_component": lambda _: "",
+    **SOLAR_WORDS,
 }

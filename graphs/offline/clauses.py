@@ -16,9 +16,9 @@ _THEN = any_case(
     rf"{_QUOTED}|(\s*[,.;:]?\s*\b(?:and\s+)?(?:(?:then|afterwards|after that)\b|next,),?\s+)"
 )
 _VERBS = (
-    r"add|ask|calculate|call|chart|compute|convert|create|display|divide|draw|find|give|graph"
-    r"|help|how|let|list|make|multiply|pick|plot|put|raise|render|run|show|subtract|tell|the time"
-    r"|use|what|what's|when|where|which|who|write"
+    r"add|analy[sz]e|ask|calculate|call|chart|compare|compute|convert|create|diagnose|display"
+    r"|divide|draw|find|forecast|give|graph|help|how|let|list|make|multiply|pick|plot|put|raise"
+    r"|render|run|show|subtract|tell|the time|use|what|what's|when|where|which|who|write"
 )
 _ANOTHER = any_case(
     rf"{_QUOTED}|((?<=[.?!;])\s+|\s*,?\s+(?:and|also|plus|but)\s+(?:also\s+)?(?=(?:{_VERBS})\b)"

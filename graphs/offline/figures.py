@@ -1,25 +1,17 @@
 """What a tool's result has to show: labelled values for cards, tables and charts."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import starmap
 from typing import Any
 
+from graphs.offline.figure import Figure, Value, listed
 from graphs.offline.history import Result
+from graphs.offline.solar_words import FIGURES as SOLAR_FIGURES
 
-Value = int | float | str
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    label: str
-    value: Value | None
-    unit: str = ""
-
-    @property
-    def is_number(self) -> bool:
-        return isinstance(self.value, (int, float))
+WINDOW = re.compile(r"^(\d{4}-\d{2}-\d{2})/(\d{4}-\d{2}-\d{2})$")
+"""How an option of a question names a window of days."""
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
@@ -64,13 +56,8 @@ def chosen(content: Mapping[str, Any]) -> str:
         return f"{content['start']} to {content['end']}"
     if isinstance(content.get("values"), list):
         return listed(content["values"]) or "nothing"
-    return str(content.get("value") or content.get("date") or "")
-
-
-def listed(values: Sequence[object]) -> str:
-    """`a, b and c`"""
-    *most, last = map(str, values) if values else [""]
-    return f"{', '.join(most)} and {last}" if most else last
+    value = str(content.get("value") or content.get("date") or "")
+    return WINDOW.sub(r"\1 to \2", value)
 
 
 def _scalars(result: Result) -> list[Figure]:
@@ -133,4 +120,5 @@ FIGURES: Mapping[str, Callable[[Result], list[Figure]]] = {
     "convert_units": _conversion,
     "request_user_selection": _selection,
     "render_ui_component": _drawn,
+    **SOLAR_FIGURES,
 }

@@ -20,6 +20,8 @@ class Result:
     """Parsed, where the tool's answer is JSON; else its text."""
     failed: bool = False
     call_id: str = ""
+    draws: tuple[str, ...] = ()
+    """The components that `data_from` with this call's id can draw."""
 
 
 Step = tuple[Result, ...]
@@ -78,8 +80,12 @@ def _result(message: ToolMessage, arguments: Mapping[str, Any]) -> Result:
         content = json.loads(text)
     except (ValueError, RecursionError):
         content = text
+    id, draws = message.tool_call_id, ()
+    if isinstance(content, dict) and content.get("data_from") == id:
+        draws = tuple(content["draws"])
+        content = {k: v for k, v in content.items() if k not in ("data_from", "draws")}
     failed = message.status == "error" or (isinstance(content, dict) and "error" in content)
-    return Result(message.name or "The tool", arguments, content, failed, message.tool_call_id)
+    return Result(message.name or "The tool", arguments, content, failed, id, draws)
 
 
 def _calls_made(messages: Sequence[BaseMessage]) -> int:

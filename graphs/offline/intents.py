@@ -6,11 +6,13 @@ from graphs.offline.by_name import called_by_name, named_in_words
 from graphs.offline.choice import selection
 from graphs.offline.clock import time_of_day
 from graphs.offline.screen import render
+from graphs.offline.solar import solar
 from graphs.offline.units import conversion
 
 INTENTS: tuple[Intent, ...] = (
     called_by_name,
     selection,
+    solar,
     render,
     time_of_day,
     conversion,

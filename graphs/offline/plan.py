@@ -1,17 +1,21 @@
 """The offline model's mind: a history and the bound tools in, what to say and to call out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from graphs.offline.again import next_try, outcome, tried
 from graphs.offline.answers import words
 from graphs.offline.ask import RENDER, SELECT, Ask, Facts
 from graphs.offline.clauses import means_all, points_back, resolve, steps
-from graphs.offline.figures import figures, latest_value, listed
+from graphs.offline.figure import listed
+from graphs.offline.figures import figures, latest_value
 from graphs.offline.history import Result, Step, Turn, read
 from graphs.offline.intents import asks_of
+from graphs.offline.solar import LIST, asked_today
+from graphs.offline.solar_words import CHARTS, chart_title
 from graphs.offline.talk import talk
 
 MAX_CHARS = 4000
@@ -37,11 +41,15 @@ class Plan:
 def plan(messages: Sequence[BaseMessage], tools: Tools) -> Plan:
     """The next message. Whatever happened before, a turn comes to its end: no ask is repeated."""
     turn = read(messages)
-    asks = _asks(turn, tools)
+    told = words(turn.steps[-1]) if turn.steps else _arrived(turn)
+    attempts = tried(turn.steps)
+    again = next_try(attempts[-1]) if attempts else []
+    turn = replace(turn, steps=tuple(map(outcome, attempts)))
+    asks = again or _asks(turn, tools) or _charts(turn, tools)
     able = [ask for ask in asks if ask.tool in tools]
     lacking = dict.fromkeys(ask.tool for ask in asks if ask.tool not in tools)
-    told = words(turn.steps[-1]) if turn.steps else _arrived(turn)
-    said = [told, _lacking([*lacking]), _lead(able, first=not turn.steps)]
+    lead = _lead_again(attempts[-1]) if again else _lead(able, first=not turn.steps)
+    said = [told, _lacking([*lacking]), lead]
     if not asks and not turn.steps:
         said.append(talk(turn, tools))
     text = " ".join(filter(None, said)) or talk(turn, tools)
@@ -56,6 +64,27 @@ def _asks(turn: Turn, tools: Tools) -> list[Ask]:
     """One step a model call: the step after those that were taken already."""
     ahead = _ordered(turn.text[:MAX_CHARS], tools)[len(turn.steps) :]
     return [ask for clause in (ahead[0] if ahead else ()) for ask in _ask(clause, turn, tools)]
+
+
+def _charts(turn: Turn, tools: Tools) -> list[Ask]:
+    """What was found is shown, where the user has not said how, or was asked."""
+    results = [(place, r) for place, step in enumerate(turn.steps, start=1) for r in step]
+    if RENDER not in tools or any(result.tool in (RENDER, SELECT) for _, result in results):
+        return []
+    return [
+        Ask(
+            RENDER,
+            {
+                "component": CHARTS[result.tool],
+                "props": {"title": chart_title(result)},
+                "data_from": result.call_id,
+            },
+        )
+        for place, result in results
+        if CHARTS.get(result.tool) in result.draws
+        # Asked for before the last step, it only told which day it is.
+        and (result.tool != LIST or place == len(turn.steps))
+    ]
 
 
 def _ask(clause: str, turn: Turn, tools: Tools) -> list[Ask]:
@@ -81,13 +110,13 @@ _STAND_IN = Result("calculator", {}, {"expression": "1", "value": 1})
 def _ordered(text: str, tools: Tools) -> list[list[str]]:
     """The message's steps. Rendering ends the turn, so it goes into the last."""
 
-    def tried(clause: str) -> list[Ask]:
+    def asks_at(clause: str) -> list[Ask]:
         back = points_back(clause)
         facts = Facts(tools, (_STAND_IN,), points_back=back)
         return asks_of(resolve(clause, 1) if back else clause, facts)
 
-    taken = steps(text, lambda clause: bool(tried(clause)))
-    shows = {c for step in taken for c in step if {ask.tool for ask in tried(c)} == {RENDER}}
+    taken = asked_today(steps(text, lambda clause: bool(asks_at(clause))), Facts(tools))
+    shows = {c for step in taken for c in step if {ask.tool for ask in asks_at(c)} == {RENDER}}
     shown = [clause for step in taken for clause in step if clause in shows]
     others = [[clause for clause in step if clause not in shows] for step in taken]
     *most, last = [step for step in others if step] or [[]]
@@ -105,6 +134,10 @@ def _lead(asks: Sequence[Ask], *, first: bool) -> str:
     if tools == {RENDER}:
         return "Here it is."
     return "Let me work that out." if first else "On to the next step."
+
+
+def _lead_again(attempts: Sequence[Step]) -> str:
+    return "Let me look a week around it." if len(attempts) == 1 else "Let me look there."
 
 
 def _lacking(tools: Sequence[str]) -> str:

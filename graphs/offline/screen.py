@@ -5,7 +5,9 @@ from re import Pattern
 from typing import Any
 
 from graphs.offline.ask import RENDER, Ask, Facts, any_case
-from graphs.offline.figures import Figure, figures
+from graphs.offline.figure import Figure
+from graphs.offline.figures import figures
+from graphs.offline.history import Result
 from graphs.offline.series import inline_figures
 
 COMPONENT = (
@@ -46,6 +48,9 @@ def render(clause: str, facts: Facts) -> list[Ask]:
     text = text if text.strip(".?! ") else ""
     data = _data(text, _AROUND.sub("", match["before"]), facts)
     named: Props = {"title": title[1].strip('" ')} if title else {}
+    source = _source(wanted, facts)
+    if source:
+        return [Ask(RENDER, {"component": wanted, "props": named, "data_from": source.call_id})]
     if not data and not text and not facts.points_back:
         data, named = list(SAMPLE), {"title": "Sample data", **named}
     component = _fitting(wanted, data)
@@ -64,6 +69,12 @@ def _data(text: str, before: str, facts: Facts) -> list[Figure]:
     results = figures(facts.results)
     brings_none = len(inline) < 2 and not any(item.label for item in inline)
     return results if results and brings_none and (facts.points_back or not text) else inline
+
+
+def _source(component: str, facts: Facts) -> Result | None:
+    """The last result that draws the component by itself, if the clause points back."""
+    drawing = (result for result in reversed(facts.results) if component in result.draws)
+    return next(drawing, None) if facts.points_back else None
 
 
 def _fitting(component: str, data: Sequence[Figure]) -> str:

@@ -1,7 +1,7 @@
 """Figures that stand in the message itself: `1, 4, 9`, `apples 3, pears 5`, `3 apples, 5 pears`."""
 
 from graphs.offline.ask import SIGNED, any_case, number
-from graphs.offline.figures import Figure
+from graphs.offline.figure import Figure
 
 _SEPARATOR = any_case(r"\s*(?:,\s*and\b|,|;|\|)\s*|\s+and\s+")
 _COUNTED = any_case(rf"(?P<value>{SIGNED})\s+(?P<label>[^\W\d].*)")

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphs.offline.ask import RENDER, any_case
 from graphs.offline.examples import EXAMPLES
-from graphs.offline.figures import listed
+from graphs.offline.figure import listed
 from graphs.offline.history import Turn
 
 MAX_WORDS = 5000
