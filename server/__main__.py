@@ -15,6 +15,7 @@ from server.app import create_app
 from server.serving import Server
 from server.settings import Settings
 from server.storage import StorageError
+from tools.contract import CatalogueError
 
 logger = logging.getLogger("turnstream")
 
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = read_settings(sys.argv[1:] if arguments is None else arguments)
         with listen(settings.host, settings.port) as listener:
             asyncio.run(serve(settings, listener))
-    except (StartError, StorageError) as error:
+    except (StartError, StorageError, CatalogueError) as error:
         sys.stderr.write(f"turnstream: {error}\n")
         return 2
     return 0
@@ -40,15 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def read_settings(arguments: Sequence[str]) -> Settings:
     """Raises StartError naming each setting that has a bad value, and what is allowed."""
     try:
-        return CliApp.run(
-            Settings,
-            cli_args=list(arguments),
-            cli_settings_source=None,
-            cli_prog_name="python -m server",
-            cli_kebab_case=True,
-            cli_hide_none_type=True,
-            cli_avoid_json=True,
-        )
+        return CliApp.run(Settings, cli_args=list(arguments))
     except ValidationError as error:
         raise StartError("; ".join(map(_bad_setting, error.errors()))) from None
     except SettingsError as error:

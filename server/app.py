@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -11,7 +12,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from graphs.chat import build
 from graphs.models import chat_model
@@ -23,11 +23,14 @@ from server.protocols import Limits
 from server.runs.checkpoints import Checkpoints
 from server.runs.registry import Runs
 from server.settings import Settings
+from server.static import static_files
 from server.storage import BUSY_TIMEOUT_MS, committed, open_saver
 from server.store import open_store
 from server.streams import Streams
 from server.threads import Threads
+from server.tool_calls import ToolCalls
 from tools import CATALOGUE
+from tools.remote import with_remote_tools
 
 STATIC = Path(__file__).parent.parent / "static"
 EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
@@ -41,6 +44,12 @@ def create_app(settings: Settings) -> Starlette:
         async with (
             open_saver(settings.database) as saver,
             open_store(settings.database, BUSY_TIMEOUT_MS) as store,
+            with_remote_tools(
+                CATALOGUE,
+                settings.remote_tools,
+                timeout_seconds=settings.tool_timeout_seconds,
+                max_bytes=settings.max_result_bytes,
+            ) as catalogue,
         ):
             model = chat_model(
                 settings.model_name,
@@ -50,14 +59,14 @@ def create_app(settings: Settings) -> Starlette:
             )
             graph = build(
                 model,
-                CATALOGUE,
+                catalogue,
                 checkpointer=saver,
                 limits=settings.limits,
                 system_prompt=settings.system_prompt,
             )
             app.state.runs = runs = Runs(
                 Checkpoints(graph, saver, partial(committed, saver)),
-                CATALOGUE,
+                catalogue,
                 store,
                 max_run_seconds=settings.max_run_seconds,
                 retention_seconds=settings.run_retention_seconds,
@@ -67,13 +76,14 @@ def create_app(settings: Settings) -> Starlette:
                 runs=runs,
                 store=store,
                 streams=Streams(settings.ping_seconds),
-                awaits_client=CATALOGUE.awaits_client,
+                awaits_client=catalogue.awaits_client,
                 limits=Limits(max_message_chars=settings.max_message_chars),
                 max_body_bytes=settings.max_body_bytes,
             )
             app.state.threads = Threads(
-                runs, store, CATALOGUE.awaits_client, settings.max_body_bytes
+                runs, store, catalogue.awaits_client, settings.max_body_bytes
             )
+            app.state.tool_calls = ToolCalls(catalogue, settings.limits, settings.max_body_bytes)
             try:
                 yield
             finally:
@@ -88,9 +98,10 @@ def create_app(settings: Settings) -> Starlette:
             Route("/threads/{thread_id}", _to_threads(Threads.one), methods=["GET"]),
             Route("/threads/{thread_id}", _to_threads(Threads.rename), methods=["PATCH"]),
             Route("/threads/{thread_id}", _to_threads(Threads.delete), methods=["DELETE"]),
-            Route("/tools", info.tools(CATALOGUE)),
+            Route("/tools", _to_tools(ToolCalls.describe), methods=["GET"]),
+            Route("/tools/{name}", _to_tools(ToolCalls.call), methods=["POST"]),
             Route("/health", info.health(settings.model_name)),
-            Mount("/", StaticFiles(directory=STATIC, html=True)),
+            Mount("/", static_files(STATIC)),
         ],
         middleware=[
             Middleware(
@@ -114,15 +125,15 @@ def create_app(settings: Settings) -> Starlette:
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def _to_chat(method: Callable[[Chat, Request], Awaitable[Response]]) -> Endpoint:
+def _to(name: str, method: Callable[[Any, Request], Awaitable[Response]]) -> Endpoint:
+    """A method of what the lifespan made, as an endpoint."""
+
     async def endpoint(request: Request) -> Response:
-        return await method(request.app.state.chat, request)
+        return await method(getattr(request.app.state, name), request)
 
     return endpoint
 
 
-def _to_threads(method: Callable[[Threads, Request], Awaitable[Response]]) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        return await method(request.app.state.threads, request)
-
-    return endpoint
+_to_chat = partial(_to, "chat")
+_to_threads = partial(_to, "threads")
+_to_tools = partial(_to, "tool_calls")

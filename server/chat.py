@@ -1,7 +1,7 @@
 """The endpoints of turns: start a run, attach to one, stop one."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from server.bodies import read_json
 from server.cursors import position
 from server.problems import Problem
-from server.protocols import Limits, parse, protocol_name
+from server.protocols import WIRE_FORMATS, Limits, parse, protocol_name
 from server.protocols.opening import Opening
 from server.protocols.requests import InvalidRequest, ProtocolName, TurnRequest
 from server.runs.registry import IdempotencyKey, Runs
@@ -41,7 +41,7 @@ class Chat:
             body, self.limits, protocol=query.get("protocol"), on_busy=query.get("on_busy")
         )
         if turn.attach:
-            return self._resume(turn)
+            return await self._resume(turn)
         key = _idempotency_key(request, raw)
         run = await self.runs.start(turn.thread_id or new_thread_id(), turn, key)
         if "respond-async" in request.headers.get("prefer", "").lower():
@@ -54,7 +54,7 @@ class Chat:
         protocol = protocol_name(query["protocol"]) if "protocol" in query else None
         cursor = request.headers.get("last-event-id") or query.get("last_event_id")
         if not cursor:
-            live = self.runs.live.get(thread_id)
+            live = await self.runs.live_run(thread_id)
             return self._stream(live, protocol, replay=True) if live else _nothing()
         if await self.store.get(thread_id) is None:
             return _nothing()
@@ -78,12 +78,22 @@ class Chat:
             {"thread_id": thread_id, "run_id": entry.run_id, "state": entry.run_state}
         )
 
-    def _resume(self, turn: TurnRequest) -> Response:
+    async def _resume(self, turn: TurnRequest) -> Response:
         """assistant-ui's way to attach: no commands, its own state, and 200 in any case."""
-        run = self.runs.live.get(turn.thread_id or "")
+        run = await self.runs.live_run(turn.thread_id or "")
         if run is None:
-            return self.streams.nothing(turn.protocol)
+            return self.streams.nothing(turn.protocol, await self._catch_up(turn))
         return self._stream(run, turn.protocol, state_of=turn)
+
+    async def _catch_up(self, turn: TurnRequest) -> Sequence[str]:
+        """What a client's state lacks that comes back when the run it was reading has ended."""
+        thread_id = turn.thread_id or ""
+        if turn.state is None or await self.store.get(thread_id) is None:
+            return ()
+        state = await self.runs.checkpoints.load(thread_id)
+        turns = transcript(state.messages, self.awaits_client, running=state.unfinished)
+        opening = Opening(thread_id, "", turns, with_state=True, posted_state=turn.state)
+        return WIRE_FORMATS[turn.protocol].encoder(opening).prologue()
 
     def _stream(
         self,

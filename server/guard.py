@@ -36,7 +36,7 @@ class Guard:
 
     def _refusal(self, request: Request) -> Problem | None:
         host = request.headers.get("host", "")
-        if not any(fnmatchcase(_hostname(host), name) for name in self.allowed_hosts):
+        if not any(_matches(_hostname(host), name) for name in self.allowed_hosts):
             return Problem(
                 403,
                 "host_not_allowed",
@@ -66,3 +66,8 @@ def _hostname(host: str) -> str:
     """A Host header without its port; an IPv6 address keeps its brackets."""
     head, bracket, _ = host.partition("]")
     return (head + bracket if bracket else host.partition(":")[0]).lower()
+
+
+def _matches(hostname: str, allowed: str) -> bool:
+    """`*` stands for anything; a bracket for itself, as in `[::1]`."""
+    return fnmatchcase(hostname, allowed.lower().replace("[", "[[]"))

@@ -1,4 +1,4 @@
-"""What this server is: /health, /tools."""
+"""What this server is: /health."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ from starlette.responses import JSONResponse, Response
 
 from graphs.models import OFFLINE
 from graphs.offline import EXAMPLES
-from tools.catalogue import Catalogue
 
 
 def health(model_name: str) -> Any:
@@ -20,12 +19,5 @@ def health(model_name: str) -> Any:
                 "examples": EXAMPLES,
             }
         )
-
-    return endpoint
-
-
-def tools(catalogue: Catalogue) -> Any:
-    async def endpoint(_request: Request) -> Response:
-        return JSONResponse({"tools": catalogue.describe()})
 
     return endpoint

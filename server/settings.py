@@ -35,7 +35,14 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        env_prefix="TURNSTREAM_", env_ignore_empty=True, populate_by_name=True, extra="ignore"
+        env_prefix="TURNSTREAM_",
+        env_ignore_empty=True,
+        populate_by_name=True,
+        extra="ignore",
+        cli_prog_name="python -m server",
+        cli_kebab_case=True,
+        cli_hide_none_type=True,
+        cli_avoid_json=True,
     )
 
     host: str = Field("127.0.0.1", description="address to listen on")
@@ -70,6 +77,9 @@ class Settings(BaseSettings):
     )
     max_run_seconds: PositiveFloat = Field(300.0, description="seconds a run may take")
     tool_timeout_seconds: PositiveFloat = Field(30.0, description="seconds a tool call may take")
+    max_tool_seconds: PositiveFloat = Field(
+        120.0, description="seconds that the tool calls of a run may take, added up"
+    )
     max_body_bytes: PositiveInt = Field(16_000_000, description="bytes of a request's body")
     max_message_chars: PositiveInt = Field(
         32_000, description="characters of what is new in a request"
@@ -82,6 +92,9 @@ class Settings(BaseSettings):
     )
     max_history_tokens: PositiveInt = Field(
         100_000, description="tokens of the thread that the model gets, estimated"
+    )
+    remote_tools: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="URLs of servers whose real tools join the catalogue, comma-separated"
     )
     ping_seconds: PositiveFloat = Field(
         15.0, le=15, description="seconds between the pings of a silent stream"
@@ -107,7 +120,8 @@ class Settings(BaseSettings):
     def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
         return {
             key: tuple(item.strip() for item in value.split(",") if item.strip())
-            if key in ("allowed_hosts", "allowed_origins") and isinstance(value, str)
+            if key in ("allowed_hosts", "allowed_origins", "remote_tools")
+            and isinstance(value, str)
             else value
             for key, value in values.items()
         }
@@ -149,6 +163,7 @@ class Settings(BaseSettings):
             max_steps=self.max_steps,
             max_identical_calls=self.max_identical_calls,
             tool_timeout_seconds=self.tool_timeout_seconds,
+            max_tool_seconds=self.max_tool_seconds,
             max_result_chars=self.max_result_chars,
             max_result_bytes=self.max_result_bytes,
             max_history_tokens=self.max_history_tokens,

@@ -6,10 +6,10 @@ thread that has one.
 
 import asyncio
 import fcntl
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from sqlite3 import DatabaseError
 
 import aiosqlite
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -29,26 +29,40 @@ async def open_saver(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     Raises StorageError.
     """
     with _lock(path):
-        try:
-            connection = await aiosqlite.connect(path)
+        _check(path)
+        async with aiosqlite.connect(path) as connection:
             await connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
             await connection.execute("PRAGMA synchronous = NORMAL")
             saver = AsyncSqliteSaver(connection, serde=JsonPlusSerializer())
             await saver.setup()
-        except DatabaseError as error:
-            raise StorageError(f"{path} cannot be used as a database: {error}") from None
-        try:
             yield saver
-        finally:
-            await connection.close()
+
+
+def _check(path: Path) -> None:
+    """Raises StorageError if the file is no database that can be written.
+
+    With a connection that needs no thread: aiosqlite's outlives a connection that fails.
+    """
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("CREATE TABLE can_be_written (x)")
+            connection.execute("ROLLBACK")
+    except sqlite3.DatabaseError as error:
+        raise StorageError(
+            f"{path} cannot be used as a database: {error}. Set TURNSTREAM_DATABASE to another "
+            "file, or to one that is not there yet."
+        ) from None
 
 
 async def committed(saver: AsyncSqliteSaver) -> None:
     """Return when every write handed to the saver so far is on disk.
 
-    A write begins on the next turn of the loop and holds the saver's lock, which is fair.
+    A write begins on the next turn of the loop and takes the saver's lock twice, in `setup` and
+    for itself. The lock is fair: who takes the same way right behind it comes out behind it.
     """
     await asyncio.sleep(0)
+    await saver.setup()
     async with saver.lock:
         pass
 

@@ -8,6 +8,7 @@ for a while, so that a reader who pages through the list sees it as it was at it
 thread is skipped or repeated while threads move.
 """
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ TITLE_CHARS = 60
 REMEMBERED_ACTIVITIES = 10_000
 LOCAL_OWNER = "local"
 """The owner of every thread until there are users."""
+
+_CURSOR_NUMBER = re.compile("[0-9]{1,18}")
 
 _metadata = MetaData()
 _threads = Table(
@@ -111,12 +114,15 @@ class ThreadStore:
             await self._move_to_top(connection, thread_id)
 
     async def end_run(self, thread_id: str, run_id: str, state: ThreadRunState) -> None:
+        """Note how a run ended: the thread moves to the top again."""
         async with self._engine.begin() as connection:
-            await connection.execute(
+            known = await connection.execute(
                 update(_threads)
                 .where(*self._is(thread_id), _threads.c.run_id == run_id)
                 .values(run_state=state, updated_at=_now())
             )
+            if known.rowcount:
+                await self._move_to_top(connection, thread_id)
 
     async def interrupt_live(self) -> None:
         """Mark the runs that were live when the last process died."""
@@ -235,7 +241,7 @@ def _entry(row: Any) -> ThreadEntry:
 
 def _parse_cursor(cursor: str) -> tuple[int, int]:
     as_of, _, before = cursor.partition(".")
-    if not (as_of.isdecimal() and before.isdecimal() and len(cursor) < 40):
+    if not all(_CURSOR_NUMBER.fullmatch(number) for number in (as_of, before)):
         raise ValueError(f"{cursor[:50]!r} is no cursor of the thread list")
     return int(as_of), int(before)
 

@@ -1,7 +1,7 @@
 """Runs as event streams: a run's chunks are encoded once for all readers of the same protocol."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -69,9 +69,9 @@ class Streams:
         """Stream what follows the n-th event of a run; 0 begins with what goes ahead of it."""
         return self._send(self._events(run, protocol, opening(protocol), after), protocol, headers)
 
-    def nothing(self, protocol: ProtocolName) -> Response:
-        """A stream that ends as it begins, for clients that take no 204."""
-        return self._send(_once(frame([DONE], None)), protocol)
+    def nothing(self, protocol: ProtocolName, ahead: Sequence[str] = ()) -> Response:
+        """A stream that ends as it begins, for clients that take no 204; `ahead` goes first."""
+        return self._send(_once(frame([*ahead, DONE], None)), protocol)
 
     def cursor_lost(self, protocol: ProtocolName) -> Response:
         """Tell a reader that it cannot go on from where it was, under an id that ends its tries."""

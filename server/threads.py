@@ -1,10 +1,10 @@
 """/threads: the list, one thread (hydrate), rename, delete."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import AnyMessage, ToolCall
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -36,7 +36,7 @@ class Threads:
         """`{"threads": [entry], "cursor"?}`, newest first by last activity."""
         query = request.query_params
         limit = query.get("limit", str(PAGE_SIZE))
-        if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:9]) <= MAX_PAGE_SIZE):
+        if not (_is_number(limit) and 1 <= int(limit) <= MAX_PAGE_SIZE):
             raise Problem(
                 422, "invalid_limit", f"limit is {limit[:20]!r}: ask for 1 to {MAX_PAGE_SIZE}."
             )
@@ -90,10 +90,9 @@ class Threads:
 
     def _live(self, thread_id: str) -> dict[str, Any] | None:
         run = self.runs.live.get(thread_id)
-        if run is None or run.plan is None:
+        if run is None or run.plan is None or run.id not in self.runs.kept:
             return None
         turns, first_part = _so_far(run, self.awaits_client)
-        pending = pending_calls(run.plan.after)
         live = {
             "id": run.id,
             "stream_url": f"/chat/{thread_id}/stream",
@@ -102,15 +101,16 @@ class Threads:
             "message_id": run.plan.message_id,
             "first_part": first_part,
         }
-        return {"turns": turns, "pending": [_call(c) for c in pending], "run": live}
+        return {"turns": turns, "pending": self._waiting(run.plan.after), "run": live}
 
     async def _at_rest(self, thread_id: str) -> dict[str, Any]:
         state = await self.runs.checkpoints.load(thread_id)
         turns = transcript(state.messages, self.awaits_client, running=state.unfinished)
-        waiting = [
-            call for call in pending_calls(state.messages) if self.awaits_client(call["name"])
-        ]
-        return {"turns": turns, "pending": [_call(c) for c in waiting], "run": None}
+        return {"turns": turns, "pending": self._waiting(state.messages), "run": None}
+
+    def _waiting(self, messages: Sequence[AnyMessage]) -> list[dict[str, Any]]:
+        """The calls that wait for the browser; a real tool's is the server's to run or to close."""
+        return [_call(c) for c in pending_calls(messages) if self.awaits_client(c["name"])]
 
 
 def _so_far(run: Run, awaits_client: Callable[[str], bool]) -> tuple[tuple[Turn, ...], int]:
@@ -124,6 +124,10 @@ def _so_far(run: Run, awaits_client: Callable[[str], bool]) -> tuple[tuple[Turn,
         turns.pop()
     turns.append(accumulate(run.log.chunks, message_id, steps))
     return tuple(turns), sum(len(step.parts) for step in steps)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

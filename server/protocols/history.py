@@ -1,7 +1,7 @@
 """A thread as every protocol shows it: messages made of the same parts that the stream carries."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from server.protocols.chunks import End, FinishReason, Timing, Usage
@@ -84,3 +84,29 @@ class AssistantTurn:
 
 
 Turn = UserTurn | AssistantTurn
+
+
+def settled_call(call: ToolCall, data: Mapping[str, Any]) -> ToolCall:
+    """A call with the end that a `tool-settled` chunk tells; any other call as it is."""
+    if call.tool_call_id != data["tool_call_id"]:
+        return call
+    return replace(
+        call,
+        end=data["end"],
+        result=data["result"],
+        result_id=data["result_id"],
+        duration_ms=data.get("duration_ms"),
+    )
+
+
+def settled_step(step: Step, data: Mapping[str, Any]) -> Step:
+    parts = (
+        settled_call(part, data) if isinstance(part, ToolCall) else part for part in step.parts
+    )
+    return replace(step, parts=tuple(parts))
+
+
+def settled_turn(turn: Turn, data: Mapping[str, Any]) -> Turn:
+    if isinstance(turn, UserTurn):
+        return turn
+    return replace(turn, steps=tuple(settled_step(step, data) for step in turn.steps))

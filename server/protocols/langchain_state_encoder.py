@@ -6,7 +6,7 @@ that the same run has not `set`, so that a replay converges; no index leaves a g
 run the operations in strict mode.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from server.protocols.assistant_transport import PartsEncoder
 from server.protocols.chunks import (
     ArgsFinish,
     Chunk,
+    Data,
     PartStart,
     ReasoningPart,
     Result,
@@ -23,7 +24,7 @@ from server.protocols.chunks import (
     ToolCallPart,
 )
 from server.protocols.frames import dumps, quote
-from server.protocols.history import Reasoning, Text, ToolCall
+from server.protocols.history import Reasoning, Text, ToolCall, settled_turn
 from server.protocols.langchain_state import (
     ai_message,
     block,
@@ -64,6 +65,7 @@ class StateEncoder:
     def __init__(self, opening: Opening) -> None:
         self._parts = PartsEncoder()
         self._state = snapshot(opening.turns, opening.thread_id)
+        self._turns, self._thread_id = opening.turns, opening.thread_id
         self._posted = opening.posted_state
         self._step = _Step("", index=len(self._state["messages"]))
         self._started = 0
@@ -76,6 +78,7 @@ class StateEncoder:
             PartStart: self._part_start,
             ArgsFinish: self._args_finish,
             Result: self._result,
+            Data: self._data,
         }
 
     def prologue(self) -> list[str]:
@@ -170,6 +173,18 @@ class StateEncoder:
             if position >= call.position
         ]
 
+    def _data(self, chunk: Data) -> list[Operation]:
+        """The end of a call of an earlier run: its tool message comes before all that this run
+        says, and so is told before it says anything."""
+        if chunk.name != "tool-settled" or self._step.started:
+            return []
+        before = self._state["messages"]
+        self._turns = tuple(settled_turn(turn, chunk.data) for turn in self._turns)
+        self._state = snapshot(self._turns, self._thread_id)
+        after = self._state["messages"]
+        self._step.index += len(after) - len(before)
+        return _from_first_difference(before, after)
+
     @property
     def _message(self) -> list[str | int]:
         return ["messages", self._step.index]
@@ -191,6 +206,10 @@ def _catch_up(posted: Mapping[str, Any] | None, state: Operation) -> list[Operat
     ours = state["messages"]
     if len(theirs) > len(ours):
         return [_set(["messages"], ours)]
+    return _from_first_difference(theirs, ours)
+
+
+def _from_first_difference(theirs: Sequence[Any], ours: Sequence[Any]) -> list[Operation]:
     pairs = zip(theirs, ours, strict=False)
     same = next((i for i, (their, our) in enumerate(pairs) if their != our), len(theirs))
     return [_set(["messages", index], ours[index]) for index in range(same, len(ours))]

@@ -59,7 +59,7 @@ def _turn(body: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
     cut = body.get("messageId")
     cut = None if cut is None else held_message_id(cut, "messageId")
     if trigger == "regenerate-message":
-        return {"fork": Fork("regenerate", cut or _last_user_id(messages))}
+        return _regenerate(messages, limits) if cut is None else {"fork": Fork("regenerate", cut)}
     if trigger != "submit-message":
         raise InvalidRequest(
             "invalid_trigger",
@@ -87,13 +87,16 @@ def _last(messages: Sequence[Any]) -> Mapping[str, Any]:
     return mapping(messages[-1], f"messages[{len(messages) - 1}]")
 
 
-def _last_user_id(messages: Sequence[Any]) -> str | None:
+def _regenerate(messages: Sequence[Any], limits: Limits) -> dict[str, Any]:
     """`regenerate()` names no message: it leaves the question last, and that one is meant, not
-    whatever the server has answered last."""
+    whatever the server has answered last. It is also how an app tries again when its post has
+    failed; then the question comes here for the first time."""
     match messages:
-        case [*_, {"role": "user", "id": str() as last}]:
-            return held_message_id(last, f"messages[{len(messages) - 1}].id")
-    return None
+        case [*_, {"role": "user", "id": str() as last} as question]:
+            where = f"messages[{len(messages) - 1}]"
+            fork = Fork("regenerate", held_message_id(last, f"{where}.id"))
+            return {"fork": fork, "message": _message(question, where, limits)}
+    return {"fork": Fork("regenerate", None)}
 
 
 def _message(message: Mapping[str, Any], where: str, limits: Limits) -> UserMessage:

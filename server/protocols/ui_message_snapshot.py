@@ -9,6 +9,7 @@ texts, reasonings and static `tool-<name>` parts. `metadata` has `usage` (the su
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 from server.protocols.history import (
@@ -21,6 +22,7 @@ from server.protocols.history import (
     UserTurn,
 )
 from server.protocols.requests import ImageContent, TextContent, UserContent
+from server.protocols.ui_message_stream import part_id
 from server.protocols.ui_message_tool import call_error_text, mark
 from server.protocols.usage import timing_json, total, total_timing, usage_json
 
@@ -63,17 +65,18 @@ def _assistant(turn: AssistantTurn) -> dict[str, Any]:
 
 
 def _parts(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+    position = count()
     for step in turn.steps:
         yield {"type": "step-start"}
-        yield from (_part(part) for part in step.parts)
+        yield from (_part(part, part_id(turn.id, next(position))) for part in step.parts)
 
 
-def _part(part: MessagePart) -> dict[str, Any]:
+def _part(part: MessagePart, id: str) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"type": "text", "text": text, "state": "done"}
         case Reasoning(text):
-            return {"type": "reasoning", "text": text, "state": "done"}
+            return {"type": "reasoning", "id": id, "text": text, "state": "done"}
         case ToolCall():
             return {
                 "type": f"tool-{part.tool_name}",

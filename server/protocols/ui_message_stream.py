@@ -32,10 +32,17 @@ from server.protocols.chunks import (
     Usage,
 )
 from server.protocols.frames import DONE, dumps, quote
-from server.protocols.history import AssistantTurn, Reasoning, Text, ToolCall
+from server.protocols.history import AssistantTurn, Reasoning, Text, ToolCall, settled_call
 from server.protocols.opening import Opening
-from server.protocols.ui_message_tool import error_text, input_available, input_start, output
-from server.protocols.usage import timing_json, total, usage_json
+from server.protocols.ui_message_tool import (
+    error_text,
+    input_available,
+    input_delta,
+    input_start,
+    mark,
+    output,
+)
+from server.protocols.usage import added_timing, timing_json, total, total_timing, usage_json
 
 Payload = dict[str, Any]
 
@@ -62,7 +69,8 @@ class UIMessageStreamEncoder:
         self._replayed = earlier if opening.replay else None
         self._first = 0 if earlier is None else len(earlier.parts)
         self._usage = total(earlier) or Usage(0, 0)
-        self._settled = _settled_calls(earlier)
+        self._timing = total_timing(() if earlier is None else earlier.steps)
+        self._earlier_calls = _calls(earlier)
         self._started = 0
         self._open: dict[int, _OpenText | _OpenCall] = {}
         self._ended: Mapping[str, Any] | None = None
@@ -101,10 +109,10 @@ class UIMessageStreamEncoder:
         if isinstance(chunk.part, ToolCallPart):
             return self._start_call(path, chunk.part)
         kind = "reasoning" if isinstance(chunk.part, ReasoningPart) else "text"
-        part_id = _part_id(self._message_id, self._first + path)
-        delta = f'{{"type":"{kind}-delta","id":{quote(part_id)},"delta":'
-        self._open[path] = _OpenText(delta, end={"type": f"{kind}-end", "id": part_id})
-        return [{"type": f"{kind}-start", "id": part_id}]
+        id = part_id(self._message_id, self._first + path)
+        delta = f'{{"type":"{kind}-delta","id":{quote(id)},"delta":'
+        self._open[path] = _OpenText(delta, end={"type": f"{kind}-end", "id": id})
+        return [{"type": f"{kind}-start", "id": id}]
 
     def _start_call(self, path: int, part: ToolCallPart) -> list[Payload]:
         call = ToolCall(part.tool_call_id, part.tool_name, "", None, part.awaits_client)
@@ -140,8 +148,8 @@ class UIMessageStreamEncoder:
                 return self._progress(chunk.data)
             case "tool-settled":
                 # The client throws at an output for a call of any message but this one.
-                call = self._settled.get(chunk.data["tool_call_id"])
-                return [] if call is None else [output(call)]
+                call = self._earlier_calls.get(chunk.data["tool_call_id"])
+                return [] if call is None else [output(settled_call(call, chunk.data))]
         return []
 
     def _progress(self, data: Mapping[str, Any]) -> list[Payload]:
@@ -155,7 +163,7 @@ class UIMessageStreamEncoder:
     def _message_finish(self, chunk: MessageFinish) -> list[Payload]:
         metadata: Payload = {
             "usage": usage_json(self._usage + chunk.usage),
-            **timing_json(chunk.timing, chunk.tool_ms),
+            **timing_json(*added_timing(self._timing, chunk.timing, chunk.tool_ms)),
         }
         finish = {"type": "finish", "finishReason": chunk.reason, "messageMetadata": metadata}
         if self._ended is None:
@@ -177,7 +185,7 @@ def _error(chunk: Error) -> list[Payload]:
     return [{"type": "error", "errorText": error_text(error)}]
 
 
-def _part_id(message_id: str, position: int) -> str:
+def part_id(message_id: str, position: int) -> str:
     """`position`: of the part in the whole message, over all its runs."""
     return f"{message_id}.{position}"
 
@@ -186,9 +194,9 @@ def _is_running(call: ToolCall) -> bool:
     return call.args is not None and call.end is None and not call.awaits_client
 
 
-def _settled_calls(turn: AssistantTurn | None) -> Mapping[str, ToolCall]:
-    calls = (part for part in turn.parts if isinstance(part, ToolCall)) if turn else ()
-    return {call.tool_call_id: call for call in calls if call.end is not None}
+def _calls(turn: AssistantTurn | None) -> Mapping[str, ToolCall]:
+    parts = turn.parts if turn else ()
+    return {part.tool_call_id: part for part in parts if isinstance(part, ToolCall)}
 
 
 def _replay(turn: AssistantTurn) -> Iterator[Payload]:
@@ -199,9 +207,9 @@ def _replay(turn: AssistantTurn) -> Iterator[Payload]:
         for part in step.parts:
             match part:
                 case Text(text):
-                    yield from _whole("text", _part_id(turn.id, position), text)
+                    yield from _whole("text", part_id(turn.id, position), text)
                 case Reasoning(text):
-                    yield from _whole("reasoning", _part_id(turn.id, position), text)
+                    yield from _whole("reasoning", part_id(turn.id, position), text)
                 case ToolCall():
                     yield from _whole_call(part)
             position += 1
@@ -215,7 +223,12 @@ def _whole(kind: str, part_id: str, text: str) -> Iterator[Payload]:
 
 
 def _whole_call(call: ToolCall) -> Iterator[Payload]:
-    if call.args is not None:
+    """An answered question comes without `tool-input-available`, at which the client would call the
+    app's `onToolCall`: the app has answered it."""
+    if call.args is not None and call.end is not None and not mark(call):
+        yield input_start(call)
+        yield input_delta(call)
+    elif call.args is not None:
         yield input_available(call)
     elif call.end is None:
         yield input_start(call)

@@ -14,6 +14,15 @@ def input_start(call: ToolCall) -> Payload:
     return {"type": "tool-input-start", **_name(call), **mark(call)}
 
 
+def input_delta(call: ToolCall) -> Payload:
+    """The whole of the arguments' text at once."""
+    return {
+        "type": "tool-input-delta",
+        "toolCallId": call.tool_call_id,
+        "inputTextDelta": call.args_text,
+    }
+
+
 def input_available(call: ToolCall) -> Payload:
     return {"type": "tool-input-available", **_name(call), "input": call.args, **mark(call)}
 

@@ -41,3 +41,16 @@ def total_timing(steps: Sequence[Step]) -> tuple[Timing | None, dict[str, int]]:
     if not times:
         return None, tool_ms
     return Timing(times[0].first_token_ms, sum(t.model_ms for t in times)), tool_ms
+
+
+def added_timing(
+    earlier: tuple[Timing | None, Mapping[str, int]],
+    timing: Timing | None,
+    tool_ms: Mapping[str, int],
+) -> tuple[Timing | None, Mapping[str, int]]:
+    """The times of a turn that earlier runs began: theirs, and those of its last run."""
+    before, tools_before = earlier
+    both = {**tools_before, **tool_ms}
+    if before is None or timing is None:
+        return before or timing, both
+    return Timing(before.first_token_ms, before.model_ms + timing.model_ms), both

@@ -1,6 +1,6 @@
 """Chunks back to the message that they tell: what a reader holds who has read them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,15 @@ from server.protocols.chunks import (
     TextPart,
     ToolCallPart,
 )
-from server.protocols.history import AssistantTurn, MessagePart, Reasoning, Step, Text, ToolCall
+from server.protocols.history import (
+    AssistantTurn,
+    MessagePart,
+    Reasoning,
+    Step,
+    Text,
+    ToolCall,
+    settled_step,
+)
 
 
 def accumulate(
@@ -61,7 +69,7 @@ class _Said:
                     timing=chunk.timing,
                 )
             case Data(name="tool-settled"):
-                self._earlier = [_settled(step, chunk.data) for step in self._earlier]
+                self._earlier = [settled_step(step, chunk.data) for step in self._earlier]
             case Data(name="run-ended"):
                 self._end["ended"] = chunk.data
             case Error():
@@ -71,7 +79,7 @@ class _Said:
                 self._end["finish_reason"] = chunk.reason
 
     def turn(self, message_id: str) -> AssistantTurn:
-        ends = [*self._starts[1:], len(self._parts)]
+        ends = [*self._starts[1:], len(self._parts)][: len(self._starts)]
         steps = (
             replace(step, parts=tuple(self._parts[start:end]))
             for step, start, end in zip(self._steps, self._starts, ends, strict=True)
@@ -103,21 +111,3 @@ def _grown(part: MessagePart, chunk: TextDelta | ArgsFinish | Result) -> Message
                 result_id=chunk.result_id,
                 duration_ms=chunk.duration_ms,
             )
-
-
-def _settled(step: Step, settled: Mapping[str, Any]) -> Step:
-    return replace(
-        step,
-        parts=tuple(
-            replace(
-                part,
-                end=settled["end"],
-                result=settled["result"],
-                result_id=settled["result_id"],
-                duration_ms=settled["duration_ms"],
-            )
-            if isinstance(part, ToolCall) and part.tool_call_id == settled["tool_call_id"]
-            else part
-            for part in step.parts
-        ),
-    )

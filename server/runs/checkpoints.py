@@ -16,7 +16,7 @@ from langgraph.types import Overwrite
 
 from server.runs.forks import Cut
 
-STREAM_MODES: Any = ["messages", "updates", "tools"]
+STREAM_MODES: Any = ["messages", "updates", "tools", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class Checkpoints:
         snapshot = await self._graph.aget_state(_config(thread_id, checkpoint_id))
         return ThreadState(
             messages=snapshot.values.get("messages", []),
-            unfinished=bool(snapshot.next),
+            # Not `next`: that is empty when all tasks have finished and no step has stored it.
+            unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
         )
 

@@ -47,7 +47,7 @@ _CODES = {
 
 _STATUSES = {401: "model_unauthorized", 403: "model_unauthorized", 429: "model_rate_limited"}
 
-_TRANSPORTS = ("httpx", "httpcore", "openai", "anthropic")
+_TRANSPORTS = ("httpx", "httpcore", "httpx2", "httpcore2", "openai", "anthropic")
 """Clients of models: an error of theirs without a status is a connection that failed."""
 
 

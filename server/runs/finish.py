@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from graphs.agent import TIMING, finish_reason
 from graphs.answers import client_view, end_of
+from graphs.context import RUN_ID
 from graphs.execution import DURATION_MS
 from graphs.routing import ENDED
 from server.protocols.chunks import Data, FinishReason, Timing, Usage
@@ -41,6 +42,15 @@ def ended_mark(message: AIMessage) -> dict[str, Any] | None:
 
 def error_mark(message: AIMessage) -> dict[str, Any] | None:
     return message.response_metadata.get(ERROR)
+
+
+def mark_id(run_id: str) -> str:
+    """The id of a message that says nothing but how its run ended."""
+    return f"end-{run_id}"
+
+
+def is_mark(message: AIMessage) -> bool:
+    return message.id == mark_id(message.response_metadata.get(RUN_ID, ""))
 
 
 def last_reason(message: AIMessage, *, pending: bool) -> FinishReason:

@@ -1,11 +1,11 @@
 """Where a thread is cut when a message is edited or an answer is made anew."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from server.protocols.requests import Fork, InvalidRequest
+from server.protocols.requests import Fork, InvalidRequest, TurnRequest
 from server.runs.transcript import assistant_id
 
 CHECKPOINT = "checkpoint_id"
@@ -21,6 +21,22 @@ class Cut:
 
     message: HumanMessage
     checkpoint_id: str | None
+
+
+def cut_of(request: TurnRequest, messages: Sequence[AnyMessage]) -> tuple[TurnRequest, Cut | None]:
+    """Where the request cuts the thread, and what it asks for then.
+
+    To make an answer anew a client may bring the question along. The thread does not hold it when
+    the post of it failed: then it is a new message like any other.
+
+    Raises InvalidRequest if the thread does not hold the message to cut at.
+    """
+    fork = request.fork
+    if fork is None or fork.kind == "edit" or request.message is None:
+        return request, find_cut(fork, messages) if fork else None
+    if all(message.id != request.message.id for message in messages):
+        return replace(request, fork=None), None
+    return replace(request, message=None), find_cut(fork, messages)
 
 
 def find_cut(fork: Fork, messages: Sequence[AnyMessage]) -> Cut:

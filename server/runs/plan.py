@@ -70,8 +70,7 @@ def plan(
     elif cut:
         human = cut.message
     elif answers:
-        done = not pending_calls(answered)
-        return Plan(_last_user_id(messages), messages, answers, calls_model=done)
+        return _answering(messages, answers, pending_calls(answered), catalogue)
     else:
         raise InvalidRequest(
             "nothing_to_do", "The request brings nothing that the thread does not have.", 409
@@ -79,6 +78,25 @@ def plan(
     closers = [_closed(call, catalogue) for call in pending_calls(answered)]
     new: list[AnyMessage] = [*answers, *closers, human]
     return Plan(human.id or "", messages, new, [settled(c) for c in closers], cut=cut)
+
+
+def _answering(
+    messages: Sequence[AnyMessage],
+    answers: Sequence[ToolMessage],
+    pending: Sequence[ToolCall],
+    catalogue: Catalogue,
+) -> Plan:
+    """The turn goes on when its last question is answered. A real call that is pending, since a
+    crash broke its run off, waits for nobody: it is closed."""
+    broken_off = [call for call in pending if call["name"] in catalogue.real_by_name]
+    closers = [_closed(call, catalogue) for call in broken_off]
+    return Plan(
+        _last_user_id(messages),
+        messages,
+        [*answers, *closers],
+        [settled(closer) for closer in closers],
+        calls_model=len(broken_off) == len(pending),
+    )
 
 
 def _new_answers(request: TurnRequest, messages: Sequence[AnyMessage]) -> Sequence[ToolAnswer]:

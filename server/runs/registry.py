@@ -6,6 +6,7 @@ with the same methods could share them among processes.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from graphs.context import TurnContext
 from server.protocols.requests import InvalidRequest, TurnRequest
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.client_tools import as_ui_tools
-from server.runs.forks import find_cut
+from server.runs.forks import cut_of
 from server.runs.plan import Plan, plan
 from server.runs.run import Run
 from server.runs.summary import summary
@@ -67,7 +68,7 @@ class Runs:
         self._live: dict[str, Run] = {}
         self._kept: dict[str, Run] = {}
         self._keys: dict[str, tuple[str, asyncio.Future[Run]]] = {}
-        self._deleting: set[str] = set()
+        self._deleting: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
 
@@ -80,6 +81,12 @@ class Runs:
     def kept(self) -> Mapping[str, Run]:
         """The live runs and those that ended a short while ago, by run id."""
         return self._kept
+
+    async def live_run(self, thread_id: str) -> Run | None:
+        """The thread's live run; of one whose request is being checked it awaits the outcome."""
+        while (run := self._live.get(thread_id)) and run.id not in self._kept:
+            await run.decided.wait()
+        return run
 
     async def start(
         self, thread_id: str, request: TurnRequest, key: IdempotencyKey | None = None
@@ -133,9 +140,11 @@ class Runs:
             await self._store.begin_run(thread_id, run.id, title)
         except BaseException:
             self._release(run)
+            run.decided.set()
             run.done.set()
             raise
         self._kept[run.id] = run
+        run.decided.set()
         task = asyncio.create_task(self._see_through(run), name=f"run {run.id}, its life")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -149,7 +158,7 @@ class Runs:
             await live.done.wait()
         if self._draining:
             raise ShuttingDown
-        if thread_id in self._deleting:
+        if self._deleting[thread_id]:
             raise InvalidRequest(
                 "thread_being_deleted", "The thread is being deleted; start a new one.", 409
             )
@@ -160,9 +169,9 @@ class Runs:
 
     async def _plan(self, thread_id: str, request: TurnRequest) -> Plan:
         state = await self._rested(thread_id, request)
-        if request.fork is None:
+        request, cut = cut_of(request, state.messages)
+        if cut is None:
             return plan(request, state, self._catalogue)
-        cut = find_cut(request.fork, state.messages)
         if cut.checkpoint_id is None:
             before = ThreadState((), unfinished=False, checkpoint_id=None)
         else:
@@ -193,9 +202,9 @@ class Runs:
         self._release(run)
         run.log.extend(last)
         run.done.set()
-        logger.info("%s", summary(run))
         loop = asyncio.get_running_loop()
         loop.call_later(self._retention_seconds, self._forget, run)
+        logger.info("%s", summary(run))
 
     def _release(self, run: Run) -> None:
         if self._live.get(run.thread_id) is run:
@@ -209,17 +218,17 @@ class Runs:
     async def stop(self, thread_id: str, reason: dict[str, Any] | None = None) -> Run | None:
         """End the thread's live run and wait until the thread is saved and free.
 
-        None: it has no live run.
+        None: it has no live run, or one whose request was refused meanwhile.
         """
         run = self._live.get(thread_id)
         if run:
             run.end(reason or STOPPED)
             await run.done.wait()
-        return run
+        return run if run and run.state != "live" else None
 
     async def delete(self, thread_id: str) -> None:
         """Forget a thread for good: its live run is stopped first, and none can begin."""
-        self._deleting.add(thread_id)
+        self._deleting[thread_id] += 1
         try:
             await self.stop(thread_id)
             for run in [run for run in self._kept.values() if run.thread_id == thread_id]:
@@ -227,7 +236,7 @@ class Runs:
             await self.checkpoints.delete(thread_id)
             await self._store.delete(thread_id)
         finally:
-            self._deleting.discard(thread_id)
+            self._deleting -= Counter([thread_id])
 
     def stop_all(self) -> None:
         """End every live run; each saves what it has."""
@@ -237,8 +246,9 @@ class Runs:
     async def drain(self, seconds: float) -> None:
         """Take no new runs, let the live ones finish, and stop those that take longer."""
         self._draining = True
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=seconds)
-        self.stop_all()
-        if self._tasks:
-            await asyncio.wait(set(self._tasks))
+        # Runs that are being accepted count too; they have no task yet.
+        ends = [asyncio.create_task(run.done.wait()) for run in self._live.values()]
+        if ends:
+            await asyncio.wait(ends, timeout=seconds)
+            self.stop_all()
+            await asyncio.wait(ends)

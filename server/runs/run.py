@@ -16,14 +16,14 @@ from graphs.context import RUN_ID, TurnContext
 from graphs.history import close_pending
 from graphs.parts import partial_message
 from graphs.routing import ENDED
-from server.protocols.chunks import Chunk, Done, MessageFinish, Result, Usage
+from server.protocols.chunks import Chunk, Done, MessageFinish, Usage
 from server.protocols.requests import ProtocolName
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.failures import Failure, failure
-from server.runs.finish import ERROR
+from server.runs.finish import ERROR, mark_id
 from server.runs.log import ChunkLog
 from server.runs.plan import Plan
-from server.runs.translate import Translator
+from server.runs.translate import Translator, brings_messages
 
 logger = logging.getLogger(__name__)
 
@@ -58,17 +58,16 @@ class Run:
         self._readers = 0
         self._unread_timer: asyncio.TimerHandle | None = None
         self.started = time.monotonic()
+        self.decided = asyncio.Event()
+        """Set when the run has begun, or its request was refused."""
         self.done = asyncio.Event()
         """Set when the thread is free and the log is closed."""
-        self._ended: dict[str, Any] | None = None
-        self._pump: asyncio.Task[None] | None = None
+        self._ended: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
 
     def end(self, reason: dict[str, Any]) -> None:
         """Ask the run to end, for `{"reason", ...}`; the first reason stands."""
-        if self.state == "live" and self._ended is None:
-            self._ended = reason
-            if self._pump:
-                self._pump.cancel()
+        if self.state == "live" and not self._ended.done():
+            self._ended.set_result(reason)
 
     @contextmanager
     def reader(self) -> Iterator[None]:
@@ -104,11 +103,11 @@ class Run:
         translator = Translator(plan.message_id, plan.after, awaits_client)
         self.log.extend(plan.settled)
         self.watch_readers()
-        self._pump = asyncio.create_task(
+        pump = asyncio.create_task(
             self._run_graph(checkpoints, plan, translator, context), name=f"run {self.id}"
         )
         try:
-            return await self._conclude(checkpoints, translator, max_seconds)
+            return await self._conclude(pump, checkpoints, translator, max_seconds)
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return translator.settle([], failed=self._fail(cause))
 
@@ -125,28 +124,28 @@ class Run:
         stream = checkpoints.stream(self.thread_id, plan.new, context, plan.cut)
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
-                chunks = translator.feed(item)
-                if any(isinstance(chunk, Result) for chunk in chunks):
-                    # A result that was seen must survive a crash.
+                if brings_messages(item):
+                    # What was seen as finished must survive a stop and a crash.
                     await checkpoints.committed()
-                self.log.extend(chunks)
+                self.log.extend(translator.feed(item))
 
     async def _conclude(
-        self, checkpoints: Checkpoints, translator: Translator, max_seconds: float
+        self,
+        pump: asyncio.Task[None],
+        checkpoints: Checkpoints,
+        translator: Translator,
+        max_seconds: float,
     ) -> list[Chunk]:
         """Wait for the graph, end it if it must end, and save what it left."""
-        pump = self._pump
-        assert pump is not None
-        if self._ended:
-            pump.cancel()
-        await asyncio.wait({pump}, timeout=max_seconds)
+        either = (pump, self._ended)
+        await asyncio.wait(either, timeout=max_seconds, return_when=asyncio.FIRST_COMPLETED)
         if not pump.done():
             self.end({"reason": "limit", "limit": "max_run_seconds", "value": max_seconds})
-        await self._cancelled(pump) if self._ended else None
+            await self._cancelled(pump)
         cause = None if pump.cancelled() or not pump.done() else pump.exception()
-        if self._ended and (pump.cancelled() or cause or not pump.done()):
+        if self._ended.done() and (pump.cancelled() or cause or not pump.done()):
             self.state = "stopped"
-            return await self._settle(checkpoints, translator, ended=self._ended)
+            return await self._settle(checkpoints, translator, ended=self._ended.result())
         if cause:
             return await self._settle(checkpoints, translator, failed=self._fail(cause))
         self.state = "finished"
@@ -236,7 +235,7 @@ class Run:
                 return message.model_copy(update={"response_metadata": metadata})
             if not isinstance(message, ToolMessage):
                 break
-        return AIMessage("", id=f"end-{self.id}", response_metadata={RUN_ID: self.id, **mark})
+        return AIMessage("", id=mark_id(self.id), response_metadata={RUN_ID: self.id, **mark})
 
 
 def _error_data(failed: Failure | None) -> dict[str, Any]:

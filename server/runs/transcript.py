@@ -19,7 +19,7 @@ from server.protocols.history import (
 )
 from server.protocols.history import ToolCall as ShownCall
 from server.protocols.requests import ImageContent, TextContent, UserContent
-from server.runs.finish import ended_mark, error_mark, last_reason, timing_of, usage_of
+from server.runs.finish import ended_mark, error_mark, is_mark, last_reason, timing_of, usage_of
 
 
 def assistant_id(user_message_id: str) -> str:
@@ -37,11 +37,15 @@ def transcript(
         if human is not None:
             turns.append(UserTurn(human.id or "", tuple(_user_content(human))))
         if said:
-            turns.append(_assistant_turn(human, said, answers, awaits_client))
-    if running and turns and isinstance(turns[-1], AssistantTurn):
-        last = turns[-1]
-        turns[-1] = AssistantTurn(last.id, last.steps)
+            goes_on = running and said[-1] is _last_said(messages)
+            turns.append(_assistant_turn(human, said, answers, awaits_client, goes_on=goes_on))
     return tuple(turns)
+
+
+def _last_said(messages: Sequence[AnyMessage]) -> AnyMessage | None:
+    """The model's last message, if the user has said nothing since."""
+    spoken = (m for m in reversed(messages) if isinstance(m, AIMessage | HumanMessage))
+    return next(spoken, None)
 
 
 def _grouped(
@@ -65,6 +69,8 @@ def _assistant_turn(
     said: list[AIMessage],
     answers: dict[str, ToolMessage],
     awaits_client: Callable[[str], bool],
+    *,
+    goes_on: bool,
 ) -> AssistantTurn:
     last = said[-1]
     pending = any(call["id"] not in answers for call in last.tool_calls)
@@ -73,16 +79,18 @@ def _assistant_turn(
         Step(
             step_id=message.id or "",
             parts=tuple(_part(part, answers, awaits_client) for part in stored_parts(message)),
-            finish_reason=reason if message is last else "tool-calls",
+            finish_reason=last_reason(message, pending=pending or goes_on or message is not last),
             usage=usage_of(message),
             timing=timing_of(message),
         )
         for message in said
+        if not is_mark(message)
     )
     first_id = human.id if human else said[0].id
-    return AssistantTurn(
-        assistant_id(first_id or ""), steps, reason, ended_mark(last), error_mark(last)
-    )
+    id = assistant_id(first_id or "")
+    if goes_on:
+        return AssistantTurn(id, steps)
+    return AssistantTurn(id, steps, reason, ended_mark(last), error_mark(last))
 
 
 def _part(

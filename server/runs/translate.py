@@ -1,8 +1,8 @@
 """LangGraph's stream, typed (`version="v2"`), to chunks; whatever it opens, it closes.
 
 It reads `messages` (what the model says, as it says it), `updates` (what a node has done: the
-message that is stored, the answers to calls) and `tools` (a tool's progress). It knows no node and
-no tool by name.
+message that is stored, the answers to calls), `tools` and `custom` (a tool's progress). It knows no
+node and no tool by name.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,9 +11,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
-from graphs.answers import client_view, end_of
+from graphs.answers import client_view, end_of, failed
 from graphs.calls import StreamedCall, call_ids, parse_args
-from graphs.execution import DURATION_MS
+from graphs.execution import DURATION_MS, INNER
 from graphs.history import pending_calls
 from graphs.parts import PartAssembler, PartDelta, StreamedPart, StreamedText
 from server.protocols.chunks import (
@@ -40,6 +40,9 @@ from server.protocols.chunks import (
 )
 from server.runs.failures import Failure
 from server.runs.finish import ended_mark, last_reason, settled, timing_of, usage_of
+from server.runs.progress import progress
+
+_UNANSWERED = "The run ended before this call finished."
 
 
 class Translator:
@@ -76,13 +79,11 @@ class Translator:
         """Translate one item of `astream(..., version="v2")`."""
         kind, data = item["type"], item["data"]
         if kind == "messages":
-            return list(self._said(data[0]))
+            message, about = data
+            return [] if INNER in about.get("tags", ()) else list(self._said(message))
         if kind == "updates":
             return [c for message in _messages(data) for c in self._stored(message)]
-        if kind == "tools" and data["event"] == "tool-output-delta":
-            progress = {"tool_call_id": data["tool_call_id"], "data": data["delta"]}
-            return [Data("tool-progress", progress)]
-        return []
+        return [*progress(kind, data, self._step.open_calls if self._step else ())]
 
     def finish(self) -> list[Chunk]:
         """The end of a graph that ran to its end."""
@@ -103,9 +104,12 @@ class Translator:
     ) -> list[Chunk]:
         """The end of a run that was ended from outside or that failed.
 
-        `answers` are the thread's to the calls that are still open.
+        `answers` are the thread's to the calls that are still open; one that it has no answer to,
+        because it could not be saved, is cancelled here.
         """
-        chunks: list[Chunk] = [c for message in answers for c in self._answered(message)]
+        chunks: list[Chunk] = list(self._cut_off())
+        for message in [*answers, *self._unanswered(answers)]:
+            chunks += self._answered(message)
         reason: FinishReason = "error" if failed else "other"
         chunks += self._close_step(reason)
         if ended:
@@ -176,6 +180,20 @@ class Translator:
             self._pending.remove(message.tool_call_id)
             yield settled(message)
 
+    def _cut_off(self) -> Iterator[Chunk]:
+        """What ends the words of a message that never became whole."""
+        step = self.streaming
+        if step:
+            yield from step.close_text()
+            yield from step.finish_args()
+
+    def _unanswered(self, answers: Sequence[ToolMessage]) -> Iterator[ToolMessage]:
+        answered = {message.tool_call_id for message in answers}
+        step = self._step
+        for call in step.parts.calls if step else []:
+            if step and call.id in step.open_calls and call.id not in answered:
+                yield failed(call, "run_ended", _UNANSWERED, end="cancelled")
+
     def _close_step(self, reason: FinishReason) -> list[Chunk]:
         step, self._step = self._step, None
         if step is None:
@@ -228,6 +246,11 @@ class _Step:
             if not call.args_text:
                 yield TextDelta(path, "{}")
             yield ArgsFinish(path, parse_args(call.args_text))
+
+
+def brings_messages(item: Any) -> bool:
+    """Whether an item of the stream tells of messages that the thread gets."""
+    return item["type"] == "updates" and bool(_messages(item["data"]))
 
 
 def _messages(updates: dict[str, Any]) -> list[AnyMessage]:
