@@ -4,6 +4,7 @@ import copy
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 Json = dict[str, Any]
@@ -212,7 +213,9 @@ class UIMessageReader:
         self._open.clear()
 
     def _on_text_start(self, event: Json) -> None:
-        part = {"type": event["type"].removesuffix("-start"), "text": "", "state": "streaming"}
+        kind = event["type"].removesuffix("-start")
+        own_id = {"id": event["id"]} if kind == "reasoning" else {}
+        part = {"type": kind, **own_id, "text": "", "state": "streaming"}
         self._open[event["id"]] = part
         self.parts.append(part)
 
@@ -241,7 +244,10 @@ class UIMessageReader:
         if event["toolCallId"] not in self._inputs:
             raise BadStreamError(f"no input has started for {event}")
         self._inputs[event["toolCallId"]] += event["inputTextDelta"]
-        self._call(event, {"state": "input-streaming"})
+        part = self._call(event, {"state": "input-streaming"})
+        with suppress(ValueError):
+            # The client's parser mends what is cut off; only whole inputs matter here.
+            part["input"] = json.loads(self._inputs[event["toolCallId"]])
 
     def _on_tool_input_available(self, event: Json) -> None:
         self._call(event, {"state": "input-available", "input": event["input"]})
@@ -250,7 +256,7 @@ class UIMessageReader:
 
     def _on_tool_input_error(self, event: Json) -> None:
         error = {"rawInput": event["input"], "errorText": event["errorText"]}
-        self._call(event, {"state": "output-error", **error})
+        self._call(event, {"state": "output-error", **error}).pop("input", None)
 
     def _on_tool_output_available(self, event: Json) -> None:
         part = self._call(event, {"state": "output-available", "output": event["output"]})

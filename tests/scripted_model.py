@@ -69,6 +69,10 @@ class ScriptedModel(BaseChatModel):
     def script(self, *scripts: Script) -> None:
         self._scripts += scripts
 
+    def script_anew(self, *scripts: Script) -> None:
+        """What was not played is dropped."""
+        self._scripts = list(scripts)
+
     @property
     def _llm_type(self) -> str:
         return "scripted"

@@ -107,9 +107,7 @@ class Client:
     app: Starlette | None = None
 
     @asynccontextmanager
-    async def stream(
-        self, method: str, path: str, **request: Any
-    ) -> AsyncIterator[Stream]:
+    async def stream(self, method: str, path: str, **request: Any) -> AsyncIterator[Stream]:
         async with self.http.stream(method, path, **request) as response:
             yield Stream(response)
 

@@ -193,7 +193,10 @@ UI: list[tuple[dict[str, Any], TurnRequest]] = [
         chat(user({"type": "file", "mediaType": "image/png", "url": PIXEL}, text("See"))),
         ui(message=UserMessage((ImageContent(PIXEL), TextContent("See")), "u9")),
     ),
-    (chat(user(text("Hi")), **REGENERATE), ui(fork=Fork("regenerate", "u9"))),
+    (
+        chat(user(text("Hi")), **REGENERATE),
+        ui(fork=Fork("regenerate", "u9"), message=said("Hi", "u9")),
+    ),
     (chat(user(text("Hi")), messageId="m9", **REGENERATE), ui(fork=Fork("regenerate", "m9"))),
     (chat(**REGENERATE), ui(fork=Fork("regenerate", None))),
     (
@@ -295,7 +298,7 @@ BAD: list[tuple[Any, str, str]] = [
     (image("data:text/html;base64,AAAA"), "invalid_image", "text/html"),
     (image("data:image/png,AAAA"), "invalid_image", "base64"),
     (image("data:image/png;base64,"), "invalid_image", "base64"),
-    (image("data:image/png;base64,AA A"), "invalid_image", "base64"),
+    (image("data:image/png;base64,AA AA"), "invalid_image", "base64"),
     (image("data:image/png;base64,é"), "invalid_image", "base64"),
     ({"message": "Hi", "thread_id": "a/b"}, "invalid_thread_id", "'a/b'"),
     ({"message": "Hi", "thread_id": ""}, "invalid_thread_id", "''"),

@@ -30,7 +30,17 @@ from server.protocols.langchain_state import snapshot as state_snapshot
 from server.protocols.opening import Opening
 from server.protocols.requests import ImageContent, ProtocolName, TextContent
 from tests.protocol_readers import decoded_state
-from tests.protocol_turns import M2_ANSWERED, M2_PENDING, T3, U1, U2, asked, call, text
+from tests.protocol_turns import (
+    M2_ANSWERED,
+    M2_PENDING,
+    QUESTION_TEXT,
+    T3,
+    U1,
+    U2,
+    asked,
+    call,
+    text,
+)
 
 NONE = Usage(0, 0)
 UNREADABLE = {"error": {"code": "invalid_json", "message": "The arguments are no JSON object."}}
@@ -185,22 +195,42 @@ def test_progress_is_a_preliminary_output_of_a_running_call_alone() -> None:
 
 
 CLOSED = {"error": {"code": "cancelled", "message": "Nobody answered."}}
+SETTLED = {"tool_call_id": "call_3", "end": "cancelled", "result": CLOSED, "result_id": "r3"}
 M2_CLOSED = AssistantTurn("m2", (asked(end="cancelled", result=CLOSED, result_id="r3"),))
 
 
 def test_a_call_closed_by_the_server_is_said_of_the_continued_message_only() -> None:
-    settled = Data("tool-settled", {"tool_call_id": "call_3", "end": "cancelled"})
-    assert ui([settled], U2, M2_CLOSED, message_id="m2") == [
-        {
-            "type": "tool-output-error",
-            "toolCallId": "call_3",
-            "errorText": "Nobody answered.",
-            "providerExecuted": True,
-        }
-    ]
+    settled = Data("tool-settled", SETTLED)
+    for m2 in (M2_PENDING, M2_CLOSED):
+        assert ui([settled], U2, m2, message_id="m2") == [
+            {
+                "type": "tool-output-error",
+                "toolCallId": "call_3",
+                "errorText": "Nobody answered.",
+                "providerExecuted": True,
+            }
+        ]
     assert ui([settled], U2, M2_CLOSED, UserTurn("u3", U1.content), message_id="m3") == []
     (data,) = said("assistant-transport", [settled])
     assert data["data"][0]["name"] == "tool-settled"
+
+
+def test_an_earlier_call_that_settles_now_enters_the_state_before_what_the_run_says() -> None:
+    chunks: list[Chunk] = [
+        Data("tool-settled", SETTLED),
+        StepStart("m2", "m2b"),
+        PartStart(TextPart()),
+    ]
+    updates = said("assistant-transport", chunks, U2, M2_PENDING, message_id="m2", with_state=True)
+    operations = [
+        operation
+        for update in updates
+        if update["type"] == "update-state"
+        for operation in update["operations"][:1]
+    ]
+    placed = {tuple(operation["path"]): operation["value"] for operation in operations[1:]}
+    assert placed["messages", "2"]["tool_call_id"] == "call_3"
+    assert placed["messages", "3"]["id"] == "m2b"
 
 
 def test_a_closed_call_is_an_error_in_the_state_ahead_of_the_new_message() -> None:
@@ -220,21 +250,29 @@ def test_a_closed_call_is_an_error_in_the_state_ahead_of_the_new_message() -> No
     assert human == {"type": "human", "id": "u3", "content": "Never mind"}
 
 
+def test_an_edit_drops_from_the_state_what_it_cuts_from_the_thread() -> None:
+    held = {**state_snapshot((U1, U2, M2_PENDING), "thread-1"), "draft": "kept"}
+    edited = UserTurn("u1", (TextContent("Weather in Rome?"),))
+    (update,) = said("assistant-transport", [], edited, with_state=True, posted_state=held)
+    state = decoded_state(held, [json.dumps(update)])
+    assert state == {**state_snapshot((edited,), "thread-1"), "draft": "kept"}
+
+
 def test_a_replay_starts_with_what_earlier_runs_said_of_the_message() -> None:
     replayed = said("ui-message-stream", T3, U1, U2, M2_ANSWERED, message_id="m2", replay=True)
-    assert replayed[:5] == [
+    assert replayed[:6] == [
         {"type": "start", "messageId": "m2"},
         {"type": "start-step"},
         {
-            "type": "tool-input-available",
+            "type": "tool-input-start",
             "toolCallId": "call_3",
             "toolName": "request_user_selection",
-            "input": {"question": "Which day?", "options": ["Fri", "Sat"]},
         },
+        {"type": "tool-input-delta", "toolCallId": "call_3", "inputTextDelta": QUESTION_TEXT},
         {"type": "tool-output-available", "toolCallId": "call_3", "output": "Sat"},
         {"type": "finish-step"},
     ]
-    assert replayed[5:] == ui(T3, U1, U2, M2_ANSWERED, message_id="m2")
+    assert replayed[6:] == ui(T3, U1, U2, M2_ANSWERED, message_id="m2")
 
 
 def test_a_run_that_only_stores_an_answer_still_names_the_message() -> None:

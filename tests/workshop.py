@@ -10,7 +10,7 @@ from tools.ui import render_ui_component, request_user_selection
 
 
 class Workshop:
-    """Its tools are `echo`, `hold` (waits for `release`), `nap` (a moment), `stubborn` and `broken`.
+    """Tools: `echo`, `hold` (until `release`), `nap` (a moment), `stubborn` and `broken`.
 
     `calls` counts the executions of each by the word that it was given.
     """

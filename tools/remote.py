@@ -4,6 +4,7 @@ What it answers is what its own clients may see, and so may ours; the model sees
 connection that fails is tried again: a call that was sent may have run.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from tools.schemas import fault
 CONNECT_RETRIES = 2
 CONNECT_SECONDS = 5.0
 LIST_SECONDS = 10.0
+PLAIN = {"Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,9 @@ class Remote:
     async def tools(self) -> list[BaseTool]:
         """Its real tools. Raises CatalogueError if it cannot be asked, or answers nonsense."""
         try:
-            status, body = await self._send("GET", "/tools")
-        except (httpx.HTTPError, ToolException) as error:
+            async with asyncio.timeout(LIST_SECONDS):
+                status, body = await self._send("GET", "/tools")
+        except (httpx.HTTPError, httpx.InvalidURL, ToolException, TimeoutError) as error:
             raise CatalogueError(
                 f"The remote tools of {self.url} cannot be had: {_reason(error)}. Start that "
                 "server, or take it out of TURNSTREAM_REMOTE_TOOLS."
@@ -50,7 +53,9 @@ class Remote:
     def _tool(self, item: Mapping[str, Any]) -> BaseTool:
         name, parameters = item.get("name"), item.get("parameters")
         if not isinstance(name, str) or not isinstance(parameters, dict):
-            raise CatalogueError(f"{self.url} lists a tool without a name or parameters: {item!r}")
+            raise CatalogueError(
+                f"{self.url} lists a tool without a name or parameters: {str(item)[:200]}"
+            )
         wrong = fault(parameters)
         if wrong:
             raise CatalogueError(
@@ -91,11 +96,14 @@ class Remote:
     async def _send(
         self, method: str, path: str, body: dict[str, Any] | None = None
     ) -> tuple[int, Any]:
-        """The status and the JSON of an answer; None if it is not JSON."""
+        """The status and the JSON of an answer; None if it is not JSON.
+
+        Nothing is unpacked: a few bytes could become any number.
+        """
         address = self.url.rstrip("/") + path
-        async with self.http.stream(method, address, json=body) as response:
+        async with self.http.stream(method, address, json=body, headers=PLAIN) as response:
             answer = bytearray()
-            async for piece in response.aiter_bytes():
+            async for piece in response.aiter_raw():
                 answer += piece
                 if len(answer) > self.max_bytes:
                     raise ToolException(

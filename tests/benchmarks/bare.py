@@ -76,7 +76,7 @@ def main() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        print(f"bare on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)  # noqa: T201
+        print(f"bare on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
         config = uvicorn.Config(app, access_log=False, log_level="warning")
         uvicorn.Server(config).run(sockets=[listener])
 

@@ -5,9 +5,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
+from typing import IO
 
 PROJECT = Path(__file__).parent.parent.parent
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -45,11 +47,22 @@ def started(module: str, *arguments: str, **environment: str) -> Iterator[Proces
         stderr=subprocess.STDOUT,
         text=True,
     )
-    try:
-        yield Process(child.pid, _announced(child))
-    finally:
-        child.kill()
-        child.communicate()
+    assert child.stdout is not None
+    with child.stdout as said:
+        try:
+            url = _announced(child)
+            # A pipe that nobody reads fills up, and holds the server up.
+            Thread(target=_drain, args=(said,), daemon=True).start()
+            yield Process(child.pid, url)
+        finally:
+            child.kill()
+            child.wait()
+
+
+def _drain(said: IO[str]) -> None:
+    with suppress(ValueError):  # closed at the end
+        for _ in said:
+            pass
 
 
 def _announced(child: subprocess.Popen[str]) -> str:

@@ -79,8 +79,7 @@ async def batch(process: Process, name: str, at_once: int) -> Round:
         done: list[Turn] = []
 
         async def work() -> None:
-            for number in waiting:
-                done.append(await turn(http, f"{name}-{number}"))
+            done.extend([await turn(http, f"{name}-{number}") for number in waiting])
 
         before = process.cpu_seconds()
         await asyncio.gather(*(work() for _ in range(at_once)))

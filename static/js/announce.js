@@ -1,0 +1,34 @@
+/** What a screen reader is told; the log itself is silent, or it would read every word twice. */
+
+export class Announcer {
+  #region;
+  #said = "";
+
+  constructor(region) {
+    this.#region = region;
+  }
+
+  /** @param {object} state  of the thread store */
+  follow(state) {
+    const words = wordsOf(state, this.#said);
+    if (words === null || words === this.#said) return;
+    this.#said = words;
+    this.#region.textContent = words;
+  }
+
+  reset() {
+    this.#said = "";
+    this.#region.textContent = "";
+  }
+}
+
+function wordsOf({ run, messages, problem }, said) {
+  if (run?.attempt) return `Reconnecting, attempt ${run.attempt}`;
+  if (run) return run.stopping ? "Stopping" : "Generating a reply";
+  if (!said) return null;
+  if (problem) return "The reply failed";
+  const last = messages.at(-1);
+  if (last?.parts.some((part) => part.state === "pending")) return "Your answer is needed";
+  if (last?.error) return "The reply failed";
+  return last?.ended ? "Reply stopped" : "Reply complete";
+}

@@ -1,0 +1,85 @@
+/** Bars in groups, as SVG. */
+
+import { html, nothing, render, svg } from "../../vendor/lit-html/lit-html.js";
+import { formatCompact, formatNumber } from "../format.js";
+import { chartFrame, nameOf, summaryOf } from "./chart.js";
+import { drawing } from "./drawing.js";
+
+const HEIGHT = 260;
+const EDGE = { top: 12, right: 8, bottom: 30, left: 48 };
+const CHAR_PX = 6.6;
+
+export function barChart(props, streaming) {
+  const { title, categories, series, x_label: xLabel } = props;
+  const summary = summaryOf("Bar chart", title, categories.length, "bar", series);
+  const frame = {
+    kind: "Bar chart",
+    title,
+    heads: [xLabel ?? "Category", ...series.map(nameOf)],
+    rows: categories.map((category, i) => [category, ...series.map(({ data }) => data[i] ?? null)]),
+    series,
+    summary,
+    streaming,
+  };
+  return chartFrame(frame, html`<div class="chart" role="img" aria-label=${summary} ${bars(props)}></div>`);
+}
+
+const bars = drawing((element) => ({
+  draw: (props) => render(picture(props, element.clientWidth), element),
+}));
+
+function picture({ categories, series, y_label: yLabel, x_label: xLabel }, width) {
+  const values = series.flatMap(({ data }) => data.filter((value) => value !== null));
+  const ticks = ticksOf(Math.min(0, ...values), Math.max(0, ...values));
+  const [low, high] = [ticks[0], ticks.at(-1)];
+  const bottom = HEIGHT - EDGE.bottom - (xLabel ? 16 : 0);
+  const y = (value) => EDGE.top + ((high - value) / (high - low)) * (bottom - EDGE.top);
+  const slot = (width - EDGE.left - EDGE.right) / categories.length;
+  return html`<svg viewBox="0 0 ${width} ${HEIGHT}" width=${width} height=${HEIGHT} aria-hidden="true">
+    ${ticks.map((tick) => gridLine(tick, y(tick), width))}
+    ${series.map((item, i) => group(item, i, series.length, { categories, slot, y }))}
+    <line class="axis" x1=${EDGE.left} x2=${width - EDGE.right} y1=${y(0)} y2=${y(0)}></line>
+    ${categories.map((category, i) => categoryLabel(category, i, slot, bottom))}
+    ${yLabel ? svg`<text class="axis-name" x="2" y="9">${yLabel}</text>` : nothing}
+    ${xLabel
+      ? svg`<text class="axis-name" text-anchor="middle" x=${width / 2} y=${HEIGHT - 4}>${xLabel}</text>`
+      : nothing}
+  </svg>`;
+}
+
+const gridLine = (tick, y, width) => svg`
+  <line class="grid" x1=${EDGE.left} x2=${width - EDGE.right} y1=${y} y2=${y}></line>
+  <text class="tick" text-anchor="end" x=${EDGE.left - 8} y=${y + 4}>${formatCompact(tick)}</text>
+`;
+
+function group({ name, data }, index, count, { categories, slot, y }) {
+  const width = Math.max(1, Math.min(52, (slot * 0.72) / count));
+  return data.slice(0, categories.length).map((value, i) => {
+    if (value === null) return nothing;
+    const x = EDGE.left + slot * (i + 0.5) + width * (index - count / 2);
+    const [top, base] = value < 0 ? [y(0), y(value)] : [y(value), y(0)];
+    const label = `${categories[i]}${name ? `, ${name}` : ""}: ${formatNumber(value)}`;
+    return svg`<rect class="s${(index % 8) + 1}" x=${x} y=${top} width=${Math.max(1, width - 2)}
+      height=${Math.max(0.5, base - top)} rx="3"><title>${label}</title></rect>`;
+  });
+}
+
+function categoryLabel(category, index, slot, bottom) {
+  const every = Math.ceil(26 / slot);
+  if (index % every) return nothing;
+  const room = Math.max(3, Math.floor((slot * every) / CHAR_PX));
+  const text = category.length > room ? `${category.slice(0, room - 1)}…` : category;
+  const x = EDGE.left + slot * (index + 0.5);
+  return svg`<text class="tick" text-anchor="middle" x=${x} y=${bottom + 18}>${text}<title>${category}</title></text>`;
+}
+
+/** Round values that enclose both; at least two. */
+export function ticksOf(low, high) {
+  const span = high - low || Math.abs(high) || 1;
+  const rough = span / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
+  const first = Math.floor(low / step);
+  const last = Math.max(first + 1, Math.ceil(high / step));
+  return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+}

@@ -1,0 +1,178 @@
+/** Lines over numbers, times or names. uPlot is loaded with the first of them. */
+
+import { html } from "../../vendor/lit-html/lit-html.js";
+import { formatCompact, formatNumber } from "../format.js";
+import { colour } from "../theme.js";
+import { chartFrame, nameOf, summaryOf } from "./chart.js";
+import { drawing } from "./drawing.js";
+
+const HEIGHT = 260;
+const ISO = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$/;
+const FONT = '12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+
+export function lineChart(props, streaming) {
+  const { title, x, series, x_label: xLabel } = props;
+  const summary = summaryOf("Line chart", title, x.length, "point", series);
+  const frame = {
+    kind: "Line chart",
+    title,
+    heads: [xLabel ?? "x", ...series.map(nameOf)],
+    rows: x.map((value, i) => [value, ...series.map(({ data }) => data[i] ?? null)]),
+    series,
+    summary,
+    streaming,
+  };
+  return chartFrame(frame, html`<div class="chart" role="img" aria-label=${summary} ${lines(props)}></div>`);
+}
+
+const lines = drawing((element) => new Lines(element));
+
+let library;
+/** uPlot and its style sheet. */
+function load() {
+  library ??= Promise.all([import("../../vendor/uplot/uPlot.esm.js"), styled()]).then(
+    ([module]) => module.default,
+  );
+  return library;
+}
+
+function styled() {
+  return new Promise((resolve) => {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = new URL("../../vendor/uplot/uPlot.min.css", import.meta.url).href;
+    link.addEventListener("load", resolve);
+    link.addEventListener("error", resolve);
+    document.head.append(link);
+  });
+}
+
+class Lines {
+  #element;
+  #plot;
+  #shape = "";
+  #props;
+  #uPlot;
+
+  constructor(element) {
+    this.#element = element;
+  }
+
+  async draw(props) {
+    this.#props = props;
+    this.#uPlot ??= await load();
+    if (this.#props !== props || !this.#element.isConnected) return;
+    const axis = axisOf(props.x);
+    const shape = JSON.stringify([axis.kind, props.series.map(nameOf), props.x_label, props.y_label]);
+    const size = { width: this.#element.clientWidth, height: HEIGHT };
+    if (shape !== this.#shape) this.#open(shape, axis, size);
+    else this.#plot.setSize(size);
+    this.#labels = axis.labels;
+    this.#plot.setData([axis.values, ...props.series.map((item) => padded(item.data, props.x.length))]);
+  }
+
+  #labels = [];
+
+  restyle() {
+    this.#shape = "";
+  }
+
+  close() {
+    this.#plot?.destroy();
+    this.#plot = undefined;
+    this.#shape = "";
+  }
+
+  #open(shape, axis, size) {
+    this.#plot?.destroy();
+    this.#shape = shape;
+    this.#labels = axis.labels;
+    const { series, x_label: xLabel, y_label: yLabel } = this.#props;
+    const look = { stroke: colour("--muted"), font: FONT, labelFont: FONT, labelSize: 18 };
+    const grid = { stroke: colour("--line"), width: 1 };
+    const tip = readout(this.#element);
+    this.#plot = new this.#uPlot(
+      {
+        ...size,
+        tzDate: (seconds) => this.#uPlot.tzDate(new Date(seconds * 1000), "UTC"),
+        scales: { x: { time: axis.kind === "time" } },
+        legend: { show: false },
+        cursor: { points: { size: 7 }, drag: { x: true, y: false } },
+        series: [{}, ...series.map((item, i) => line(item, i))],
+        axes: [
+          {
+            ...look,
+            grid,
+            ticks: grid,
+            label: xLabel,
+            size: 36,
+            ...(axis.kind === "names" ? this.#named() : {}),
+          },
+          {
+            ...look,
+            grid,
+            ticks: { show: false },
+            label: yLabel,
+            size: 56,
+            values: (_, splits) => splits.map((value) => (value === null ? "" : formatCompact(value))),
+          },
+        ],
+        hooks: { setCursor: [(plot) => tip(plot, this.#props)] },
+      },
+      [[], ...series.map(() => [])],
+      this.#element,
+    );
+  }
+
+  #named() {
+    const whole = (value) => (Number.isInteger(value) ? (this.#labels[value] ?? "") : "");
+    return {
+      values: (_, splits) => splits.map((value) => whole(value).slice(0, 14)),
+      incrs: [1, 2, 5, 10, 20, 50, 100],
+      space: 70,
+    };
+  }
+}
+
+function line(item, index) {
+  const stroke = colour(`--s${(index % 8) + 1}`);
+  return { label: nameOf(item, index), stroke, width: 2, points: { size: 5, fill: stroke } };
+}
+
+const padded = (data, length) =>
+  Array.from({ length }, (_, i) => (data[i] === undefined ? null : data[i]));
+
+/** Numbers in order stay numbers, ISO times are plant-local wall clock, the rest is counted. */
+export function axisOf(x) {
+  const rises = (values) => values.every((value, i) => i === 0 || value > values[i - 1]);
+  if (x.every((value) => typeof value === "number") && rises(x)) {
+    return { kind: "numbers", values: x, labels: [] };
+  }
+  const texts = x.map(String);
+  if (texts.every((value) => ISO.test(value))) {
+    const times = texts.map((value) => Date.parse(`${value.replace(" ", "T")}${value.length > 10 ? "Z" : ""}`) / 1000);
+    if (rises(times)) return { kind: "time", values: times, labels: [] };
+  }
+  return { kind: "names", values: texts.map((_, i) => i), labels: texts };
+}
+
+/** The values under the pointer, in a box that follows it. */
+function readout(element) {
+  const box = document.createElement("div");
+  box.className = "chart-tip";
+  box.hidden = true;
+  return (plot, { x, series }) => {
+    const { idx, left, top } = plot.cursor;
+    box.hidden = idx === null || idx === undefined || left < 0;
+    if (box.hidden) return;
+    if (!box.isConnected) plot.over.append(box);
+    const values = series.map((item, i) => {
+      const value = item.data[idx];
+      return `${nameOf(item, i)}: ${value === null || value === undefined ? "–" : formatNumber(value)}`;
+    });
+    box.textContent = [String(x[idx]).replace("T", " "), ...values].join("\n");
+    const isRight = left > element.clientWidth / 2;
+    box.style.left = `${isRight ? left - box.offsetWidth - 12 : left + 12}px`;
+    box.style.top = `${Math.max(0, Math.min(top - 10, HEIGHT - 90))}px`;
+  };
+}

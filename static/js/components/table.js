@@ -1,0 +1,41 @@
+/** Rows and columns; numbers to the right. */
+
+import { html } from "../../vendor/lit-html/lit-html.js";
+import { formatValue, plural } from "../format.js";
+import { csvButton } from "./csv.js";
+
+export function table({ title, columns, rows }, streaming) {
+  const heads = columns.map(({ key, label }) => label ?? key);
+  const cells = (row) => columns.map(({ key }) => (Object.hasOwn(row, key) ? row[key] : null));
+  const isRight = columns.map(({ key, align }) => align === "right" || (!align && isNumeric(rows, key)));
+  return html`
+    ${grid(title ?? "Table", heads, rows.map(cells), isRight)}
+    <div class="component-bar">
+      <span class="muted">${plural(rows.length, "row")}</span>
+      ${csvButton(title, () => [heads, ...rows.map(cells)], streaming)}
+    </div>
+  `;
+}
+
+/** A table in its own scroller. */
+export const grid = (name, heads, rows, isRight) => html`
+  <div class="scroller" tabindex="0" role="region" aria-label=${name}>
+    <table>
+      <thead>
+        <tr>
+          ${heads.map((head, i) => html`<th scope="col" class=${isRight[i] ? "right" : ""}>${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) => html`<tr>
+            ${row.map((value, i) => html`<td class=${isRight[i] ? "right" : ""}>${formatValue(value)}</td>`)}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>
+`;
+
+const isNumeric = (rows, key) =>
+  rows.length > 0 && rows.every((row) => row[key] === null || typeof row[key] === "number");

@@ -1,0 +1,80 @@
+/** The field that messages are written in, and the button that sends, or stops. */
+
+export class Composer {
+  #form;
+  #field;
+  #button;
+  #busy = false;
+
+  /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast}} actions */
+  constructor(form, actions) {
+    this.#form = form;
+    this.#field = form.querySelector("textarea");
+    this.#button = form.querySelector("button[type=submit]");
+    this.actions = actions;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (this.#busy) actions.onStop();
+      else this.#send();
+    });
+    this.#field.addEventListener("input", () => this.#changed());
+    this.#field.addEventListener("keydown", (event) => this.#key(event));
+    this.#field.value = sessionStorage.getItem("draft") ?? "";
+    this.#changed();
+  }
+
+  focus() {
+    this.#field.focus({ preventScroll: true });
+  }
+
+  get isEmpty() {
+    return !this.#field.value.trim();
+  }
+
+  /** Give back a message that was not taken, unless another one is begun already. */
+  restore(text) {
+    if (!this.isEmpty) return;
+    this.#field.value = text;
+    this.#changed();
+  }
+
+  /** @param {boolean} busy  a run is live: the button stops it */
+  show(busy, stopping) {
+    if (busy === this.#busy && stopping === this.#button.classList.contains("stopping")) return;
+    this.#busy = busy;
+    const label = busy ? "Stop" : "Send";
+    this.#button.ariaLabel = label;
+    this.#button.title = busy ? "Stop (Escape)" : "Send (Enter)";
+    this.#button.classList.toggle("stop", busy);
+    this.#button.classList.toggle("stopping", stopping);
+    this.#changed();
+  }
+
+  #send() {
+    const text = this.#field.value.trim();
+    if (!text) return;
+    this.#field.value = "";
+    this.#changed();
+    this.focus();
+    this.actions.onSend(text);
+  }
+
+  #key(event) {
+    // A key that confirms a word of an input method is not a key of ours (229: older browsers).
+    if (event.isComposing || event.keyCode === 229) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      if (!this.#busy) this.#send();
+    } else if (event.key === "ArrowUp" && !this.#field.value) {
+      if (this.actions.onEditLast()) event.preventDefault();
+    }
+  }
+
+  #changed() {
+    const field = this.#field;
+    sessionStorage.setItem("draft", field.value);
+    field.style.height = "auto";
+    field.style.height = `${Math.min(field.scrollHeight, innerHeight * 0.4)}px`;
+    this.#button.disabled = !this.#busy && this.isEmpty;
+  }
+}

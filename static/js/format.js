@@ -1,0 +1,28 @@
+/** Numbers, times and values as a person reads them. */
+
+const number = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const day = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" });
+
+export const formatNumber = (value) => number.format(value);
+export const formatCompact = (value) => compact.format(value);
+
+export function formatMs(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+/** A cell: numbers with separators, nothing as a dash. */
+export function formatValue(value) {
+  if (value === null || value === undefined) return "–";
+  return typeof value === "number" ? formatNumber(value) : String(value);
+}
+
+/** `YYYY-MM-DD`, a plain date, in words. */
+export function formatDate(date) {
+  const parsed = new Date(`${date}T00:00:00Z`);
+  return Number.isNaN(parsed.getTime()) ? date : day.format(parsed);
+}
+
+export const plural = (count, noun) => `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -1,0 +1,91 @@
+/** The inspector's panel: one row an event, with its JSON on demand. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { formatNumber, plural } from "./format.js";
+import { icons } from "./icons.js";
+import { code } from "./markdown.js";
+
+const TYPES = [
+  "step-start",
+  "part-start",
+  "text-delta",
+  "tool-call-args-text-finish",
+  "result",
+  "part-finish",
+  "step-finish",
+  "data",
+  "error",
+  "message-finish",
+  "[DONE]",
+];
+const SHOWN = 300;
+
+/**
+ * @param {import("./inspector.js").Inspector} inspector
+ * @param {{filter: string, opened: Set<number>}} about
+ * @param {{onFilter, onToggle, onClear, onClose}} actions
+ */
+export function inspectorView(inspector, { filter, opened }, actions) {
+  const fitting = filter
+    ? inspector.entries.filter(({ kind, type }) => kind === "request" || matches(type, filter))
+    : inspector.entries;
+  const shown = fitting.slice(-SHOWN);
+  return html`
+    <header class="inspector-bar">
+      <h2>Events</h2>
+      <span class="muted">${plural(inspector.entries.length, "event")}, ${formatNumber(inspector.bytes)} B</span>
+      <button type="button" class="icon-button" aria-label="Close the inspector" @click=${actions.onClose}>${icons.cross}</button>
+    </header>
+    <div class="inspector-tools">
+      <label>
+        <span class="visually-hidden">Show</span>
+        <select @change=${(event) => actions.onFilter(event.currentTarget.value)}>
+          <option value="" ?selected=${!filter}>All chunks</option>
+          <option value="!text-delta" ?selected=${filter === "!text-delta"}>All but text-delta</option>
+          ${TYPES.map((type) => html`<option value=${type} ?selected=${filter === type}>${type}</option>`)}
+        </select>
+      </label>
+      <button type="button" class="quiet" @click=${actions.onClear}>Clear</button>
+    </div>
+    <div class="inspector-list" tabindex="0" role="region" aria-label="Events of the stream">
+      ${inspector.entries.length ? nothing : html`<p class="muted">Send a message to see its events come in.</p>`}
+      ${fitting.length > SHOWN ? html`<p class="muted">The last ${SHOWN} of ${formatNumber(fitting.length)}.</p>` : nothing}
+      <ol>
+        ${repeat(shown, ({ number }) => number, (entry) => row(entry, opened.has(entry.number), actions))}
+      </ol>
+    </div>
+  `;
+}
+
+const matches = (type, filter) => (filter.startsWith("!") ? type !== filter.slice(1) : type === filter);
+
+const row = (entry, isOpen, actions) => html`
+  <li class="event ${entry.kind}">
+    <button type="button" aria-expanded=${isOpen} @click=${() => actions.onToggle(entry.number)}>
+      <span class="event-ms">${entry.kind === "request" ? "sent" : `+${Math.round(entry.ms)}`}</span>
+      <span class="event-id" title=${entry.id}>${shortId(entry.id)}</span>
+      <span class="event-type t-${TYPES.includes(entry.type) ? entry.type.replace(/\W/g, "") : "unknown"}">${entry.type}</span>
+      <span class="event-data">${isOpen ? nothing : preview(entry)}</span>
+    </button>
+    ${isOpen
+      ? html`${entry.id ? html`<p class="event-whole-id">id: ${entry.id}</p>` : nothing}
+          <pre tabindex="0" role="region" aria-label="JSON"><code ${code(pretty(entry.data), "json")}></code></pre>`
+      : nothing}
+  </li>
+`;
+
+const shortId = (id) => (id ? `#${id.slice(id.lastIndexOf(":") + 1)}` : "");
+
+function preview({ type, data }) {
+  if (type === "text-delta") return JSON.parse(data).textDelta;
+  return data.replace(/^\{"type":"[\w-]+",?/, "").replace(/,?"path":\[\]\}$/, "").slice(0, 120);
+}
+
+function pretty(data) {
+  try {
+    return JSON.stringify(JSON.parse(data), null, 2);
+  } catch {
+    return data;
+  }
+}

@@ -1,0 +1,332 @@
+/** The page: puts state, views and actions together. */
+
+import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
+import { Announcer } from "./announce.js";
+import * as api from "./api.js";
+import { copy } from "./clipboard.js";
+import { Composer } from "./composer.js";
+import { confirmed } from "./confirm.js";
+import { icons } from "./icons.js";
+import { Inspector } from "./inspector.js";
+import { inspectorView } from "./inspector-view.js";
+import { currentId, showId } from "./location.js";
+import { painter } from "./paint.js";
+import { Panels } from "./panels.js";
+import { Follower } from "./scroll.js";
+import { onWord, tell } from "./tabs.js";
+import { currentTheme, nextTheme } from "./theme.js";
+import { ThreadList } from "./thread-list.js";
+import { ThreadStore } from "./thread-store.js";
+import { threadView } from "./thread-view.js";
+import { threadsView } from "./threads-view.js";
+
+const EXAMPLES = [
+  "What is 17 * 23, and what time is it in Tokyo?",
+  "Draw a line chart of 1, 4, 9, 16",
+  "Let me choose between red, green and blue",
+  "Convert 100 fahrenheit to celsius",
+];
+
+const element = (id) => document.getElementById(id);
+const page = {
+  model: null,
+  examples: EXAMPLES,
+  editing: null,
+  failure: null,
+  renaming: null,
+  filter: "",
+  opened: new Set(),
+};
+
+const inspector = new Inspector();
+const announcer = new Announcer(element("status"));
+const panels = new Panels(element("threads"), element("inspector"), () => paintAll());
+const follower = new Follower(element("scroller"), element("log"), () => paintThread());
+const composer = new Composer(element("composer"), {
+  onSend: (text) => send(text),
+  onStop: () => thread.stop(),
+  onEditLast: editLast,
+});
+const list = new ThreadList(() => paintList());
+const thread = new ThreadStore({
+  onChange: () => paintThread(),
+  onStarted(id, isNew) {
+    showId(id, { replace: !isNew });
+    list.refresh();
+    tell({ type: "run", id });
+  },
+  onSettled(state) {
+    list.refresh();
+    tell({ type: "run", id: state.id });
+    if (state.messages.at(-1)?.parts.some((part) => part.state === "pending")) focusQuestion();
+  },
+  onEvent(event) {
+    inspector.event(event);
+    paintInspector();
+  },
+  onRequest(body) {
+    inspector.request(body);
+    paintInspector();
+  },
+  onRefused: (text) => composer.restore(text),
+});
+
+const threadActions = {
+  onAnswer: (callId, result) => {
+    follower.pin();
+    composer.focus();
+    thread.answer(callId, result);
+  },
+  onEdit(messageId) {
+    page.editing = messageId;
+    paintThread();
+    if (messageId === null) composer.focus();
+    else requestAnimationFrame(() => focusEditor());
+  },
+  onEdited(messageId, text) {
+    page.editing = null;
+    follower.pin();
+    composer.focus();
+    thread.edit(messageId, text);
+  },
+  onRegenerate(messageId) {
+    follower.pin();
+    composer.focus();
+    thread.regenerate(messageId);
+  },
+  onExample: (text) => send(text),
+  onRetry: () => thread.retry(),
+  onResume: () => thread.resume(),
+  onNew: () => open(null),
+};
+
+const listActions = {
+  onOpen(event, id) {
+    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    open(id);
+  },
+  onRename(id) {
+    page.renaming = id;
+    paintList();
+  },
+  async onRenamed(id, title) {
+    page.renaming = null;
+    paintList();
+    if (title === null) return;
+    if (!(await told(list.rename(id, title)))) return;
+    thread.rename(id, title);
+    tell({ type: "threads" });
+  },
+  async onForget(id, title) {
+    if (!(await confirmed(element("confirm"), `Delete “${title || "Untitled"}”?`))) return;
+    if (!(await told(list.forget(id)))) return;
+    tell({ type: "threads" });
+    if (thread.state.id === id) open(null);
+  },
+  onMore: () => told(list.more()),
+  onReload: () => list.refresh(),
+};
+
+const inspectorActions = {
+  onFilter(filter) {
+    page.filter = filter;
+    paintInspector();
+  },
+  onToggle(number) {
+    if (!page.opened.delete(number)) page.opened.add(number);
+    paintInspector();
+  },
+  onClear() {
+    inspector.clear();
+    paintInspector();
+  },
+  onClose: () => panels.show("inspector", false),
+};
+
+const paintThread = painter(() => {
+  const { state } = thread;
+  follower.hasEnd = state.messages.length > 0;
+  render(threadView(state, page, threadActions), element("log"));
+  render(connection(state), element("connection"));
+  element("latest").hidden = follower.pinned;
+  composer.show(thread.busy, Boolean(state.run?.stopping));
+  announcer.follow(state);
+  const title = state.id === null ? "New thread" : state.title || titleOf(state);
+  element("title").textContent = title;
+  document.title = `${title} · turnstream`;
+});
+
+const paintList = painter(() => {
+  const about = { openId: thread.state.id, renaming: page.renaming };
+  render(threadsView(list.state, about, listActions), element("thread-list"));
+});
+
+const paintInspector = slowly(
+  painter(() => {
+    if (!panels.isOpen("inspector")) return;
+    const view = element("inspector");
+    const rows = view.querySelector(".inspector-list");
+    const atEnd = !rows || rows.scrollHeight - rows.scrollTop - rows.clientHeight < 60;
+    render(inspectorView(inspector, page, inspectorActions), view);
+    if (atEnd) view.querySelector(".inspector-list").scrollTop = 1e9;
+  }),
+);
+
+const paintBar = painter(() => {
+  const theme = currentTheme();
+  const icon = { auto: icons.auto, light: icons.sun, dark: icons.moon }[theme];
+  render(
+    html`
+      ${modelBadge(page.model)}
+      <button type="button" class="icon-button" id="theme" aria-label="Colours: ${theme}" title="Colours: ${theme}" @click=${changeTheme}>
+        ${icon}
+      </button>
+      <button type="button" class="icon-button" id="inspect" aria-label="Event inspector" title="Event inspector"
+        aria-pressed=${panels.isOpen("inspector")} @click=${() => panels.toggle("inspector")}>
+        ${icons.pulse}
+      </button>
+    `,
+    element("bar"),
+  );
+});
+
+function paintAll() {
+  paintThread();
+  paintList();
+  paintInspector();
+  paintBar();
+}
+
+const modelBadge = (model) => {
+  if (!model) return nothing;
+  const about = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
+  return model.offline
+    ? html`<span class="badge offline" title=${about}>Offline model</span>`
+    : html`<span class="badge" title="The model in use">${model.model}</span>`;
+};
+
+function connection({ run }) {
+  if (run?.attempt) {
+    return html`<p class="connection"><span class="spinner" aria-hidden="true"></span>Reconnecting, attempt ${run.attempt}</p>`;
+  }
+  return page.failure ? html`<p class="connection">${icons.warning}${page.failure}</p>` : nothing;
+}
+
+const titleOf = (state) =>
+  state.messages.flatMap(({ parts }) => parts).find(({ type }) => type === "text")?.text.slice(0, 60) ?? "Thread";
+
+function changeTheme() {
+  nextTheme();
+  paintBar();
+}
+
+/** Not more than five times a second: the panel is not what people wait for. */
+function slowly(paint) {
+  let timer = null;
+  return () => {
+    timer ??= setTimeout(() => {
+      timer = null;
+      paint();
+    }, 200);
+  };
+}
+
+function send(text) {
+  follower.pin();
+  page.editing = null;
+  thread.send(text);
+}
+
+async function open(id, { isBack = false } = {}) {
+  if (!isBack) showId(id);
+  page.editing = null;
+  announcer.reset();
+  panels.closeDrawer();
+  follower.pin();
+  const loaded = thread.open(id);
+  paintList();
+  await loaded;
+  follower.pin();
+  if (matchMedia("(hover: hover)").matches) composer.focus();
+}
+
+function editLast() {
+  const last = thread.state.messages.findLast(({ role }) => role === "user");
+  if (!last?.id || thread.busy) return false;
+  threadActions.onEdit(last.id);
+  return true;
+}
+
+function focusEditor() {
+  const field = document.querySelector(".editor textarea");
+  field?.focus();
+  field?.setSelectionRange(field.value.length, field.value.length);
+}
+
+/** The next thing to do is to answer; but nobody who is typing is taken away from it. */
+function focusQuestion() {
+  if (!composer.isEmpty) return;
+  requestAnimationFrame(() => {
+    document.querySelector("form.question input")?.focus({ preventScroll: true });
+    follower.follow();
+  });
+}
+
+/** Whether it went well; if not, what went wrong stands above the field for a while. */
+async function told(promise) {
+  try {
+    await promise;
+    return true;
+  } catch (error) {
+    page.failure = error.message;
+    element("status").textContent = error.message;
+    paintThread();
+    setTimeout(() => {
+      page.failure = null;
+      paintThread();
+    }, 6000);
+    return false;
+  }
+}
+
+function listen() {
+  element("new").addEventListener("click", () => open(null));
+  element("menu").addEventListener("click", () => panels.toggle("threads"));
+  element("latest").addEventListener("click", () => follower.pin());
+  element("log").addEventListener("click", ({ target }) => {
+    const button = target.closest?.(".copy-code");
+    if (button) copy(button.closest(".code").querySelector("code").textContent, button);
+  });
+  addEventListener("popstate", () => open(currentId(), { isBack: true }));
+  addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (!panels.closeDrawer() && thread.busy) thread.stop();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) catchUp();
+  });
+  onWord(({ type, id }) => {
+    list.refresh();
+    if (type === "run" && id === thread.state.id) catchUp();
+  });
+}
+
+/** Another tab may have gone on with this thread. */
+function catchUp() {
+  if (!thread.busy && thread.state.id !== null && page.editing === null) thread.refresh();
+}
+
+async function learnModel() {
+  page.model = await api.health();
+  const { examples } = page.model;
+  if (Array.isArray(examples) && examples.length) page.examples = examples.map(String);
+  paintBar();
+  paintThread();
+}
+
+listen();
+paintAll();
+list.refresh();
+open(currentId(), { isBack: true });
+learnModel().catch(() => {});

@@ -1,0 +1,162 @@
+/** One message: its parts, and what can be done with it. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { keyed } from "../vendor/lit-html/directives/keyed.js";
+import { copy } from "./clipboard.js";
+import { componentOf } from "./components/index.js";
+import { formatMs, formatNumber } from "./format.js";
+import { icons } from "./icons.js";
+import { markdown } from "./markdown.js";
+import { RENDER, SELECT, textOf } from "./parts.js";
+import { selection } from "./selection.js";
+import { toolCard } from "./tool-card.js";
+
+/**
+ * @param {object} message
+ * @param {{answers: object, editing: boolean, idle: boolean}} about
+ * @param {{onAnswer, onEdit, onEdited, onRegenerate}} actions
+ */
+export const messageView = (message, about, actions) =>
+  message.role === "user" ? userMessage(message, about, actions) : assistantMessage(message, about, actions);
+
+function userMessage(message, { editing, idle }, actions) {
+  const text = textOf(message);
+  if (editing) return editor(message, text, actions);
+  const images = message.parts.filter((part) => part.type === "image");
+  return html`
+    <article class="message user" aria-label="You">
+      <div class="bubble">
+        ${images.map(image)}
+        ${text ? html`<p class="said">${text}</p>` : nothing}
+      </div>
+      <div class="actions">
+        ${copyButton(text)}
+        ${message.id && idle
+          ? html`<button type="button" class="icon-button" aria-label="Edit message" title="Edit" @click=${() => actions.onEdit(message.id)}>
+              ${icons.pencil}
+            </button>`
+          : nothing}
+      </div>
+    </article>
+  `;
+}
+
+/** Only what the page itself holds: any other address is text. */
+const image = ({ image: address }) =>
+  /^data:image\/(png|jpeg|gif|webp);/.test(address)
+    ? html`<img class="sent-image" src=${address} alt="Sent image" />`
+    : html`<p class="no-image">Image: ${address.slice(0, 200)}</p>`;
+
+function editor(message, text, actions) {
+  const submit = (event) => {
+    event.preventDefault();
+    const edited = new FormData(event.currentTarget).get("text").trim();
+    if (edited) actions.onEdited(message.id, edited);
+  };
+  const keys = (event) => {
+    if (event.isComposing) return;
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      actions.onEdit(null);
+    } else if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      event.currentTarget.form.requestSubmit();
+    }
+  };
+  return html`
+    <form class="message user editor" @submit=${submit}>
+      <textarea name="text" rows="3" aria-label="Edit your message" .defaultValue=${text} @keydown=${keys}></textarea>
+      <div class="editor-bar">
+        <span class="muted">What follows this message is replaced.</span>
+        <button type="button" class="quiet" @click=${() => actions.onEdit(null)}>Cancel</button>
+        <button type="submit" class="primary">Send</button>
+      </div>
+    </form>
+  `;
+}
+
+function assistantMessage(message, about, actions) {
+  const { parts, running } = message;
+  return html`
+    <article class="message assistant" aria-label="Assistant" aria-busy=${Boolean(running)}>
+      ${parts.map((part, index) => keyed(`${index}-${part.type}`, partView(part, about, actions)))}
+      ${running && isWaiting(parts) ? html`<p class="waiting" aria-hidden="true"><i></i><i></i><i></i></p>` : nothing}
+      ${mark(message)} ${running ? nothing : footer(message, about, actions)}
+    </article>
+  `;
+}
+
+/** Nothing on the screen says that work goes on. */
+function isWaiting(parts) {
+  const last = parts.at(-1);
+  if (!last) return true;
+  if (last.type === "tool-call") return !["writing", "running"].includes(last.state);
+  return !last.open;
+}
+
+const VIEWS = {
+  text: (part) =>
+    html`<div class="markdown ${part.open ? "streaming" : ""}" ${markdown(part.text, Boolean(part.open))}></div>`,
+  reasoning: (part) => html`
+    <details class="reasoning" ?open=${part.open}>
+      <summary>${icons.thought} ${part.open ? "Thinking" : "Thought"}</summary>
+      <div class="markdown" ${markdown(part.text, Boolean(part.open))}></div>
+    </details>
+  `,
+  "tool-call": (part, about, actions) => {
+    const { toolName, toolCallId } = part;
+    if (toolName === RENDER) return componentOf(part) ?? toolCard(part);
+    if (toolName !== SELECT) return toolCard(part);
+    const answer = about.answers[toolCallId];
+    return selection(part, answer, (result) => actions.onAnswer(toolCallId, result)) ?? toolCard(part);
+  },
+};
+
+const partView = (part, about, actions) =>
+  Object.hasOwn(VIEWS, part.type) ? VIEWS[part.type](part, about, actions) : nothing;
+
+const MARKS = {
+  stopped: "Stopped",
+  shutdown: "Stopped: the server shut down",
+  length: "Cut off: the model reached its limit of words",
+  "content-filter": "Cut off by the model's content filter",
+};
+
+function mark({ ended, error, finishReason, running }) {
+  if (running) return nothing;
+  if (error) return html`<p class="mark danger">${icons.warning} Failed: ${error.message}</p>`;
+  if (ended?.reason === "limit") {
+    return html`<p class="mark">${icons.stopped} Stopped: ${String(ended.limit).replaceAll("_", " ")} of ${ended.value} reached</p>`;
+  }
+  const word = MARKS[ended?.reason ?? finishReason];
+  return word ? html`<p class="mark">${icons.stopped} ${word}</p>` : nothing;
+}
+
+function footer(message, { idle }, actions) {
+  const text = textOf(message);
+  return html`
+    <div class="actions">
+      ${text ? copyButton(text) : nothing}
+      ${message.id && idle
+        ? html`<button type="button" class="icon-button" aria-label="Regenerate reply" title="Regenerate" @click=${() => actions.onRegenerate(message.id)}>
+            ${icons.again}
+          </button>`
+        : nothing}
+      <span class="figures">${figures(message)}</span>
+    </div>
+  `;
+}
+
+function figures({ timing, usage }) {
+  const words = [];
+  if (timing) words.push(formatMs(timing.totalMs));
+  if (timing?.firstMs !== undefined) words.push(`first word ${formatMs(timing.firstMs)}`);
+  if (usage?.inputTokens) words.push(`${formatNumber(usage.inputTokens)} → ${formatNumber(usage.outputTokens)} tokens`);
+  return words.join(" · ");
+}
+
+const copyButton = (text) => html`
+  <button type="button" class="icon-button" aria-label="Copy message" title="Copy" @click=${(event) => copy(text, event.currentTarget)}>
+    ${icons.copy}
+  </button>
+`;

@@ -1,0 +1,172 @@
+/**
+ * One run, read to its end over as many connections as it takes.
+ *
+ * assistant-stream's own decoder and accumulator see a single unbroken stream: when a connection
+ * drops, the next one is opened after the last whole event, and its events go into the same
+ * decoder. The run belongs to the server, so nothing is lost while nobody listens.
+ */
+
+import * as api from "./api.js";
+import { EventCutter } from "./events.js";
+import {
+  AssistantMessageAccumulator,
+  AssistantTransportDecoder,
+  createInitialMessage,
+} from "../vendor/assistant-stream/assistant-stream.js";
+
+/** The server pings every 15 seconds at the latest; after this much silence the line is dead. */
+const SILENCE_MS = 40_000;
+const DELAYS_MS = [250, 600, 1200, 2500, 4000, 5000, 5000, 5000, 5000, 5000];
+
+/** Why reading ended: the run is over, or its stream is no longer held and must be loaded. */
+export const DONE = "done";
+export const LOST = "lost";
+
+/**
+ * @param {object} run
+ * @param {string} run.threadId
+ * @param {Response} [run.response]  a stream that is open already
+ * @param {string} [run.cursor]  the id of the last event seen; needed without a response
+ * @param {object[]} run.parts  this run's parts up to the cursor
+ * @param {AbortSignal} run.signal
+ * @param {(message: object) => void} run.onMessage  the message as accumulated so far
+ * @param {(event: {id: string, data: string}) => void} run.onEvent
+ * @param {(attempt: number) => void} run.onConnection  0: connected; else the attempt's number
+ * @returns {Promise<"done" | "lost">}
+ * @throws {api.Problem} when the server stays out of reach
+ */
+export async function readRun(run) {
+  const reading = new Reading(run);
+  try {
+    return await reading.toEnd();
+  } finally {
+    await reading.close();
+  }
+}
+
+class Reading {
+  constructor(run) {
+    this.run = run;
+    this.cursor = run.cursor ?? "";
+    const decoder = new AssistantTransportDecoder();
+    const initialMessage = { ...createInitialMessage(), parts: run.parts };
+    const messages = decoder.readable.pipeThrough(
+      new AssistantMessageAccumulator({ initialMessage, throttle: true }),
+    );
+    this.writer = decoder.writable.getWriter();
+    this.accumulated = this.#accumulate(messages.getReader());
+    this.encoder = new TextEncoder();
+  }
+
+  async toEnd() {
+    let { response } = this.run;
+    for (let attempt = 0; ; attempt += 1) {
+      if (response) {
+        const seen = this.cursor;
+        this.run.onConnection(0);
+        const end = await this.#read(response);
+        if (end) return end;
+        if (this.cursor !== seen) attempt = 0;
+      }
+      if (attempt >= DELAYS_MS.length) throw new api.Problem(0, GONE);
+      response = await this.#reconnect(attempt);
+      if (response === null) return LOST;
+    }
+  }
+
+  /** Hand on what is whole; undefined when the connection dropped before the run's end. */
+  async #read(response) {
+    const reader = response.body.getReader();
+    const cutter = new EventCutter();
+    try {
+      for (;;) {
+        const { done, value } = await inTime(reader.read());
+        if (done) return undefined;
+        const end = await this.#take(cutter.push(value));
+        if (end) return end;
+      }
+    } catch (error) {
+      if (this.run.signal.aborted) throw error;
+      return undefined;
+    } finally {
+      drain(reader);
+    }
+  }
+
+  async #take(events) {
+    for (const event of events) {
+      if (isCursorLost(event)) return LOST;
+      this.run.onEvent(event);
+      if (event.id) this.cursor = event.id;
+    }
+    const text = events.map((event) => event.text).join("");
+    if (text) await this.writer.write(this.encoder.encode(text));
+    return events.some((event) => event.data === "[DONE]") ? DONE : undefined;
+  }
+
+  async #reconnect(attempt) {
+    this.run.onConnection(attempt + 1);
+    await pause(DELAYS_MS[attempt], this.run.signal);
+    try {
+      return await api.attach(this.run.threadId, this.cursor, this.run.signal);
+    } catch (error) {
+      if (this.run.signal.aborted || !error.isTransient) throw error;
+      return undefined;
+    }
+  }
+
+  async #accumulate(reader) {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      if (!this.run.signal.aborted) this.run.onMessage(value);
+    }
+  }
+
+  /** Let the accumulator finish what it was given, so that the last paint has everything. */
+  async close() {
+    await this.writer.close().catch(() => {});
+    await this.accumulated.catch(() => {});
+  }
+}
+
+const GONE = {
+  code: "connection_lost",
+  detail: "The connection to the server was lost. The run may well go on there.",
+};
+
+const isCursorLost = (event) =>
+  event.data.startsWith('{"type":"error"') && JSON.parse(event.data).code === "cursor_lost";
+
+/** Let a stream come to its own end: one that is cancelled shows as a failed request. */
+async function drain(reader) {
+  try {
+    while (!(await inTime(reader.read())).done);
+  } catch {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function inTime(promise) {
+  let timer;
+  const silence = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error("silence")), SILENCE_MS);
+  });
+  return Promise.race([promise, silence]).finally(() => clearTimeout(timer));
+}
+
+/** Ends early when the browser says that it is online again. */
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      removeEventListener("online", end);
+      signal.removeEventListener("abort", end);
+      if (signal.aborted) reject(signal.reason);
+      else resolve();
+    };
+    const timer = setTimeout(end, ms);
+    addEventListener("online", end);
+    signal.addEventListener("abort", end);
+  });
+}

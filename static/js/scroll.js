@@ -1,0 +1,79 @@
+/**
+ * A scroller that follows its content's end, and yields to a person.
+ *
+ * Positions alone cannot tell a person from a layout change, so only real input lets go: wheel,
+ * touch, keys, the scrollbar. Being near the end takes hold again.
+ */
+
+const NEAR_PX = 48;
+const UP_KEYS = ["PageUp", "ArrowUp", "Home"];
+
+export class Follower {
+  #scroller;
+  #onPinned;
+  pinned = true;
+  /** An empty thread is read from its top. */
+  hasEnd = false;
+
+  constructor(scroller, content, onPinned) {
+    this.#scroller = scroller;
+    this.#onPinned = onPinned;
+    const options = { passive: true };
+    scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#let(), options);
+    scroller.addEventListener("touchmove", () => this.#unlessNear(), options);
+    scroller.addEventListener("pointerdown", (event) => {
+      if (event.target === scroller) this.#let();
+    });
+    scroller.addEventListener("keydown", (event) => {
+      const isTyping = event.target.matches("textarea, input, select");
+      if (UP_KEYS.includes(event.key) && !isTyping) this.#let();
+    });
+    addEventListener("keyup", (event) => event.key === "Tab" && this.#unlessNear());
+    scroller.addEventListener("scroll", () => this.#moved(), options);
+    new ResizeObserver(() => this.follow()).observe(content);
+    new ResizeObserver(() => this.follow()).observe(scroller);
+  }
+
+  /** To the end, and stay there. */
+  pin() {
+    this.#set(true);
+    this.follow();
+  }
+
+  follow() {
+    if (!this.pinned) return;
+    this.#scroller.scrollTop = this.hasEnd ? this.#scroller.scrollHeight : 0;
+  }
+
+  get #distance() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
+    return scrollHeight - scrollTop - clientHeight;
+  }
+
+  #moved() {
+    if (!this.pinned && this.#distance < NEAR_PX && !this.#justLet) this.#set(true);
+  }
+
+  #justLet = false;
+
+  #let() {
+    const canMove = this.#scroller.scrollHeight > this.#scroller.clientHeight;
+    if (!canMove) return;
+    this.#set(false);
+    this.#justLet = true;
+    setTimeout(() => {
+      this.#justLet = false;
+      this.#moved();
+    }, 250);
+  }
+
+  #unlessNear() {
+    if (this.#distance > NEAR_PX) this.#set(false);
+  }
+
+  #set(pinned) {
+    if (pinned === this.pinned) return;
+    this.pinned = pinned;
+    this.#onPinned(pinned);
+  }
+}

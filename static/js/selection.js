@@ -1,0 +1,183 @@
+/**
+ * `request_user_selection`: a question with native inputs, that locks once it is answered.
+ *
+ * The answer is one of {value}, {values}, {date}, {start, end}, {cancelled: true}; dates are plain
+ * `YYYY-MM-DD`, never instants. What the form holds lives in its inputs alone.
+ */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { keyed } from "../vendor/lit-html/directives/keyed.js";
+import { formatDate } from "./format.js";
+import { icons } from "./icons.js";
+
+const KINDS = ["single", "multiple", "date", "date_range"];
+const isText = (value) => typeof value === "string";
+const isDate = (value) => isText(value) && /^\d{4}-\d{2}-\d{2}$/.test(value);
+
+/** The question of a call's arguments, or null when they are not one. */
+export function questionOf(args) {
+  const { kind, prompt, options } = args ?? {};
+  if (!KINDS.includes(kind) || !isText(prompt)) return null;
+  const known = Array.isArray(options) ? options.filter((option) => isText(option?.value)) : [];
+  if ((kind === "single" || kind === "multiple") && !known.length) return null;
+  const count = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
+  return {
+    kind,
+    prompt,
+    options: known,
+    preset: isText(args.default) ? args.default : undefined,
+    min: count(args.min_selected) ?? 0,
+    max: count(args.max_selected) ?? known.length,
+    minDate: isDate(args.min_date) ? args.min_date : undefined,
+    maxDate: isDate(args.max_date) ? args.max_date : undefined,
+  };
+}
+
+/**
+ * @param {object} part  the tool call
+ * @param {{result, state: "sending" | "failed", error?} | undefined} answer  given here
+ * @param {(result: object) => void} onAnswer
+ * @returns null when the arguments are no question: show the plain card
+ */
+export function selection(part, answer, onAnswer) {
+  if (part.state === "writing") return writing(part.args);
+  const question = questionOf(part.args);
+  if (!question || part.state === "error") return null;
+  const isOpen = part.state === "pending" || part.state === "running";
+  if (!isOpen) return answered(question, part.result, part.isError);
+  if (answer?.state === "sending") return answered(question, answer.result, false, true);
+  return keyed(part.toolCallId, form(question, part.toolCallId, answer, onAnswer));
+}
+
+const writing = (args) => html`
+  <div class="question" aria-busy="true">
+    ${isText(args?.prompt) ? html`<p class="question-prompt">${args.prompt}</p>` : nothing}
+    <div class="skeleton lines" role="img" aria-label="A question is being written"></div>
+  </div>
+`;
+
+function answered({ prompt, options }, result, isError, isSending = false) {
+  const words = isError || result?.cancelled ? "Skipped" : answerWords(result, options);
+  return html`
+    <p class="answered" aria-busy=${isSending}>
+      <span class="answered-prompt">${prompt}</span>
+      <strong class=${words === "Skipped" ? "muted" : ""}>${words}</strong>
+      ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
+    </p>
+  `;
+}
+
+function answerWords(result, options) {
+  const label = (value) => options.find((option) => option.value === value)?.label ?? value;
+  if (isText(result?.value)) return label(result.value);
+  if (Array.isArray(result?.values)) return result.values.map(label).join(", ") || "None";
+  if (isText(result?.date)) return formatDate(result.date);
+  if (isText(result?.start)) return `${formatDate(result.start)} to ${formatDate(result.end)}`;
+  return "Answered";
+}
+
+function form(question, callId, answer, onAnswer) {
+  const submit = (event) => {
+    event.preventDefault();
+    const read = READ[question.kind](new FormData(event.currentTarget), question);
+    const hint = event.currentTarget.querySelector(".question-hint");
+    hint.textContent = typeof read === "string" ? read : "";
+    if (typeof read !== "string") onAnswer(read);
+  };
+  const hintId = `hint-${callId}`;
+  return html`
+    <form class="question" novalidate data-call=${callId} @submit=${submit}>
+      <fieldset aria-describedby=${hintId}>
+        <legend class="question-prompt">${question.prompt}</legend>
+        ${FIELDS[question.kind](question, answer?.result ?? presetOf(question))}
+      </fieldset>
+      <p class="question-hint" id=${hintId} role="alert"></p>
+      ${answer?.state === "failed"
+        ? html`<p class="question-failed" role="alert">
+            ${icons.warning} Your answer was not sent. ${answer.error?.message}
+          </p>`
+        : nothing}
+      <div class="question-bar">
+        <button type="submit" class="primary">${answer?.state === "failed" ? "Retry" : "Answer"}</button>
+        <button type="button" class="quiet" @click=${() => onAnswer({ cancelled: true })}>Skip</button>
+        ${limitWords(question)}
+      </div>
+    </form>
+  `;
+}
+
+/** What the model proposes, in the shape of an answer. */
+const presetOf = ({ kind, preset }) => (kind === "date" ? { date: preset } : { value: preset });
+
+const option = (type, chosen) => ({ value, label, description }) => html`
+  <label class="option">
+    <input type=${type} name="choice" .value=${value} ?checked=${chosen.includes(value)} />
+    <span>
+      <span class="option-label">${isText(label) && label ? label : value}</span>
+      ${isText(description) ? html`<span class="option-about">${description}</span>` : nothing}
+    </span>
+  </label>
+`;
+
+const dateInput = (name, label, { minDate, maxDate }, value) => html`
+  <label class="date">
+    <span>${label}</span>
+    <input
+      type="date"
+      name=${name}
+      min=${minDate ?? nothing}
+      max=${maxDate ?? nothing}
+      value=${isDate(value) ? value : nothing}
+    />
+  </label>
+`;
+
+/** The inputs of each kind, filled with an answer that was given before. */
+const FIELDS = {
+  single: ({ options }, { value }) =>
+    html`<div class="options">${options.map(option("radio", [value]))}</div>`,
+  multiple: ({ options }, { value, values }) =>
+    html`<div class="options">${options.map(option("checkbox", values ?? [value]))}</div>`,
+  date: (question, { date }) => dateInput("date", "Date", question, date),
+  date_range: (question, { start, end }) => html`
+    <div class="range">
+      ${dateInput("start", "From", question, start)} ${dateInput("end", "To", question, end)}
+    </div>
+  `,
+};
+
+/** The answer in a form, or a sentence about what is missing. */
+const READ = {
+  single: (data) => (data.has("choice") ? { value: data.get("choice") } : "Choose one of them."),
+  multiple(data, { min, max }) {
+    const values = data.getAll("choice");
+    if (values.length < min) return `Choose at least ${min}.`;
+    return values.length > max ? `Choose ${max} at most.` : { values };
+  },
+  date: (data, question) => dateProblem(data.get("date"), question) || { date: data.get("date") },
+  date_range(data, question) {
+    const [start, end] = [data.get("start"), data.get("end")];
+    const problem = dateProblem(start, question) || dateProblem(end, question);
+    if (problem) return problem;
+    return start > end ? "The first day is after the last." : { start, end };
+  },
+};
+
+function dateProblem(date, { minDate, maxDate }) {
+  if (!isDate(date)) return "Enter a whole date.";
+  if (minDate && date < minDate) return `Not before ${formatDate(minDate)}.`;
+  return maxDate && date > maxDate ? `Not after ${formatDate(maxDate)}.` : "";
+}
+
+function limitWords({ kind, min, max, options, minDate, maxDate }) {
+  const words = [];
+  if (kind === "multiple") {
+    if (min === max) words.push(`Choose ${min}`);
+    else if (max < options.length) words.push(min > 1 ? `Choose ${min} to ${max}` : `Choose up to ${max}`);
+    else if (min > 0) words.push(`Choose at least ${min}`);
+  }
+  if (minDate && maxDate) words.push(`${formatDate(minDate)} to ${formatDate(maxDate)}`);
+  else if (minDate) words.push(`From ${formatDate(minDate)}`);
+  else if (maxDate) words.push(`Until ${formatDate(maxDate)}`);
+  return words.length ? html`<span class="muted">${words.join(", ")}</span>` : nothing;
+}

@@ -1,0 +1,65 @@
+/** The list of threads: loaded by the page, newest first, told of changes by other tabs. */
+
+import * as api from "./api.js";
+
+const WATCH_MS = 4000;
+
+export class ThreadList {
+  #timer;
+
+  state = { threads: [], cursor: null, loaded: false, failed: false };
+
+  constructor(onChange) {
+    this.onChange = onChange;
+  }
+
+  /** The first pages again, as many threads as were shown. */
+  async refresh() {
+    const wanted = Math.max(1, this.state.threads.length);
+    try {
+      let page = await api.threads();
+      const threads = [...page.threads];
+      while (page.cursor && threads.length < wanted) {
+        page = await api.threads(page.cursor);
+        threads.push(...page.threads);
+      }
+      this.#set({ threads, cursor: page.cursor ?? null, loaded: true, failed: false });
+      this.#watch();
+    } catch {
+      this.#set({ ...this.state, loaded: true, failed: true });
+    }
+  }
+
+  /** As long as a thread has a live run, perhaps in no tab at all, look how it goes. */
+  #watch() {
+    clearTimeout(this.#timer);
+    const isLive = this.state.threads.some((thread) => thread.run_state === "live");
+    if (isLive) this.#timer = setTimeout(() => this.refresh(), WATCH_MS);
+  }
+
+  async more() {
+    const page = await api.threads(this.state.cursor);
+    const known = new Set(this.state.threads.map(({ id }) => id));
+    const added = page.threads.filter(({ id }) => !known.has(id));
+    const threads = [...this.state.threads, ...added];
+    this.#set({ ...this.state, threads, cursor: page.cursor ?? null });
+  }
+
+  async rename(id, title) {
+    const entry = await api.rename(id, title);
+    const threads = this.state.threads.map((item) => (item.id === id ? entry : item));
+    this.#set({ ...this.state, threads });
+    return entry;
+  }
+
+  async forget(id) {
+    await api.forget(id);
+    const threads = this.state.threads.filter((item) => item.id !== id);
+    this.#set({ ...this.state, threads });
+  }
+
+  #set(state) {
+    this.state = state;
+    this.onChange();
+  }
+}

@@ -1,0 +1,335 @@
+/**
+ * The open thread: its messages, its live run, and all that a person can do with it.
+ *
+ * `state` is replaced, never changed in place, and so is each message in it: what is the same
+ * object needs no painting.
+ */
+
+import * as api from "./api.js";
+import { fromSnapshot, toAccumulated, withSettled } from "./parts.js";
+import { Turn } from "./turn.js";
+import { DONE, readRun } from "./run-stream.js";
+
+const EMPTY = {
+  id: null,
+  title: "",
+  messages: [],
+  runState: null,
+  loading: false,
+  missing: false,
+  run: null,
+  problem: null,
+  answers: {},
+};
+
+let keys = 0;
+const newKey = () => `m${(keys += 1)}`;
+
+export class ThreadStore {
+  state = EMPTY;
+  #reader = null;
+
+  /** @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused}} listeners */
+  constructor(listeners) {
+    this.listeners = listeners;
+  }
+
+  get busy() {
+    return this.state.run !== null;
+  }
+
+  /** Show a thread, and go on with its live run if there is one; null: a new thread. */
+  async open(id) {
+    this.#leave();
+    this.#set({ ...EMPTY, id, loading: id !== null });
+    if (id !== null) await this.refresh();
+  }
+
+  /** Load the thread again: what the server says holds. */
+  async refresh() {
+    const { id } = this.state;
+    if (id === null) return;
+    const reader = this.#reader;
+    let loaded;
+    try {
+      loaded = await api.thread(id);
+    } catch (error) {
+      if (this.state.id === id) this.#notLoaded(error);
+      return;
+    }
+    if (this.state.id !== id || this.#reader !== reader || this.busy) return;
+    this.#hydrate(loaded);
+    if (loaded.run) this.#attach(loaded);
+  }
+
+  send(text) {
+    const user = { key: newKey(), id: null, role: "user", parts: [{ type: "text", text }] };
+    const before = this.state.messages;
+    this.#set({ ...this.state, messages: [...before, user, newAnswer()] });
+    return this.#post({ message: text }, { before, text });
+  }
+
+  edit(messageId, text) {
+    const before = this.state.messages;
+    const kept = before.slice(0, this.#indexOf(messageId));
+    const user = { key: newKey(), id: null, role: "user", parts: [{ type: "text", text }] };
+    this.#set({ ...this.state, messages: [...kept, user, newAnswer()] });
+    return this.#post({ edit: { message_id: messageId, message: text } }, { before });
+  }
+
+  regenerate(messageId) {
+    const before = this.state.messages;
+    const kept = before.slice(0, this.#indexOf(messageId));
+    this.#set({ ...this.state, messages: [...kept, newAnswer()] });
+    return this.#post({ regenerate: messageId }, { before });
+  }
+
+  /** Go on after a stop, an error or a crash, from where the server says that the thread is. */
+  async resume() {
+    await this.refresh();
+    if (this.busy || this.state.problem) return;
+    const before = this.state.messages;
+    if (before.at(-1)?.role !== "assistant") {
+      this.#set({ ...this.state, messages: [...before, newAnswer()] });
+    }
+    await this.#post({ continue: true }, { before });
+  }
+
+  /** Answer a question; the answer is kept until the server has it. */
+  async answer(callId, result) {
+    this.#answered(callId, { result, state: "sending" });
+    await this.#idle();
+    if (this.state.answers[callId]?.state !== "sending") return;
+    const before = this.state.messages;
+    await this.#post({ tool_results: [{ tool_call_id: callId, result }] }, { before, callId });
+  }
+
+  async stop() {
+    const { id, run } = this.state;
+    if (!run || id === null) return;
+    this.#set({ ...this.state, run: { ...run, stopping: true } });
+    try {
+      await api.stop(id);
+    } catch (error) {
+      if (!this.busy) return;
+      this.#set({ ...this.state, run: { ...this.state.run, stopping: false } });
+      this.#fail(error, () => this.stop());
+    }
+  }
+
+  retry() {
+    const { problem } = this.state;
+    this.#set({ ...this.state, problem: null });
+    return problem?.retry?.();
+  }
+
+  rename(id, title) {
+    if (this.state.id === id) this.#set({ ...this.state, title });
+  }
+
+  async #post(body, undo) {
+    const key = crypto.randomUUID();
+    const id = this.state.id;
+    const sent = id === null ? body : { thread_id: id, ...body };
+    const attempt = () => this.#start(sent, key, undo, attempt);
+    await attempt();
+  }
+
+  async #start(body, key, undo, again) {
+    const reader = this.#reader = new AbortController();
+    const turn = new Turn(this.state.messages.at(-1), performance.now());
+    this.#set({ ...this.state, problem: null, run: { id: null, attempt: 0 } });
+    this.#update(turn);
+    this.listeners.onRequest(body);
+    let response;
+    try {
+      response = await api.startRun(body, key, reader.signal);
+    } catch (error) {
+      if (!reader.signal.aborted) this.#refused(error, undo, again);
+      return;
+    }
+    if (reader.signal.aborted) return;
+    this.#begun(response.headers, turn, undo);
+    await this.#follow(turn, { response });
+  }
+
+  /** The server has taken the request: the thread and its messages get their ids. */
+  #begun(headers, turn, { callId }) {
+    const userId = headers.get("X-Message-Id");
+    const id = headers.get("X-Thread-Id");
+    const isNew = this.state.id === null;
+    turn.message.id = `${userId}.a`;
+    const messages = this.state.messages.map((message) =>
+      message.role === "user" && message.id === null ? { ...message, id: userId } : message,
+    );
+    const run = { ...this.state.run, id: headers.get("X-Run-Id") };
+    this.#set({ ...this.state, id, messages, run, runState: "live" });
+    if (callId) this.#accepted(callId, turn);
+    this.#update(turn);
+    this.listeners.onStarted(id, isNew);
+  }
+
+  #attach({ id, run }) {
+    const message = this.state.messages.find((item) => item.id === run.message_id);
+    const parts = message.parts.slice(run.first_part).map(toAccumulated);
+    const turn = new Turn({ ...message, parts: message.parts.slice(0, run.first_part) });
+    turn.take({ parts, metadata: { steps: [], unstable_data: [] }, status: { type: "running" } });
+    this.#reader = new AbortController();
+    this.#set({ ...this.state, run: { id: run.id, attempt: 0 }, runState: "live" });
+    this.#update(turn);
+    return this.#follow(turn, { cursor: run.cursor, parts, threadId: id });
+  }
+
+  async #follow(turn, source) {
+    const reader = this.#reader;
+    const { signal } = reader;
+    const changed = () => !signal.aborted && this.#update(turn);
+    let end;
+    try {
+      end = await readRun({
+        threadId: this.state.id,
+        parts: [],
+        ...source,
+        signal,
+        onMessage: (message) => {
+          turn.take(message);
+          for (const settled of turn.newlySettled()) this.#settle(settled);
+          changed();
+        },
+        onEvent: (event) => {
+          turn.see(event, performance.now());
+          this.listeners.onEvent(event);
+        },
+        onConnection: (attempt) => {
+          if (!signal.aborted) this.#set({ ...this.state, run: { ...this.state.run, attempt } });
+        },
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#closeRun(turn);
+      this.#fail(error, () => this.refresh());
+      return;
+    }
+    if (signal.aborted) return;
+    this.#closeRun(turn);
+    const orderly = end === DONE && !turn.message.error && !turn.message.ended;
+    if (!orderly) await this.refresh();
+    this.listeners.onSettled(this.state);
+  }
+
+  #closeRun(turn) {
+    turn.finish(performance.now());
+    this.#reader = null;
+    this.#set({ ...this.state, run: null, runState: "finished" });
+    this.#update(turn);
+    this.#wake();
+  }
+
+  #refused(error, { before, text, callId }, again) {
+    this.#reader = null;
+    this.#set({ ...this.state, run: null });
+    this.#wake();
+    if (callId) {
+      this.#answered(callId, { ...this.state.answers[callId], state: "failed", error });
+      this.#set({ ...this.state, messages: before });
+      if (!error.isTransient) this.refresh();
+      return;
+    }
+    if (error.isTransient) {
+      const waiting = this.state.messages.map((message) =>
+        message.running ? { ...message, running: false } : message,
+      );
+      this.#set({ ...this.state, messages: waiting });
+      this.#fail(error, again);
+      return;
+    }
+    this.#set({ ...this.state, messages: before });
+    if (text !== undefined) this.listeners.onRefused(text);
+    this.#fail(error, null);
+    if (error.code === "run_in_progress" || error.status === 409) this.refresh();
+  }
+
+  #notLoaded(error) {
+    const missing = error.status === 404;
+    this.#set({ ...this.state, loading: false, missing });
+    if (!missing) this.#fail(error, () => this.refresh());
+  }
+
+  #hydrate(loaded) {
+    const known = new Map(this.state.messages.map((message) => [message.id, message]));
+    const messages = loaded.messages.map((message) => ({
+      ...message,
+      key: known.get(message.id)?.key ?? newKey(),
+      timing: known.get(message.id)?.timing,
+      parts: message.parts.map(fromSnapshot),
+    }));
+    const { id, title, run_state: runState } = loaded;
+    this.#set({ ...this.state, id, title, runState, messages, loading: false, missing: false });
+  }
+
+  #fail(error, retry) {
+    const problem = { code: error.code ?? "failed", detail: error.message, retry };
+    this.#set({ ...this.state, problem });
+  }
+
+  /** A call of an earlier message that the server has closed. */
+  #settle(settled) {
+    const isIts = (part) => part.toolCallId === settled.tool_call_id;
+    this.#set({
+      ...this.state,
+      messages: this.state.messages.map((message) =>
+        message.parts.some(isIts)
+          ? { ...message, parts: withSettled(message.parts, settled) }
+          : message,
+      ),
+    });
+  }
+
+  /** The server has taken an answer: it stands in the message that the run goes on with. */
+  #accepted(callId, turn) {
+    const { result } = this.state.answers[callId];
+    turn.settle({ tool_call_id: callId, end: "result", result });
+    const { [callId]: _, ...answers } = this.state.answers;
+    this.#set({ ...this.state, answers });
+  }
+
+  #answered(callId, answer) {
+    this.#set({ ...this.state, answers: { ...this.state.answers, [callId]: answer } });
+  }
+
+  #update(turn) {
+    const { messages } = this.state;
+    const index = messages.findLastIndex((message) => message.key === turn.message.key);
+    if (index < 0) return;
+    this.#set({ ...this.state, messages: messages.with(index, turn.shown()) });
+  }
+
+  #indexOf(messageId) {
+    const index = this.state.messages.findIndex((message) => message.id === messageId);
+    return index < 0 ? this.state.messages.length : index;
+  }
+
+  #leave() {
+    this.#reader?.abort();
+    this.#reader = null;
+    this.#wake();
+  }
+
+  #waiting = [];
+
+  /** Until no run is live: an answer given while the turn still ends waits for its end. */
+  async #idle() {
+    while (this.busy) await new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wake() {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #set(state) {
+    this.state = state;
+    this.listeners.onChange();
+  }
+}
+
+const newAnswer = () => ({ key: newKey(), id: null, role: "assistant", parts: [], steps: [] });

@@ -1,0 +1,89 @@
+/** The log of a thread, its empty state, and how its last run ended. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { guard } from "../vendor/lit-html/directives/guard.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { icons } from "./icons.js";
+import { messageView } from "./message-view.js";
+
+/**
+ * @param {object} state  of the thread store
+ * @param {{examples: string[], editing: string | null}} about
+ * @param {object} actions
+ */
+export function threadView(state, { examples, editing }, actions) {
+  if (state.loading && !state.messages.length) return skeleton();
+  if (state.missing) return missing(actions);
+  if (!state.messages.length && !state.problem) return empty(examples, actions);
+  const idle = state.run === null;
+  return html`
+    ${repeat(
+      state.messages,
+      (message) => message.key,
+      (message) => {
+        const isEdited = editing !== null && message.id === editing;
+        const about = { answers: state.answers, editing: isEdited, idle };
+        return guard([message, state.answers, isEdited, idle], () => messageView(message, about, actions));
+      },
+    )}
+    ${ending(state, actions)}
+  `;
+}
+
+const skeleton = () => html`
+  <div class="loading" role="img" aria-label="Loading the thread">
+    <div class="skeleton bubble"></div>
+    <div class="skeleton lines"></div>
+    <div class="skeleton bubble"></div>
+    <div class="skeleton lines"></div>
+  </div>
+`;
+
+const missing = (actions) => html`
+  <div class="empty">
+    <h2>This thread is gone</h2>
+    <p>It was deleted, or the link is not whole.</p>
+    <button type="button" class="primary" @click=${actions.onNew}>New thread</button>
+  </div>
+`;
+
+const empty = (examples, actions) => html`
+  <div class="empty">
+    <h2>What would you like to know?</h2>
+    <p>Ask something, or try one of these. Each shows what the stream can carry.</p>
+    <ul class="examples">
+      ${examples.map(
+        (example) => html`<li>
+          <button type="button" class="example" @click=${() => actions.onExample(example)}>${example}</button>
+        </li>`,
+      )}
+    </ul>
+  </div>
+`;
+
+/** What stands under the last message when something is to be said or done. */
+function ending(state, actions) {
+  if (state.run) return nothing;
+  if (state.problem) {
+    const { detail, retry } = state.problem;
+    const button = retry && html`<button type="button" @click=${actions.onRetry}>${icons.again} Retry</button>`;
+    return banner("danger", detail, button);
+  }
+  const last = state.messages.at(-1);
+  if (!last) return nothing;
+  const goOn = (word) =>
+    html`<button type="button" @click=${actions.onResume}>${icons.again} ${word}</button>`;
+  if (last.error) return banner("danger", "The reply broke off.", goOn("Retry"));
+  if (last.ended) return banner("info", "The reply is not finished.", goOn("Continue"));
+  const isCut = last.role === "user" || (last.finishReason === undefined && state.runState !== "finished");
+  if (isCut) return banner("warning", "The reply was interrupted before it was finished.", goOn("Continue"));
+  return nothing;
+}
+
+const banner = (tone, words, button) => html`
+  <div class="banner ${tone}" role="alert">
+    ${tone === "info" ? icons.info : icons.warning}
+    <p>${words}</p>
+    ${button || nothing}
+  </div>
+`;

@@ -1,0 +1,105 @@
+/** The list of threads, by day. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { ref } from "../vendor/lit-html/directives/ref.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { icons } from "./icons.js";
+import { urlOf } from "./location.js";
+
+/**
+ * @param {{threads, cursor, loaded, failed}} list
+ * @param {{openId: string | null, renaming: string | null}} about
+ * @param {{onOpen, onRename, onRenamed, onForget, onMore, onReload}} actions
+ */
+export function threadsView(list, about, actions) {
+  if (!list.loaded) return html`<div class="skeleton lines" role="img" aria-label="Loading threads"></div>`;
+  if (list.failed && !list.threads.length) {
+    return html`<p class="threads-note">
+      The list could not be loaded. <button type="button" class="link" @click=${actions.onReload}>Retry</button>
+    </p>`;
+  }
+  if (!list.threads.length) return html`<p class="threads-note">Your threads will be listed here.</p>`;
+  return html`
+    ${byDay(list.threads).map(
+      ([day, threads]) => html`
+        <h3>${day}</h3>
+        <ul>
+          ${repeat(threads, ({ id }) => id, (thread) => row(thread, about, actions))}
+        </ul>
+      `,
+    )}
+    ${list.cursor
+      ? html`<button type="button" class="quiet more" @click=${actions.onMore}>Show older threads</button>`
+      : nothing}
+  `;
+}
+
+const row = (thread, { openId, renaming }, actions) => html`
+  <li class=${thread.id === openId ? "open" : ""}>
+    ${renaming === thread.id ? nameForm(thread, actions) : entry(thread, openId, actions)}
+  </li>
+`;
+
+const entry = ({ id, title, run_state: runState }, openId, actions) => html`
+  <a
+    href=${urlOf(id)}
+    aria-current=${id === openId ? "page" : nothing}
+    @click=${(event) => actions.onOpen(event, id)}
+  >
+    ${runState === "live" ? html`<span class="live" role="img" aria-label="Generating"></span>` : nothing}
+    <span class="thread-title">${title || "Untitled"}</span>
+  </a>
+  <span class="thread-actions">
+    <button type="button" class="icon-button" aria-label="Rename ${title}" title="Rename" @click=${() => actions.onRename(id)}>
+      ${icons.pencil}
+    </button>
+    <button type="button" class="icon-button" aria-label="Delete ${title}" title="Delete" @click=${() => actions.onForget(id, title)}>
+      ${icons.bin}
+    </button>
+  </span>
+`;
+
+function nameForm({ id, title }, actions) {
+  const submit = (event) => {
+    event.preventDefault();
+    const name = new FormData(event.currentTarget).get("title").trim();
+    actions.onRenamed(id, name && name !== title ? name : null);
+  };
+  const escape = (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    actions.onRenamed(id, null);
+  };
+  return html`
+    <form class="rename" @submit=${submit} @keydown=${escape}>
+      <input
+        name="title"
+        maxlength="200"
+        aria-label="New title"
+        autocomplete="off"
+        .defaultValue=${title}
+        ${ref((input) => input && !input.dataset.seen && select(input))}
+      />
+      <button type="submit" class="icon-button" aria-label="Save title">${icons.check}</button>
+    </form>
+  `;
+}
+
+function select(input) {
+  input.dataset.seen = "yes";
+  queueMicrotask(() => {
+    input.focus();
+    input.select();
+  });
+}
+
+function byDay(threads) {
+  const today = new Date().setHours(0, 0, 0, 0);
+  const dayOf = ({ updated_at: at }) => {
+    const days = Math.ceil((today - new Date(at)) / 86_400_000);
+    if (days <= 0) return "Today";
+    if (days === 1) return "Yesterday";
+    return days <= 7 ? "This week" : "Earlier";
+  };
+  return [...Map.groupBy(threads, dayOf)];
+}

@@ -1,0 +1,81 @@
+/** A tool call as one line that opens: state, name, arguments, duration, and the JSON of both. */
+
+import { guard } from "../vendor/lit-html/directives/guard.js";
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { formatMs } from "./format.js";
+import { icons } from "./icons.js";
+import { code } from "./markdown.js";
+
+/** By state: what it is called, and its icon. */
+export const STATES = {
+  writing: ["Writing arguments", null],
+  running: ["Running", null],
+  pending: ["Not answered", icons.question],
+  result: ["Complete", icons.check],
+  shown: ["Shown", icons.check],
+  error: ["Error", icons.warning],
+  timeout: ["Timed out", icons.clock],
+  cancelled: ["Cancelled", icons.stopped],
+};
+
+export function toolCard(part) {
+  const [word, icon] = STATES[part.state] ?? STATES.pending;
+  return html`
+    <details class="tool-card ${part.state in STATES ? part.state : "pending"}" data-call=${part.toolCallId}>
+      <summary>
+        <span class="tool-state">${icon ?? html`<span class="spinner" aria-hidden="true"></span>`}</span>
+        <code class="tool-name">${part.toolName}</code>
+        <span class="tool-args">${preview(part)}</span>
+        <span class="tool-word">${word}</span>
+        ${part.ms === undefined ? nothing : html`<span class="tool-ms">${formatMs(part.ms)}</span>`}
+        <span class="tool-open">${icons.chevron}</span>
+      </summary>
+      <div class="tool-body">
+        ${guard([part.progress, part.argsText, part.result, part.state], () => body(part))}
+      </div>
+    </details>
+    ${part.isError ? html`<p class="tool-error">${errorOf(part.result)}</p>` : nothing}
+  `;
+}
+
+const body = (part) => html`
+  ${part.progress === undefined ? nothing : section("Progress", part.progress)}
+  ${section("Arguments", argumentsOf(part))}
+  ${part.result === undefined ? nothing : section(part.isError ? "Error" : "Result", part.result)}
+`;
+
+const MAX_CHARS = 100_000;
+
+/** JSON in colours; a string is text, not JSON. */
+export function section(name, value) {
+  const isText = typeof value === "string";
+  const whole = isText ? value : JSON.stringify(value, null, 2);
+  const text = whole.length > MAX_CHARS ? `${whole.slice(0, MAX_CHARS)}\n…` : whole;
+  return html`
+    <h4>${name}</h4>
+    <pre tabindex="0" role="region" aria-label=${name}><code ${code(text, isText ? "" : "json")}></code></pre>
+  `;
+}
+
+/** While arguments stream, and when they are broken, their raw text. */
+function argumentsOf({ argsText, args, state }) {
+  if (state === "writing") return argsText || "…";
+  try {
+    return JSON.parse(argsText);
+  } catch {
+    return argsText || args || "none";
+  }
+}
+
+function preview({ args }) {
+  return Object.entries(args ?? {})
+    .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
+    .join(", ")
+    .slice(0, 120);
+}
+
+function errorOf(result) {
+  const { message, id } = result?.error ?? {};
+  const said = typeof message === "string" ? message : "The call failed.";
+  return id ? `${said} (${id})` : said;
+}

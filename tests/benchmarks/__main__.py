@@ -1,0 +1,26 @@
+"""`make bench`: all figures, or those that are named (`make bench ARGS="turns storage"`)."""
+
+import argparse
+import subprocess
+import sys
+
+BENCHMARKS = ("turns", "storage", "streams", "tools", "page")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    names = parser.parse_args().names
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no benchmark {', '.join(unknown)}: there are {', '.join(BENCHMARKS)}")
+    failed = 0
+    for name in names or BENCHMARKS:
+        print(f"== {name}", flush=True)
+        # Each in a process of its own: none measures what another left behind.
+        failed += subprocess.call([sys.executable, "-m", f"tests.benchmarks.{name}"])
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

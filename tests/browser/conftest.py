@@ -1,0 +1,168 @@
+"""Chromium, once for all tests; a server and a visit for each."""
+
+import inspect
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, async_playwright
+
+from tests.browser.site import Account, Visit
+from tests.endpoint import StrictEndpoint
+from tests.serving import Client, endpoint_settings, serving, settings
+from tests.workshop import Workshop
+
+FOLDER = Path(__file__).parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 800}}
+LOOKS = ("desktop light", "phone dark")
+ALL_LOOKS = ("desktop light", "desktop dark", "phone light", "phone dark")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One event loop for browser and servers; without Chromium a skip, but never under CI."""
+    for item in items:
+        if not item.path.is_relative_to(FOLDER):
+            continue
+        if inspect.iscoroutinefunction(getattr(item, "function", None)):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+        if CHROMIUM is None and not os.environ.get("CI") and "browser" in _fixtures(item):
+            item.add_marker(pytest.mark.skip(reason="there is no chromium: apt install chromium"))
+
+
+def _fixtures(item: pytest.Item) -> list[str]:
+    return list(getattr(item, "fixturenames", []))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    assert CHROMIUM is not None, "there is no chromium: apt install chromium"
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield launched
+        await launched.close()
+
+
+@dataclass
+class Visitors:
+    """Opens tabs on a server, each in a browser profile of its own unless it is a second tab."""
+
+    browser: Browser
+    account: Account
+    exit: AsyncExitStack
+
+    async def __call__(self, url: str, look: str = "desktop light", **options: Any) -> Visit:
+        size, scheme = look.split()
+        context = await self.browser.new_context(
+            viewport=SIZES[size],  # type: ignore[arg-type]
+            color_scheme=scheme,  # type: ignore[arg-type]
+            is_mobile=size == "phone",
+            has_touch=size == "phone",
+            **options,
+        )
+        await self.account.keep(context, url)
+        self.exit.push_async_callback(context.close)
+        return Visit(await context.new_page(), url)
+
+    async def beside(self, visit: Visit) -> Visit:
+        """A second tab of the same profile."""
+        return Visit(await visit.page.context.new_page(), visit.url)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visitors(browser: Browser) -> AsyncIterator[Visitors]:
+    account = Account()
+    async with AsyncExitStack() as stack:
+        yield Visitors(browser, account, stack)
+    account.check()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    """A server on the offline model at full speed."""
+    async with serving(settings(tmp_path / "t.db")) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def slow_client(tmp_path: Path) -> AsyncIterator[Client]:
+    """A server whose model takes its time over each word: long enough to act in mid-turn."""
+    async with serving(settings(tmp_path / "t.db", offline_word_seconds=0.03)) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    """What plays the model of `scripted`."""
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def scripted(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
+    """A server on a model that says what the test has written down."""
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def workshop() -> Workshop:
+    """Tools that can be held and made to fail."""
+    return Workshop()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def workshop_client(
+    tmp_path: Path,
+    endpoint: StrictEndpoint,
+    workshop: Workshop,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Client]:
+    """A server with those tools, on a scripted model."""
+    monkeypatch.setattr("server.app.CATALOGUE", workshop.catalogue)
+    with_timeout = endpoint_settings(tmp_path / "t.db", endpoint, tool_timeout_seconds=2)
+    async with serving(with_timeout) as client:
+        yield client
+
+
+@pytest.fixture
+def look() -> str:
+    """Size and colours; a test that is about them asks for more with `parametrize`."""
+    return LOOKS[0]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit(client: Client, visitors: Visitors, look: str) -> Visit:
+    """The page on the fast server. Tabs go first, then the server: hence the order."""
+    return await (await visitors(str(client.http.base_url).rstrip("/"), look)).open()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def slow_visit(slow_client: Client, visitors: Visitors, look: str) -> Visit:
+    return await (await visitors(str(slow_client.http.base_url).rstrip("/"), look)).open()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def scripted_visit(scripted: Client, visitors: Visitors, look: str) -> Visit:
+    return await (await visitors(str(scripted.http.base_url).rstrip("/"), look)).open()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def workshop_visit(workshop_client: Client, visitors: Visitors, look: str) -> Visit:
+    return await (await visitors(str(workshop_client.http.base_url).rstrip("/"), look)).open()

@@ -1,0 +1,41 @@
+"""The inspector: the stream as it came."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.conftest import LOOKS
+from tests.browser.site import Visit
+
+both_looks = pytest.mark.parametrize("look", LOOKS)
+
+
+@both_looks
+async def test_every_event_is_listed_with_its_time_id_type_and_json(visit: Visit) -> None:
+    await visit.ask("What is 17 * 23?")
+    await visit.button("Event inspector").click()
+    panel = visit.page.get_by_role("complementary", name="Event inspector")
+    rows = panel.locator(".event")
+    await expect(rows.first).to_contain_text("POST /chat")
+    await expect(rows.last).to_contain_text("[DONE]")
+    ids = await panel.locator(".event:not(.request) .event-id").all_inner_texts()
+    assert ids == [f"#{n}" for n in range(1, len(ids) + 1)]
+    await panel.get_by_role("combobox").select_option("result")
+    await expect(panel.locator(".event:not(.request)")).to_have_count(1)
+    row = panel.locator(".event:not(.request)")
+    await expect(row.locator(".event-ms")).to_have_text(re.compile(r"\+\d+"))
+    await row.get_by_role("button").click()
+    await expect(row.get_by_role("region", name="JSON")).to_contain_text('"value": 391')
+    await expect(row).to_contain_text(re.compile(r"id: \w{12}:\d+"))
+
+
+async def test_the_inspector_stays_open_over_a_reload_and_can_be_cleared(visit: Visit) -> None:
+    await visit.button("Event inspector").click()
+    await visit.ask("Hello")
+    panel = visit.page.get_by_role("complementary", name="Event inspector")
+    await expect(panel.locator(".event").last).to_contain_text("[DONE]")
+    await panel.get_by_role("button", name="Clear").click()
+    await expect(panel.locator(".event")).to_have_count(0)
+    await visit.page.reload()
+    await expect(panel).to_be_visible()

@@ -1,0 +1,105 @@
+"""The page's files: vendored bytes, headers, and where HTML may be made."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from server.app import STATIC
+from tests.serving import Client
+
+VENDOR = STATIC / "vendor"
+MAKES_HTML = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|unsafeHTML|createContextualFragment|document\.write"
+    r"|DOMPurify|\beval\(|new Function"
+)
+
+
+def own_modules() -> list[Path]:
+    return sorted((STATIC / "js").rglob("*.js"))
+
+
+def test_vendored_files_are_those_of_the_list_byte_for_byte() -> None:
+    packages = json.loads((VENDOR / "VENDOR.json").read_text())["packages"]
+    listed = {file["file"]: file["sha256"] for package in packages for file in package["files"]}
+    found = {
+        str(path.relative_to(VENDOR)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in VENDOR.rglob("*")
+        if path.is_file() and path.name not in ("VENDOR.json", "vendor.py")
+    }
+    assert found == listed
+
+
+def test_every_vendored_package_has_its_licence() -> None:
+    for package in json.loads((VENDOR / "VENDOR.json").read_text())["packages"]:
+        assert package["licence"]
+        assert any("LICENSE" in file["file"] for file in package["files"]), package["name"]
+
+
+def test_only_the_markdown_module_makes_html() -> None:
+    makers = [path.name for path in own_modules() if MAKES_HTML.search(path.read_text())]
+    assert makers == ["markdown.js"]
+
+
+def test_every_import_is_relative_and_leads_to_a_file() -> None:
+    for path in own_modules():
+        for name in re.findall(r'(?:from|import)\s*\(?"([^"]+)"', path.read_text()):
+            assert name.startswith("."), (path, name)
+            assert (path.parent / name).resolve().is_file(), (path, name)
+
+
+def test_the_page_has_no_inline_script_or_style() -> None:
+    page = (STATIC / "index.html").read_text()
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", page)
+    assert not re.search(r"(?:href|src)=\"(?:https?:)?//", page)
+
+
+@pytest.mark.parametrize("path", ["/", "/js/main.js", "/css/base.css", "/vendor/VENDOR.json"])
+async def test_every_file_is_served_under_the_strict_policy(client: Client, path: str) -> None:
+    answer = await client.http.get(path)
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "connect-src 'self'" in policy
+    assert "require-trusted-types-for 'script'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+async def test_scripts_have_the_type_that_nosniff_asks_for(client: Client) -> None:
+    answer = await client.http.get("/js/main.js")
+    assert answer.headers["content-type"].startswith("text/javascript")
+
+
+async def test_a_file_is_compressed_and_asked_for_again_with_its_etag(client: Client) -> None:
+    first = await client.http.get("/vendor/uplot/uPlot.esm.js")
+    assert first.headers["content-encoding"] == "gzip"
+    assert int(first.headers["content-length"]) < 60_000
+    again = await client.http.get(
+        "/vendor/uplot/uPlot.esm.js", headers={"If-None-Match": first.headers["etag"]}
+    )
+    assert again.status_code == 304
+    assert again.headers["content-security-policy"]
+    plain = await client.http.get("/js/main.js", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.headers["etag"] != (await client.http.get("/js/main.js")).headers["etag"]
+
+
+async def test_streams_are_never_compressed(client: Client) -> None:
+    async with client.chat({"message": "Hello"}, headers={"Accept-Encoding": "gzip"}) as stream:
+        assert "content-encoding" not in stream.response.headers
+        await stream.rest()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/vendor/vendor.py", "/../pyproject.toml", "/%2e%2e/pyproject.toml", "/js", "/nope.js"],
+)
+async def test_what_is_not_of_the_page_is_not_served(client: Client, path: str) -> None:
+    answer: httpx.Response = await client.http.get(path)
+    assert answer.status_code == 404

@@ -1,0 +1,206 @@
+"""A turn that the page was not there for all of: reloads, drops, second tabs, restarts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Route, expect
+
+from server.__main__ import listen
+from server.app import create_app
+from server.settings import Settings
+from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.site import Visit
+from tests.serving import Client, InLoop, process, serving, settings
+
+both_looks = pytest.mark.parametrize("look", LOOKS)
+
+TURN = "What is 17 * 23, and what time is it in Tokyo?"
+
+
+@asynccontextmanager
+async def serving_on(port: int, settings: Settings) -> AsyncIterator[None]:
+    """The server again, where it was before."""
+    app = create_app(settings)
+    async with app.router.lifespan_context(app):
+        server = InLoop(app, app.state.runs, 0)
+        with listen("127.0.0.1", port) as listener:
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            try:
+                yield
+            finally:
+                await app.state.runs.drain(0)
+                server.should_exit = True
+                await serving
+
+
+async def text_of(visit: Visit) -> str:
+    return await visit.reply.locator(".markdown").last.inner_text()
+
+
+@both_looks
+async def test_a_reload_in_mid_turn_loses_and_doubles_nothing(
+    slow_visit: Visit, slow_client: Client
+) -> None:
+    await slow_visit.say("Write 60 words")
+    thread_id = await slow_visit.thread_id()
+    for word in ("lighthouse", "heron", "train"):
+        await expect(slow_visit.reply).to_contain_text(word)
+        await slow_visit.page.reload()
+    await slow_visit.idle()
+    stored = (await slow_client.thread(thread_id))["messages"][-1]["parts"]
+    assert len(stored) == 1
+    assert (await text_of(slow_visit)).split() == stored[0]["text"].split()
+    await expect(slow_visit.reply.locator(".markdown")).to_have_count(1)
+
+
+async def test_a_reload_while_arguments_stream_goes_on_with_the_same_cards(
+    slow_visit: Visit, slow_client: Client
+) -> None:
+    await slow_visit.say(TURN)
+    await expect(slow_visit.cards.first).to_contain_text("Writing arguments")
+    thread_id = await slow_visit.thread_id()
+    await slow_visit.page.reload()
+    await slow_visit.idle()
+    await expect(slow_visit.cards).to_have_count(2)
+    await expect(slow_visit.cards.nth(0)).to_contain_text("expression: 17 * 23")
+    await expect(slow_visit.cards.nth(1)).to_contain_text("timezone: Asia/Tokyo")
+    parts = (await slow_client.thread(thread_id))["messages"][-1]["parts"]
+    assert [part["type"] for part in parts] == ["text", "tool-call", "tool-call", "text"]
+    assert (await text_of(slow_visit)).split() == parts[-1]["text"].split()
+
+
+async def test_a_continued_turn_that_is_reloaded_keeps_the_parts_of_both_runs(
+    slow_visit: Visit, slow_client: Client
+) -> None:
+    await slow_visit.ask("Let me choose between red, green and blue")
+    form = slow_visit.page.locator("form.question")
+    await form.get_by_role("radio", name="green").check()
+    await form.get_by_role("button", name="Answer").click()
+    await expect(slow_visit.page.locator(".answered")).to_contain_text("green")
+    await slow_visit.page.reload()
+    await slow_visit.idle()
+    await expect(slow_visit.page.locator(".answered")).to_have_count(1)
+    parts = (await slow_client.thread(await slow_visit.thread_id()))["messages"][-1]["parts"]
+    shown = await slow_visit.reply.locator(".markdown").all_inner_texts()
+    assert [words.split() for words in shown] == [
+        part["text"].split() for part in parts if part["type"] == "text"
+    ]
+
+
+async def test_two_tabs_show_the_same_turn_as_it_streams(
+    slow_visit: Visit, visitors: Visitors
+) -> None:
+    await slow_visit.ask("Hello")
+    other = await (await visitors.beside(slow_visit)).open(await slow_visit.thread_id())
+    await expect(other.replies).to_have_count(1)
+    await slow_visit.say("Write 60 words")
+    await expect(other.said).to_have_count(2)
+    await expect(other.reply).to_have_attribute("aria-busy", "true")
+    await expect(other.button("Stop")).to_be_visible()
+    await slow_visit.idle()
+    await other.idle()
+    await expect(other.reply).to_contain_text("lighthouse")
+    assert await text_of(other) == await text_of(slow_visit)
+
+
+async def test_a_message_from_a_second_tab_waits_in_its_field_while_the_first_streams(
+    slow_visit: Visit, visitors: Visitors
+) -> None:
+    await slow_visit.ask("Hello")
+    other = await visitors(slow_visit.url)
+    await other.open(await slow_visit.thread_id())
+    await expect(other.replies).to_have_count(1)
+    await slow_visit.say("Write 60 words")
+    await expect(slow_visit.reply).to_contain_text("lighthouse")
+    await other.field.fill("Me too")
+    await other.field.press("Enter")
+    await expect(other.said).to_have_count(2)
+    await expect(other.field).to_have_value("Me too")
+    await expect(other.reply).to_contain_text("lighthouse")
+    await slow_visit.idle()
+    await other.idle()
+    assert await text_of(other) == await text_of(slow_visit)
+
+
+async def test_a_dropped_connection_is_taken_up_after_the_last_event(
+    slow_visit: Visit, slow_client: Client
+) -> None:
+    refused = 0
+
+    async def refuse_twice(route: Route) -> None:
+        nonlocal refused
+        refused += 1
+        if refused > 2:
+            await route.continue_()
+        else:
+            await route.abort()
+
+    await slow_visit.page.route("**/stream", refuse_twice)
+    await slow_visit.say("Write 80 words")
+    await expect(slow_visit.reply).to_contain_text("lighthouse")
+    await slow_visit.page.reload()
+    await expect(slow_visit.page.locator("#connection")).to_contain_text("Reconnecting, attempt")
+    await slow_visit.idle()
+    parts = (await slow_client.thread(await slow_visit.thread_id()))["messages"][-1]["parts"]
+    assert (await text_of(slow_visit)).split() == parts[0]["text"].split()
+    assert refused > 2
+
+
+async def test_a_killed_server_that_comes_back_lets_the_turn_be_continued(
+    visitors: Visitors, tmp_path: Path
+) -> None:
+    database = tmp_path / "t.db"
+    async with process(database, OFFLINE_WORD_SECONDS="0.05") as server:
+        port = int(server.url.rpartition(":")[2])
+        visit = await (await visitors(server.url)).open()
+        await visit.ask("Hello")
+        await visit.say("Write 60 words")
+        await expect(visit.reply).to_contain_text("lighthouse")
+        server.kill()
+        await expect(visit.page.locator("#connection")).to_contain_text("Reconnecting, attempt")
+        await expect(visit.status).to_contain_text("Reconnecting")
+        await server.exit_status()
+    async with serving_on(port, settings(database)):
+        await expect(visit.alert).to_contain_text("interrupted", timeout=20_000)
+        await visit.button("Continue").click()
+        await expect(visit.alert).to_have_count(0)
+        await visit.idle()
+        await expect(visit.reply).to_contain_text("lighthouse")
+        await expect(visit.said).to_have_count(2)
+
+
+async def test_a_thread_that_is_gone_says_so(visitors: Visitors, client: Client) -> None:
+    visit = await visitors(str(client.http.base_url).rstrip("/"))
+    await visit.open("thread_that_never_was")
+    await expect(visit.page.get_by_text("This thread is gone")).to_be_visible()
+    await visit.log.get_by_role("button", name="New thread").click()
+    await expect(visit.field).to_be_focused()
+
+
+async def test_a_thread_of_500_messages_shows_at_its_end_and_scrolls(
+    visitors: Visitors, tmp_path: Path
+) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        thread_id, _ = await client.turn({"message": "Show me some markdown"})
+        assert client.app is not None
+        first = (await client.app.state.runs.checkpoints.load(thread_id)).messages
+        later = [
+            message.model_copy(update={"id": f"{message.id}-{number}"})
+            for number in range(249)
+            for message in first
+        ]
+        await client.app.state.runs.checkpoints.add(thread_id, later)
+        visit = await visitors(str(client.http.base_url).rstrip("/"))
+        await visit.open(thread_id)
+        await expect(visit.replies).to_have_count(250)
+        await expect(visit.said.last).to_be_in_viewport()
+        await visit.page.locator("#scroller").hover()
+        await visit.page.mouse.wheel(0, -3000)
+        await expect(visit.said.last).not_to_be_in_viewport()
+        await visit.button("Latest").click()
+        await expect(visit.said.last).to_be_in_viewport()
+        await visit.ask("Hello")
+        await visit.leave()

@@ -1,0 +1,179 @@
+"""Messages as they stream: text, stop, scrolling, the composer."""
+
+import asyncio
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.conftest import LOOKS
+from tests.browser.site import Visit
+from tests.endpoint import Break, Pause, Say, StrictEndpoint, reply
+
+both_looks = pytest.mark.parametrize("look", LOOKS)
+
+
+@both_looks
+async def test_the_empty_page_offers_examples_that_send_on_click(visit: Visit) -> None:
+    await expect(visit.page.get_by_text("Offline model")).to_be_visible()
+    example = visit.page.locator(".example").first
+    words = await example.inner_text()
+    await example.click()
+    await expect(visit.said).to_contain_text(words)
+    await visit.idle()
+    await expect(visit.replies).to_have_count(1)
+    await expect(visit.status).to_have_text("Reply complete")
+
+
+@both_looks
+async def test_text_shows_while_it_streams_and_stays_when_it_is_whole(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    pause = Pause(asyncio.Event())
+    endpoint.script(reply(Say("A **bold"), pause, Say(" word** and\n\n- one\n- two")))
+    await scripted_visit.say("Hello")
+    await expect(scripted_visit.reply.locator("strong")).to_have_text("bold")
+    await expect(scripted_visit.reply).to_have_attribute("aria-busy", "true")
+    await expect(scripted_visit.status).to_have_text("Generating a reply")
+    pause.event.set()
+    await scripted_visit.idle()
+    await expect(scripted_visit.reply.locator("strong")).to_have_text("bold word")
+    await expect(scripted_visit.reply.locator("li")).to_have_text(["one", "two"])
+
+
+@both_looks
+async def test_markdown_shows_as_headings_lists_tables_and_coloured_code(visit: Visit) -> None:
+    reply = await visit.ask("Show me some markdown")
+    await expect(reply.get_by_role("heading", name="A sample of markdown")).to_be_visible()
+    await expect(reply.get_by_role("cell", name="apples")).to_be_visible()
+    await expect(reply.locator("code .hljs-keyword").first).to_have_text("def")
+    link = reply.get_by_role("link", name="link")
+    await expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
+
+
+@both_looks
+async def test_escape_stops_the_run_and_keeps_its_text(slow_visit: Visit) -> None:
+    await slow_visit.say("Tell me a long story")
+    await expect(slow_visit.reply).to_contain_text("lighthouse")
+    await slow_visit.page.keyboard.press("Escape")
+    await slow_visit.idle()
+    await expect(slow_visit.reply).to_contain_text("lighthouse")
+    await expect(slow_visit.reply.get_by_text("Stopped")).to_be_visible()
+    await expect(slow_visit.status).to_have_text("Reply stopped")
+
+
+async def test_the_stop_button_takes_the_place_of_send_and_the_reply_can_go_on(
+    slow_visit: Visit,
+) -> None:
+    await slow_visit.say("Write 40 words")
+    await expect(slow_visit.reply).to_contain_text("The")
+    await slow_visit.button("Stop").click()
+    await slow_visit.idle()
+    before = len(await slow_visit.reply.inner_text())
+    await slow_visit.button("Continue").click()
+    await expect(slow_visit.button("Continue")).to_have_count(0)
+    await slow_visit.idle()
+    assert len(await slow_visit.reply.inner_text()) > before
+    await expect(slow_visit.replies).to_have_count(1)
+    await expect(slow_visit.said).to_have_count(1)
+
+
+@both_looks
+async def test_the_page_follows_the_text_until_a_person_scrolls_up(slow_visit: Visit) -> None:
+    await slow_visit.say("Write 120 words")
+    scroller = slow_visit.page.locator("#scroller")
+    for _ in range(2):
+        await slow_visit.field.press("Shift+Enter")
+    await expect(slow_visit.reply).to_contain_text("cartographer")
+    await slow_visit.page.set_viewport_size({"width": 390, "height": 420})
+    await expect(slow_visit.button("Latest")).to_be_hidden()
+    await scroller.hover()
+    await slow_visit.page.mouse.wheel(0, -4000)
+    await expect(slow_visit.button("Latest")).to_be_visible()
+    await slow_visit.idle()
+    assert await scroller.evaluate("(element) => element.scrollTop") == 0
+    await slow_visit.button("Latest").click()
+    await expect(slow_visit.button("Latest")).to_be_hidden()
+    assert await scroller.evaluate(
+        "(e) => Math.abs(e.scrollHeight - e.clientHeight - e.scrollTop) < 3"
+    )
+
+
+async def test_enter_sends_and_shift_enter_breaks_the_line(visit: Visit) -> None:
+    await visit.field.press_sequentially("Hello")
+    await visit.field.press("Shift+Enter")
+    await visit.field.press_sequentially("there")
+    await expect(visit.field).to_have_value("Hello\nthere")
+    await visit.field.press("Enter")
+    await expect(visit.said).to_have_text(re.compile("Hello\nthere"))
+    await expect(visit.field).to_be_focused()
+
+
+async def test_enter_that_ends_a_composition_does_not_send(visit: Visit) -> None:
+    await visit.field.fill("にほん")
+    await visit.field.evaluate(
+        """(field) => field.dispatchEvent(
+             new KeyboardEvent("keydown", { key: "Enter", isComposing: true, bubbles: true }))"""
+    )
+    await expect(visit.field).to_have_value("にほん")
+    await expect(visit.said).to_have_count(0)
+
+
+async def test_a_draft_survives_a_reload(visit: Visit) -> None:
+    await visit.field.fill("Not finished")
+    await visit.page.reload()
+    await expect(visit.field).to_have_value("Not finished")
+
+
+async def test_a_reply_and_a_code_block_can_be_copied(visit: Visit) -> None:
+    await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    reply = await visit.ask("Show me some markdown")
+    await reply.get_by_role("button", name="Copy code").click()
+    await expect(reply.locator(".copy-code[data-copy=copied]")).to_be_visible()
+    code = await visit.page.evaluate("() => navigator.clipboard.readText()")
+    assert code.strip().startswith("def greet")
+    await reply.get_by_role("button", name="Copy message").click()
+    await expect(reply.locator(".icon-button[data-copy=copied]")).to_be_visible()
+    copied = await visit.page.evaluate("() => navigator.clipboard.readText()")
+    assert copied.startswith("## A sample of markdown")
+
+
+async def test_a_turn_shows_its_duration_tokens_and_time_to_the_first_word(visit: Visit) -> None:
+    reply = await visit.ask("Hello")
+    await expect(reply.locator(".figures")).to_have_text(
+        re.compile(r"(ms|s) · first word .+ · \d+ → \d+ tokens")
+    )
+
+
+async def test_a_failing_model_shows_an_alert_and_retry_goes_on(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(reply(Say("Half an "), Break()), reply(Say("A whole answer.")))
+    await scripted_visit.say("Hello")
+    await expect(scripted_visit.alert).to_contain_text("broke off")
+    await expect(scripted_visit.reply).to_contain_text("Half an")
+    await scripted_visit.button("Retry").click()
+    await expect(scripted_visit.reply).to_contain_text("A whole answer.")
+    await expect(scripted_visit.alert).to_have_count(0)
+    await expect(scripted_visit.said).to_have_count(1)
+
+
+async def test_a_message_that_the_server_refuses_comes_back_to_the_field(visit: Visit) -> None:
+    words = "x" * 40_000
+    await visit.field.fill(words)
+    await visit.field.press("Enter")
+    await expect(visit.alert).to_contain_text("32000")
+    await expect(visit.field).to_have_value(words)
+    await expect(visit.said).to_have_count(0)
+
+
+async def test_a_request_that_never_arrived_is_sent_once_by_retry(visit: Visit) -> None:
+    await visit.page.route("**/chat", lambda route: route.abort())
+    await visit.say("Hello")
+    await expect(visit.alert).to_contain_text("cannot be reached")
+    await visit.page.unroute("**/chat")
+    await visit.button("Retry").click()
+    await expect(visit.reply).to_contain_text("offline model")
+    await visit.idle()
+    await visit.page.reload()
+    await expect(visit.said).to_have_count(1)

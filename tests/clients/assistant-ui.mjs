@@ -1,0 +1,144 @@
+// assistant-ui: `useAssistantTransportRuntime`, with the converter of its official example.
+
+import "./page.mjs";
+import {
+  AssistantRuntimeProvider,
+  AuiConfig,
+  Tools,
+  unstable_createMessageConverter as createMessageConverter,
+  useAssistantTransportRuntime,
+} from "@assistant-ui/react";
+import { convertLangChainMessages } from "@assistant-ui/react-langgraph";
+import { createElement } from "react";
+import { createRoot } from "react-dom/client";
+import { changes, serve, until } from "./driver.mjs";
+
+const langChain = createMessageConverter(convertLangChainMessages);
+
+function converter(state, { pendingCommands, isSending }) {
+  const optimistic = pendingCommands
+    .filter((command) => command.type === "add-message")
+    .map(({ message }) => ({ type: "human", content: message.parts }));
+  return {
+    messages: langChain.toThreadMessages([...state.messages, ...optimistic]),
+    isRunning: isSending,
+    state,
+  };
+}
+
+serve(async ({ url, state = { messages: [] }, tools = [] }) => {
+  const seen = { errors: [], executed: [] };
+  const change = changes();
+  const executions = new Map();
+  // Not the thread's `isRunning`: that is true as well while a frontend tool works.
+  const run = { started: 0, live: false, sending: false };
+  let runtime;
+
+  const toolkit = Object.fromEntries(
+    tools.map(({ name, description, parameters }) => [
+      name,
+      {
+        type: "frontend",
+        description,
+        parameters,
+        execute: (args, { toolCallId }) =>
+          new Promise((resolve) => {
+            seen.executed.push({ toolCallId, args });
+            executions.set(toolCallId, resolve);
+            change.tell();
+          }),
+        render: () => null,
+      },
+    ]),
+  );
+
+  function App() {
+    runtime = useAssistantTransportRuntime({
+      protocol: "assistant-transport",
+      api: `${url}/chat`,
+      resumeApi: `${url}/chat`,
+      initialState: state,
+      converter(state, connection) {
+        run.sending = connection.isSending;
+        return converter(state, connection);
+      },
+      headers: {},
+      capabilities: { edit: true },
+      prepareSendCommandsRequest(body) {
+        run.started++;
+        run.live = true;
+        return body;
+      },
+      onFinish() {
+        run.live = false;
+        change.tell();
+      },
+      onError: (error) => void seen.errors.push(error.message),
+    });
+    const config = AuiConfig({ tools: Tools({ toolkit }) });
+    return createElement(AssistantRuntimeProvider, { runtime, config });
+  }
+
+  const root = createRoot(document.body.appendChild(document.createElement("div")));
+  root.render(createElement(App));
+  await new Promise((resolve) => setTimeout(resolve)).then(() =>
+    until(
+      (changed) => runtime.threads.subscribe(changed),
+      () => !runtime.threads.getState().isLoading,
+    ),
+  );
+  const thread = () => runtime.thread;
+  const onChange = (changed) => {
+    const stops = [thread().subscribe(changed), change.subscribe(changed)];
+    return () => stops.forEach((stop) => stop());
+  };
+  let awaited = 0;
+  const idle = () => run.started > awaited && !run.live && !run.sending;
+  const settled = () => until(onChange, idle);
+  const begun = (act, wait) => {
+    awaited = run.started;
+    act();
+    return wait === false ? null : settled();
+  };
+  const message = (id) => thread().getMessageById(id);
+
+  return {
+    send: ({ text, wait }) => begun(() => thread().append(text), wait),
+    edit: ({ messageId, text }) =>
+      begun(() => {
+        const { composer } = message(messageId);
+        composer.beginEdit();
+        composer.setText(text);
+        composer.send();
+      }),
+    answer: ({ messageId, toolCallId, result, wait }) =>
+      begun(
+        () => message(messageId).getMessagePartByToolCallId(toolCallId).addToolResult(result),
+        wait,
+      ),
+    executing: ({ toolCallId }) => until(change.subscribe, () => executions.has(toolCallId)),
+    execute: ({ toolCallId, result }) => begun(() => executions.get(toolCallId)(result)),
+    resume: ({ wait }) => begun(() => thread().resumeRun({ parentId: null }), wait),
+    cancel() {
+      awaited = run.started - 1;
+      thread().cancelRun();
+      return settled();
+    },
+    settled,
+    saying: ({ text }) =>
+      until(onChange, () =>
+        thread()
+          .getState()
+          .messages.at(-1)
+          ?.content.some((part) => part.text?.includes(text)),
+      ),
+    report: () => ({
+      messages: thread()
+        .getState()
+        .messages.map(({ id, role, content, status }) => ({ id, role, content, status })),
+      state: thread().getState().state,
+      ...seen,
+    }),
+    close: () => root.unmount(),
+  };
+});

@@ -1,0 +1,57 @@
+"""The real server on the clients' tools, with a scripted endpoint for its model."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from langchain_core.language_models import BaseChatModel
+
+import server.app
+from tests.clients.tools import CATALOGUE
+from tests.endpoint import StrictEndpoint
+from tests.endpoint.script import Scripted
+from tests.serving import Client, endpoint_settings, serving, settings
+
+
+@dataclass(frozen=True)
+class Stage:
+    endpoint: StrictEndpoint
+    http: Client
+
+    @property
+    def url(self) -> str:
+        return str(self.http.http.base_url).rstrip("/")
+
+    async def messages(self, thread_id: str, protocol: str) -> list[dict[str, Any]]:
+        """The thread as hydrate shows it to a reader of this protocol."""
+        hydrated = await self.http.thread(thread_id, protocol=protocol)
+        messages: list[dict[str, Any]] = hydrated["messages"]
+        return messages
+
+
+@asynccontextmanager
+async def stage_of(directory: Path, model: BaseChatModel) -> AsyncIterator[Client]:
+    """The server on a model of the test's own, for what no endpoint can say."""
+    with (
+        patch.object(server.app, "CATALOGUE", CATALOGUE),
+        patch.object(server.app, "chat_model", lambda *_args, **_options: model),
+    ):
+        async with serving(settings(directory / "t.db")) as http:
+            yield http
+
+
+@asynccontextmanager
+async def stage(directory: Path, *replies: Scripted, **values: Any) -> AsyncIterator[Stage]:
+    """Ends with the proof that the model was asked as often as scripted, and never wrongly."""
+    async with StrictEndpoint() as endpoint:
+        endpoint.script(*replies)
+        with patch.object(server.app, "CATALOGUE", CATALOGUE):
+            scripted = endpoint_settings(directory / "t.db", endpoint, **values)
+            async with serving(scripted) as http:
+                yield Stage(endpoint, http)
+        assert endpoint.refused == []
+        assert endpoint.unplayed == 0
+        assert not replies or len(endpoint.requests) == len(replies)

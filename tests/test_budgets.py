@@ -1,0 +1,171 @@
+"""The budgets of a run over HTTP: each ends it in order, and says which it was and how much."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphs.limits import Limits
+from tests.endpoint import Pause, Say, StrictEndpoint, call_reply, reply, text_reply
+from tests.endpoint.script import Scripted
+from tests.scripted_model import ScriptedModel
+from tests.serving import endpoint_settings, parse_events, serving
+from tests.told import ALERT, COMPONENT, Told, calling, say
+from tests.turns import house
+from tests.workshop import Workshop
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit that is set low, and a model that runs into it."""
+
+    name: str
+    value: float
+    script: tuple[Callable[[], Scripted], ...]
+    refused: int = 0
+    """Calls that are answered with `limit_reached`."""
+    cancelled: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def asks(tool: str, *words: str) -> Callable[[], Scripted]:
+    return lambda: call_reply(*((tool, json.dumps({"word": word})) for word in words))
+
+
+def never_ends() -> Scripted:
+    return reply(Say("Well, "), Pause(asyncio.Event()))
+
+
+BUDGETS = [
+    Budget("max_steps", 2, (asks("echo", "a"), asks("echo", "b"))),
+    Budget("max_identical_calls", 1, (asks("echo", "a"), asks("echo", "b", "a")), refused=2),
+    Budget("max_run_seconds", 0.3, (never_ends,)),
+    Budget("max_run_seconds", 0.3, (asks("hold", "a"),), cancelled=1),
+    Budget("max_tool_seconds", 0.01, (asks("nap", "a"), asks("nap", "b", "c")), refused=2),
+]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: budget.name)
+@pytest.mark.parametrize("protocol", ["assistant-transport", "ui-message-stream"])
+async def test_a_budget_that_is_spent_ends_the_run_by_name_and_number(
+    protocol: str,
+    budget: Budget,
+    tmp_path: Path,
+    endpoint: StrictEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("server.app.CATALOGUE", Workshop(nap_seconds=0.02).catalogue)
+    settings = endpoint_settings(tmp_path / "t.db", endpoint, **{budget.name: budget.value})
+    endpoint.script(*(make() for make in budget.script))
+    ended = {"reason": "limit", "limit": budget.name, "value": budget.value}
+    async with serving(settings) as client:
+        query = {"protocol": protocol}
+        async with client.chat({"thread_id": "t1", "message": "Go"}, params=query) as stream:
+            await stream.rest()
+            events = [event.data for event in parse_events(bytes(stream.raw))]
+        assert endings(protocol, events) == ended
+        hydrated = (await client.thread("t1", **query))["messages"][-1]
+        metadata = hydrated["metadata"] if protocol == "ui-message-stream" else hydrated
+        assert metadata["ended"] == ended
+        errors = [code for part in hydrated["parts"] if (code := error_of(part))]
+        assert errors.count("limit_reached") == budget.refused
+        assert errors.count("cancelled") == budget.cancelled
+        assert endpoint.unplayed == 0
+
+        endpoint.script(text_reply("On we go."))
+        _, following = await client.turn({"thread_id": "t1", "message": "And now?"})
+        assert following[-2].data["finishReason"] == "stop"
+        told = [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
+        assert sum(budget.name in content for content in told) == budget.refused
+
+
+def endings(protocol: str, events: list[Any]) -> Any:
+    """What the end of a stream says of why; its order is part of it."""
+    if protocol == "ui-message-stream":
+        abort, finish, done = events[-3:]
+        assert (abort, done) == ({"type": "abort"}, "[DONE]")
+        assert finish["finishReason"] == "other"
+        return finish["messageMetadata"]["ended"]
+    data, finish, done = events[-3:]
+    assert (finish["type"], finish["finishReason"], done) == ("message-finish", "other", "[DONE]")
+    [said] = data["data"]
+    assert said["name"] == "run-ended"
+    return said["data"]
+
+
+def error_of(part: dict[str, Any]) -> str | None:
+    """The code of a call that failed, in a thread of either format."""
+    if part.get("isError"):
+        return str(part["result"]["error"]["code"])
+    text = part.get("errorText")
+    if text is None:
+        return None
+    found = next((code for code in ("limit_reached", "cancelled") if code in text), None)
+    return found or ("limit_reached" if "limit" in text else "cancelled")
+
+
+# tool seconds, without HTTP
+
+
+def naps(id: str, word: str) -> tuple[str, str, str]:
+    return (id, "nap", json.dumps({"word": word}))
+
+
+async def told(path: Path, seconds: float, *script: Any) -> tuple[Told, Workshop]:
+    shop = Workshop(nap_seconds=0.02)
+    limits = Limits(max_tool_seconds=seconds)
+    async with house(
+        path, ScriptedModel.of(*script), catalogue=shop.catalogue, limits=limits
+    ) as home:
+        return await say(home), shop
+
+
+async def test_tool_seconds_add_up_over_the_steps(tmp_path: Path) -> None:
+    steps = [calling(naps(f"c{n}", f"w{n}")) for n in range(6)]
+    run, shop = await told(tmp_path / "t.db", 0.05, *steps)
+    assert run.data("run-ended") == [
+        {"reason": "limit", "limit": "max_tool_seconds", "value": 0.05}
+    ]
+    assert 1 <= sum(shop.calls.values()) <= 3
+    assert list(run.error_codes.values()) == ["limit_reached"]
+
+
+async def test_tool_seconds_count_calls_side_by_side_each(tmp_path: Path) -> None:
+    both = calling(naps("a", "a"), naps("b", "b"), naps("c", "c"))
+    run, shop = await told(tmp_path / "t.db", 0.05, both, calling(naps("d", "d")))
+    assert run.error_codes == {"d": "limit_reached"}
+    assert set(shop.calls) == {"a", "b", "c"}
+
+
+async def test_without_tool_seconds_left_the_model_can_still_answer(tmp_path: Path) -> None:
+    run, _ = await told(tmp_path / "t.db", 0.01, calling(naps("a", "a")))
+    assert (run.text, run.reason, run.data("run-ended")) == ("Done.", "stop", [])
+
+
+async def test_without_tool_seconds_left_the_model_can_still_show_what_it_has(
+    tmp_path: Path,
+) -> None:
+    show = calling(("r", COMPONENT, ALERT))
+    run, _ = await told(tmp_path / "t.db", 0.01, calling(naps("a", "a")), show)
+    assert (run.results["r"].end, run.reason) == ("shown", "stop")
+
+
+async def test_tool_seconds_are_counted_anew_in_each_run(tmp_path: Path) -> None:
+    shop = Workshop(nap_seconds=0.02)
+    model = ScriptedModel.of(calling(naps("a", "a")))
+    limits = Limits(max_tool_seconds=0.01)
+    async with house(tmp_path / "t.db", model, catalogue=shop.catalogue, limits=limits) as home:
+        await say(home)
+        model.script(calling(naps("b", "b")))
+        assert (await say(home)).results["b"].end == "result"
