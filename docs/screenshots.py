@@ -45,7 +45,7 @@ async def turn(page: Page) -> None:
 
 
 async def chart(page: Page) -> None:
-    await ask(page, "Show the power curve of inverter 3 on 2026-03-01")
+    await ask(page, "Show the power curve of inverter 3 last Tuesday")
     await expect(page.locator("canvas")).to_be_visible()
     await page.locator(".chart").hover(position={"x": 420, "y": 110})
 

@@ -15,6 +15,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 MAX_ID_CHARS = 40
+MAX_DEPTH = 100
+"""Levels of JSON; a checkpoint (msgpack) holds about 250."""
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -141,11 +143,27 @@ def storable_json(text: str) -> Any:
     """A JSON text as what a checkpoint can hold: integers of more than 64 bits become floats.
 
     Raises ValueError for what is no JSON, has lone surrogates, or numbers that no float reaches;
-    RecursionError for what is nested too deep.
+    ValueError or RecursionError for what is nested too deep.
     """
     value = json.loads(text, parse_int=_storable_int)
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    if _is_deep(value):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
+
+
+def _is_deep(value: Any) -> bool:
+    layer = [value]
+    for _ in range(MAX_DEPTH + 1):
+        layer = [
+            item
+            for outer in layer
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not layer:
+            return False
+    return True
 
 
 def _storable_int(digits: str) -> int | float:

@@ -64,6 +64,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen()
     except OSError as error:
         listener.close()
         raise StartError(
@@ -86,7 +87,6 @@ def announce(settings: Settings, listener: socket.socket) -> None:
 async def serve(settings: Settings, listener: socket.socket) -> None:
     app = create_app(settings)
     async with app.router.lifespan_context(app):
-        listener.listen()
         announce(settings, listener)
         await Server(app, app.state.runs, settings.drain_seconds).serve(sockets=[listener])
 

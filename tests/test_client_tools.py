@@ -141,6 +141,12 @@ async def test_parameters_that_are_no_schema_of_an_object_are_refused(
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_tool")
 
 
+async def test_a_brought_tool_without_arguments_needs_no_properties(tmp_path: Path) -> None:
+    async with stage(tmp_path, text_reply("Green.")) as show:
+        await post(show, native(COLOUR | {"parameters": {"type": "object"}}))
+        assert offered(show)["pick_colour"]["parameters"] == {"type": "object", "properties": {}}
+
+
 async def test_a_schema_that_points_elsewhere_is_fetched_from_nowhere(tmp_path: Path) -> None:
     async with stage(tmp_path, call_reply(PICK, ids=("call_1",)), text_reply("Oh.")) as show:
         elsewhere = {"$ref": f"{show.url}/health"}

@@ -219,19 +219,32 @@ def locked_folder(tmp_path: Path) -> Iterator[Path]:
     folder.chmod(0o700)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root has every right")
-def test_a_folder_without_rights_is_one_line(
-    started: Callable[..., str], locked_folder: Path
-) -> None:
-    assert "Permission denied" in started("--database", str(locked_folder / "t.db"))
+def refused_as_a_plain_user(database: Path) -> str:
+    """Start the server without root's right to ignore rights: its one line."""
+    without_rights = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+    done = subprocess.run(
+        [
+            *(without_rights if os.geteuid() == 0 else []),
+            *(sys.executable, "-m", "server", "--port", "0", "--database", str(database)),
+        ],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("turnstream: ")
+    return done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root has every right")
-def test_a_database_that_cannot_be_written_is_one_line(
-    started: Callable[..., str], tmp_path: Path
-) -> None:
+def test_a_folder_without_rights_is_one_line(locked_folder: Path) -> None:
+    assert "Permission denied" in refused_as_a_plain_user(locked_folder / "t.db")
+
+
+def test_a_database_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "t.db").touch(0o400)
-    assert "readonly" in started("--database", "t.db")
+    assert "readonly" in refused_as_a_plain_user(tmp_path / "t.db")
 
 
 async def test_a_second_server_on_the_same_file_is_kept_out(tmp_path: Path) -> None:

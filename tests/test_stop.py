@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphs.models import chat_model
-from server.protocols.chunks import Data, Done, MessageFinish, PartStart, Result
+from server.protocols.chunks import Data, Done, MessageFinish, PartFinish, PartStart, Result
 from server.protocols.history import AssistantTurn, Text, ToolCall, UserTurn
 from server.runs.accumulate import accumulate
 from server.runs.run import Run
@@ -274,14 +274,42 @@ async def test_a_run_stopped_between_steps_keeps_what_the_tools_found(
     await takes_a_message(inside, endpoint)
 
 
-async def test_a_tool_that_swallows_a_cancellation_is_stopped_all_the_same(
-    inside: House, endpoint: StrictEndpoint, workshop: Workshop
+async def test_a_message_that_was_saved_and_not_yet_told_is_told_before_the_end(
+    inside: House, endpoint: StrictEndpoint
+) -> None:
+    saved, commit = asyncio.Event(), inside.checkpoints.committed
+
+    async def committed_and_held() -> None:
+        await commit()
+        saved.set()
+        await asyncio.Event().wait()
+
+    inside.checkpoints.committed = committed_and_held
+    endpoint.script(Reply((Say("I ask. "), Call(0, "c1", "echo", '{"word":"a"}'))))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await saved.wait()
+    inside.checkpoints.committed = commit
+    await stop(inside)
+    _, call = (await settled(inside, run)).parts
+    assert isinstance(call, ToolCall)
+    assert (call.args, call.end) == ({"word": "a"}, "cancelled")
+    finishes = [chunk for chunk in run.log.chunks if isinstance(chunk, PartFinish)]
+    assert len(finishes) == 2
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_tool_that_swallows_a_cancellation_does_not_hold_up_the_stop(
+    inside: House,
+    endpoint: StrictEndpoint,
+    workshop: Workshop,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     endpoint.script(call_reply(("stubborn", '{"word":"deaf"}')))
     run = await inside.runs.start(THREAD, message("Hello"))
     await workshop.begun("deaf")
     await stop(inside)
     assert workshop.cancelled == {"deaf": 1}
+    assert "abandoned" not in caplog.text
     (call,) = (await settled(inside, run)).parts
     assert isinstance(call, ToolCall)
     assert call.end == "cancelled"

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.protocols.requests import InvalidRequest
 from server.store import ThreadStore, open_store, short_title
 from tests.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.properties import UNTIMED
+from tests.scripted_model import ScriptedModel
 from tests.serving import Client, endpoint_settings, serving, settings
+from tests.turns import THREAD, house, message
 
 OPTIONS = [{"value": value, "label": value.upper()} for value in "ab"]
 QUESTION = {"kind": "single", "prompt": "Which?", "options": OPTIONS}
@@ -357,6 +360,20 @@ async def test_deletes_at_once_leave_no_gap_for_a_new_run(
     else:
         assert again.status_code == 409
         assert not any(found.values())
+
+
+async def test_no_run_begins_while_one_of_several_deletes_is_at_work(tmp_path: Path) -> None:
+    async with house(tmp_path / "t.db", ScriptedModel.of()) as inside:
+        await inside.turn(message("Hello"))
+        first, second = (asyncio.create_task(inside.runs.delete(THREAD)) for _ in range(2))
+        await first
+        assert not second.done()
+        with pytest.raises(InvalidRequest) as refusal:
+            await inside.runs.start(THREAD, message("Again"))
+        assert refusal.value.code == "thread_being_deleted"
+        await second
+        await inside.turn(message("Again"))
+        assert await inside.store.get(THREAD) is not None
 
 
 async def test_a_deleted_thread_can_be_begun_anew(client: Client) -> None:

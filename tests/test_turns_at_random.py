@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from graphs.limits import Limits
@@ -26,7 +26,7 @@ from tools.catalogue import Catalogue
 from tools.contract import CLIENT_FIELDS, real_tool
 from tools.ui import render_ui_component, request_user_selection
 
-TURNS, THREADS = 1000, 40
+TURNS, THREADS, AT_ONCE = 1000, 50, 6
 SECRET = "hunter2-s3cret"
 LIMITS = Limits(
     max_steps=5,
@@ -138,9 +138,8 @@ class Dice:
         self.chosen[choice] += 1
         return choice
 
-    def step(self, prompt: list[BaseMessage]) -> list[Piece]:
+    def step(self) -> list[Piece]:
         """A model call: words, or up to four calls."""
-        assert refused(prompt) is None, prompt
         if self.random.random() < 0.3:
             return [text("Enough of that."), finish()]
         pieces: list[Piece] = []
@@ -189,12 +188,12 @@ async def turn(home: House, dice: Dice, thread: str) -> list[Chunk]:
     pending = [one for one in calls if one.end is None]
     if pending and dice.random.random() < 0.6:
         dice.chosen["answered"] += 1
-        items = [(one.tool_call_id, chosen(one, dice)) for one in pending]
+        items = [(one.tool_call_id, choice(one, dice)) for one in pending]
         return await home.turn(answers(*items), thread)
-    return await home.turn(message("Go on"), thread)
+    return await home.turn(message(thread), thread)
 
 
-def chosen(question: ToolCall, dice: Dice) -> Any:
+def choice(question: ToolCall, dice: Dice) -> Any:
     options = [option["value"] for option in (question.args or {})["options"]]
     return dice.random.choice([{"value": dice.random.choice(options)}, {"cancelled": True}])
 
@@ -208,28 +207,36 @@ def _quiet() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_quiet")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(240)
 async def test_a_thousand_turns_through_failing_tools_all_end_in_order(tmp_path: Path) -> None:
     """No run without its terminal chunk, no history that a provider refuses, no leak."""
-    dice = Dice(seed=20240229)
-    model = ScriptedModel.of()
+    dice = {f"thread-{number}": Dice(seed=number) for number in range(THREADS)}
     ends: Counter[str] = Counter()
-    async with house(tmp_path / "t.db", model, catalogue=catalogue(), limits=LIMITS) as home:
-        for number in range(TURNS):
-            thread = f"thread-{number % THREADS}"
-            model._scripts = [dice.step] * (LIMITS.max_steps + 1)
-            told = Told(await turn(home, dice, thread))  # keeps the grammar
-            ends[told.reason] += 1
-            assert told.reason != "error", [c for c in told.chunks if hasattr(c, "code")]
-            assert SECRET not in on_the_wire(told.chunks)
-        for number in range(THREADS):
-            thread = f"thread-{number}"
-            model._scripts = [dice.step]
+    some = asyncio.Semaphore(AT_ONCE)
+
+    def step(prompt: list[BaseMessage]) -> list[Piece]:
+        assert refused(prompt) is None, prompt
+        said = next(m.text for m in prompt if isinstance(m, HumanMessage))
+        return dice[said].step()
+
+    async def talk(home: House, thread: str) -> None:
+        async with some:
+            for _ in range(TURNS // THREADS):
+                told = Told(await turn(home, dice[thread], thread))  # keeps the grammar
+                ends[told.reason] += 1
+                assert told.reason != "error", [c for c in told.chunks if hasattr(c, "code")]
+                assert SECRET not in on_the_wire(told.chunks)
             assert SECRET not in str(await home.turns(thread))
             await all_answered(home, thread)
+
+    model = ScriptedModel.of(*[step] * TURNS * LIMITS.max_steps)
+    async with house(tmp_path / "t.db", model, catalogue=catalogue(), limits=LIMITS) as home:
+        await asyncio.gather(*(talk(home, thread) for thread in dice))
     assert set(ends) >= {"stop", "tool-calls", "other"}, ends
-    assert all(dice.chosen[way] > 5 for way in WAYS), dice.chosen
-    assert dice.chosen["answered"] > 20
+    assert ends.total() == TURNS
+    chosen = sum((one.chosen for one in dice.values()), Counter[str]())
+    assert all(chosen[way] > 5 for way in WAYS), chosen
+    assert chosen["answered"] > 20
 
 
 def on_the_wire(chunks: Sequence[Chunk]) -> str:

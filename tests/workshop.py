@@ -89,11 +89,13 @@ class Workshop:
                 word: The word.
             """
             self._begin(word)
-            try:
-                await self.release.wait()
-            except asyncio.CancelledError:
-                self.cancelled[word] += 1
-                await self.release.wait()
+            while not self.release.is_set():
+                try:
+                    await self.release.wait()
+                except asyncio.CancelledError:
+                    self.cancelled[word] += 1
+                    if self.cancelled[word] > 1:
+                        raise
             return {"word": word}
 
         return stubborn

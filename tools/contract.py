@@ -78,9 +78,13 @@ def real_tool(
 
         @functools.wraps(function)
         async def run(*args: Any, **kwargs: Any) -> tuple[str, dict[str, Any]]:
-            if inspect.iscoroutinefunction(function):
-                return split(await function(*args, **kwargs))
-            return split(await in_thread(functools.partial(function, *args, **kwargs)))
+            try:
+                if inspect.iscoroutinefunction(function):
+                    return split(await function(*args, **kwargs))
+                return split(await in_thread(functools.partial(function, *args, **kwargs)))
+            except (SystemExit, KeyboardInterrupt) as leaving:
+                # Out of a task they would end the event loop, and the server with it.
+                raise RuntimeError(f"the tool raised {type(leaving).__name__}") from leaving
 
         tool = StructuredTool.from_function(
             coroutine=run,

@@ -39,4 +39,6 @@ def _ui_tool(tool: ClientTool) -> UITool:
     def take(_args: Any, answer: Any) -> Any:
         return answer
 
-    return UITool(tool.name, tool.description, tool.parameters, validate, take)
+    # OpenAI refuses an object without this keyword, and with it the whole request.
+    parameters = {"properties": {}, **tool.parameters}
+    return UITool(tool.name, tool.description, parameters, validate, take)

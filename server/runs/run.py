@@ -23,7 +23,7 @@ from server.runs.failures import Failure, failure
 from server.runs.finish import ERROR, mark_id
 from server.runs.log import ChunkLog
 from server.runs.plan import Plan
-from server.runs.translate import Translator, brings_messages
+from server.runs.translate import Translator
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class Run:
         stream = checkpoints.stream(self.thread_id, plan.new, context, plan.cut)
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
-                if brings_messages(item):
+                if item["type"] == "updates":
                     # What was seen as finished must survive a stop and a crash.
                     await checkpoints.committed()
                 self.log.extend(translator.feed(item))
@@ -142,8 +142,8 @@ class Run:
         if not pump.done():
             self.end({"reason": "limit", "limit": "max_run_seconds", "value": max_seconds})
             await self._cancelled(pump)
-        cause = None if pump.cancelled() or not pump.done() else pump.exception()
-        if self._ended.done() and (pump.cancelled() or cause or not pump.done()):
+        cause = _cause(pump)
+        if self._ended.done() and (cause or not pump.done()):
             self.state = "stopped"
             return await self._settle(checkpoints, translator, ended=self._ended.result())
         if cause:
@@ -236,6 +236,13 @@ class Run:
             if not isinstance(message, ToolMessage):
                 break
         return AIMessage("", id=mark_id(self.id), response_metadata={RUN_ID: self.id, **mark})
+
+
+def _cause(pump: asyncio.Task[None]) -> BaseException | None:
+    """Why the graph broke off; None if it ran to its end, or still runs."""
+    if pump.cancelled():
+        return asyncio.CancelledError()
+    return pump.exception() if pump.done() else None
 
 
 def _error_data(failed: Failure | None) -> dict[str, Any]:

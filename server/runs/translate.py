@@ -248,11 +248,6 @@ class _Step:
             yield ArgsFinish(path, parse_args(call.args_text))
 
 
-def brings_messages(item: Any) -> bool:
-    """Whether an item of the stream tells of messages that the thread gets."""
-    return item["type"] == "updates" and bool(_messages(item["data"]))
-
-
 def _messages(updates: dict[str, Any]) -> list[AnyMessage]:
     """The messages that nodes added, in order."""
     found: list[AnyMessage] = []

@@ -1,12 +1,12 @@
 /** The page: puts state, views and actions together. */
 
-import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
+import { render } from "../vendor/lit-html/lit-html.js";
 import { Announcer } from "./announce.js";
 import * as api from "./api.js";
+import { barView, noteView } from "./bar-view.js";
 import { copy } from "./clipboard.js";
 import { Composer } from "./composer.js";
 import { confirmed } from "./confirm.js";
-import { icons } from "./icons.js";
 import { Inspector } from "./inspector.js";
 import { inspectorView } from "./inspector-view.js";
 import { currentId, showId } from "./location.js";
@@ -14,7 +14,7 @@ import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
 import { Follower } from "./scroll.js";
 import { onWord, tell } from "./tabs.js";
-import { currentTheme, nextTheme } from "./theme.js";
+import { nextTheme } from "./theme.js";
 import { ThreadList } from "./thread-list.js";
 import { ThreadStore } from "./thread-store.js";
 import { threadView } from "./thread-view.js";
@@ -27,10 +27,14 @@ const EXAMPLES = [
   "Convert 100 fahrenheit to celsius",
 ];
 
+const FIRST_PAINT = 30;
+
 const element = (id) => document.getElementById(id);
 const page = {
   model: null,
   examples: EXAMPLES,
+  /** How many messages are painted, from the end. */
+  limit: Infinity,
   editing: null,
   failure: null,
   renaming: null,
@@ -148,7 +152,7 @@ const paintThread = painter(() => {
   const { state } = thread;
   follower.hasEnd = state.messages.length > 0;
   render(threadView(state, page, threadActions), element("log"));
-  render(connection(state), element("connection"));
+  render(noteView(state.run, page.failure), element("connection"));
   element("latest").hidden = follower.pinned;
   composer.show(thread.busy, Boolean(state.run?.stopping));
   announcer.follow(state);
@@ -174,21 +178,9 @@ const paintInspector = slowly(
 );
 
 const paintBar = painter(() => {
-  const theme = currentTheme();
-  const icon = { auto: icons.auto, light: icons.sun, dark: icons.moon }[theme];
-  render(
-    html`
-      ${modelBadge(page.model)}
-      <button type="button" class="icon-button" id="theme" aria-label="Colours: ${theme}" title="Colours: ${theme}" @click=${changeTheme}>
-        ${icon}
-      </button>
-      <button type="button" class="icon-button" id="inspect" aria-label="Event inspector" title="Event inspector"
-        aria-pressed=${panels.isOpen("inspector")} @click=${() => panels.toggle("inspector")}>
-        ${icons.pulse}
-      </button>
-    `,
-    element("bar"),
-  );
+  const about = { model: page.model, inspecting: panels.isOpen("inspector") };
+  const actions = { onTheme: changeTheme, onInspect: () => panels.toggle("inspector") };
+  render(barView(about, actions), element("bar"));
 });
 
 function paintAll() {
@@ -196,21 +188,6 @@ function paintAll() {
   paintList();
   paintInspector();
   paintBar();
-}
-
-const modelBadge = (model) => {
-  if (!model) return nothing;
-  const about = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
-  return model.offline
-    ? html`<span class="badge offline" title=${about}>Offline model</span>`
-    : html`<span class="badge" title="The model in use">${model.model}</span>`;
-};
-
-function connection({ run }) {
-  if (run?.attempt) {
-    return html`<p class="connection"><span class="spinner" aria-hidden="true"></span>Reconnecting, attempt ${run.attempt}</p>`;
-  }
-  return page.failure ? html`<p class="connection">${icons.warning}${page.failure}</p>` : nothing;
 }
 
 const titleOf = (state) =>
@@ -244,11 +221,21 @@ async function open(id, { isBack = false } = {}) {
   announcer.reset();
   panels.closeDrawer();
   follower.pin();
+  page.limit = FIRST_PAINT;
   const loaded = thread.open(id);
   paintList();
   await loaded;
   follower.pin();
+  requestAnimationFrame(paintTheRest);
   if (matchMedia("(hover: hover)").matches) composer.focus();
+}
+
+/** The end of a long thread is there at once, what stands before it a moment later. */
+function paintTheRest() {
+  setTimeout(() => {
+    page.limit = Infinity;
+    paintThread();
+  });
 }
 
 function editLast() {

@@ -8,17 +8,17 @@ import { messageView } from "./message-view.js";
 
 /**
  * @param {object} state  of the thread store
- * @param {{examples: string[], editing: string | null}} about
+ * @param {{examples: string[], editing: string | null, limit: number}} about  `limit`: messages
  * @param {object} actions
  */
-export function threadView(state, { examples, editing }, actions) {
+export function threadView(state, { examples, editing, limit }, actions) {
   if (state.loading && !state.messages.length) return skeleton();
   if (state.missing) return missing(actions);
   if (!state.messages.length && !state.problem) return empty(examples, actions);
   const idle = state.run === null;
   return html`
     ${repeat(
-      state.messages,
+      limit < state.messages.length ? state.messages.slice(-limit) : state.messages,
       (message) => message.key,
       (message) => {
         const isEdited = editing !== null && message.id === editing;

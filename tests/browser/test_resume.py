@@ -1,6 +1,7 @@
 """A turn that the page was not there for all of: reloads, drops, second tabs, restarts."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from server.app import create_app
 from server.settings import Settings
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
+from tests.endpoint import Call, Pause, Say, StrictEndpoint, reply
 from tests.serving import Client, InLoop, process, serving, settings
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
@@ -73,21 +75,30 @@ async def test_a_reload_while_arguments_stream_goes_on_with_the_same_cards(
 
 
 async def test_a_continued_turn_that_is_reloaded_keeps_the_parts_of_both_runs(
-    slow_visit: Visit, slow_client: Client
+    scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
 ) -> None:
-    await slow_visit.ask("Let me choose between red, green and blue")
-    form = slow_visit.page.locator("form.question")
-    await form.get_by_role("radio", name="green").check()
+    question = {"kind": "single", "prompt": "Which?", "options": [{"value": "a"}]}
+    pause = Pause(asyncio.Event())
+    endpoint.script(
+        reply(Say("Choose."), Call(0, "c1", "request_user_selection", json.dumps(question))),
+        reply(Say("Thank "), pause, Say("you.")),
+    )
+    await scripted_visit.ask("Ask me")
+    form = scripted_visit.page.locator("form.question")
+    await form.get_by_role("radio").check()
     await form.get_by_role("button", name="Answer").click()
-    await expect(slow_visit.page.locator(".answered")).to_contain_text("green")
-    await slow_visit.page.reload()
-    await slow_visit.idle()
-    await expect(slow_visit.page.locator(".answered")).to_have_count(1)
-    parts = (await slow_client.thread(await slow_visit.thread_id()))["messages"][-1]["parts"]
-    shown = await slow_visit.reply.locator(".markdown").all_inner_texts()
-    assert [words.split() for words in shown] == [
-        part["text"].split() for part in parts if part["type"] == "text"
-    ]
+    texts = scripted_visit.reply.locator(".markdown")
+    await expect(texts).to_have_text(["Choose.", "Thank"])
+    await scripted_visit.page.reload()
+    await expect(texts).to_have_text(["Choose.", "Thank"])
+    await expect(scripted_visit.reply).to_have_attribute("aria-busy", "true")
+    pause.event.set()
+    await scripted_visit.idle()
+    await expect(texts).to_have_text(["Choose.", "Thank you."])
+    await expect(scripted_visit.page.locator(".answered")).to_have_count(1)
+    hydrated = await scripted.thread(await scripted_visit.thread_id())
+    parts = hydrated["messages"][-1]["parts"]
+    assert [part["type"] for part in parts] == ["text", "tool-call", "text"]
 
 
 async def test_two_tabs_show_the_same_turn_as_it_streams(

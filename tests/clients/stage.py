@@ -1,5 +1,6 @@
 """The real server on the clients' tools, with a scripted endpoint for its model."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import httpx
 from langchain_core.language_models import BaseChatModel
 
 import server.app
@@ -40,6 +42,7 @@ async def stage_of(directory: Path, model: BaseChatModel) -> AsyncIterator[Clien
         patch.object(server.app, "chat_model", lambda *_args, **_options: model),
     ):
         async with serving(settings(directory / "t.db")) as http:
+            await _is_up(http)
             yield http
 
 
@@ -51,7 +54,19 @@ async def stage(directory: Path, *replies: Scripted, **values: Any) -> AsyncIter
         with patch.object(server.app, "CATALOGUE", CATALOGUE):
             scripted = endpoint_settings(directory / "t.db", endpoint, **values)
             async with serving(scripted) as http:
+                await _is_up(http)
                 yield Stage(endpoint, http)
         assert endpoint.refused == []
         assert endpoint.unplayed == 0
         assert not replies or len(endpoint.requests) == len(replies)
+
+
+async def _is_up(http: Client) -> None:
+    """A client in another process connects as soon as it is told to."""
+    while True:
+        try:
+            await http.http.get("/health")
+        except httpx.ConnectError:
+            await asyncio.sleep(0)
+        else:
+            return

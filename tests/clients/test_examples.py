@@ -1,18 +1,21 @@
 """The example apps of docs/examples, in a page of another origin, by what is on the screen."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.clients.driver import ClientProcess
+from tests.clients.driver import HERE, ClientProcess
 from tests.clients.npm import require_clients
 from tests.clients.stage import Stage, stage
 from tests.clients.turns import QUESTION
 from tests.endpoint import Pause, Say, call_reply, reply, text_reply
+from tests.serving import PROJECT
 
+APPS = PROJECT / "docs" / "examples"
 ALLOWED = {"allowed_origins": ("http://localhost:5173",)}
 ASK = call_reply(("request_user_selection", QUESTION), ids=("call_1",))
 EXAMPLES = pytest.mark.parametrize("example", ["use-chat", "assistant-ui"])
@@ -150,3 +153,19 @@ async def test_a_page_of_an_origin_that_is_not_allowed_gets_nothing(
         await tab.do("alerted")
         assert (await tab.report())["alerts"] == ["Failed to fetch"]
         assert (await show.http.http.get("/threads")).json()["threads"] == []
+
+
+def packages(folder: Path) -> dict[str, str]:
+    pinned: dict[str, str] = json.loads((folder / "package.json").read_text())["dependencies"]
+    return pinned
+
+
+@EXAMPLES
+def test_an_example_pins_the_versions_that_are_tested_here(example: str) -> None:
+    assert packages(APPS / example).items() <= packages(HERE).items()
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    lock = json.loads((HERE / "package-lock.json").read_text())
+    assert len(lock["packages"]) > 100
+    assert [name for name, package in lock["packages"].items() if "resolved" in package] == []

@@ -337,6 +337,25 @@ async def test_a_second_post_of_the_same_is_refused_and_asks_no_model(
         assert '"nothing_to_do"' in report["errors"][0]
 
 
+async def test_a_tool_that_the_app_brings_runs_there_and_its_output_is_sent_once(
+    tmp_path: Path, use_chat: ClientProcess
+) -> None:
+    where = {"where_am_i": {"description": "The place.", "parameters": {"type": "object"}}}
+    asked = call_reply(("where_am_i", "{}"), ("add", '{"a":1,"b":2}'), ids=("call_1", "call_2"))
+    async with stage(tmp_path, asked, text_reply("In Oslo.")) as show:
+        outputs = {"where_am_i": {"city": "Oslo"}}
+        await use_chat.do("open", url=show.url, id=CHAT, tools=where, outputs=outputs)
+        await use_chat.do("send", text="Where am I?")
+        report = await clean_report(use_chat, show)
+        assert report["toolCalls"] == ["call_1"]
+        assert posts(report) == [POST, POST]
+        assert of_ui_message(report["messages"][1]) == [
+            call("where_am_i", {}, {"city": "Oslo"}),
+            call("add", {"a": 1, "b": 2}, {"sum": 3}),
+            text("In Oslo."),
+        ]
+
+
 async def test_progress_of_a_tool_is_shown_until_its_result_is_there(
     tmp_path: Path, use_chat: ClientProcess
 ) -> None:

@@ -4,14 +4,17 @@ import { Chat } from "@ai-sdk/react";
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from "ai";
 import { serve, until } from "./driver.mjs";
 
-serve(({ url, id, messages = [] }) => {
+serve(({ url, id, messages = [], tools = {}, outputs = {} }) => {
   const seen = { toolCalls: [], errors: [], preliminary: [] };
   const chat = new Chat({
     id,
     messages,
-    transport: new DefaultChatTransport({ api: `${url}/chat` }),
+    transport: new DefaultChatTransport({ api: `${url}/chat`, body: { tools } }),
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
-    onToolCall: ({ toolCall }) => void seen.toolCalls.push(toolCall.toolCallId),
+    onToolCall({ toolCall: { toolCallId, toolName: tool } }) {
+      seen.toolCalls.push(toolCallId);
+      if (tool in outputs) void chat.addToolOutput({ tool, toolCallId, output: outputs[tool] });
+    },
     onError: (error) => void seen.errors.push(error.message),
   });
   chat["~registerMessagesCallback"](() => {

@@ -28,19 +28,22 @@ const bars = drawing((element) => ({
   draw: (props) => render(picture(props, element.clientWidth), element),
 }));
 
-function picture({ categories, series, y_label: yLabel, x_label: xLabel }, width) {
+function picture({ categories, series, y_label: yLabel, x_label: named }, width) {
+  const slot = (width - EDGE.left - EDGE.right) / categories.length;
+  const { labels, shared } = fitting(categories, slot);
+  const xLabel = named ?? shared;
   const values = series.flatMap(({ data }) => data.filter((value) => value !== null));
   const ticks = ticksOf(Math.min(0, ...values), Math.max(0, ...values));
   const [low, high] = [ticks[0], ticks.at(-1)];
   const bottom = HEIGHT - EDGE.bottom - (xLabel ? 16 : 0);
-  const y = (value) => EDGE.top + ((high - value) / (high - low)) * (bottom - EDGE.top);
-  const slot = (width - EDGE.left - EDGE.right) / categories.length;
+  const top = EDGE.top + (yLabel ? 18 : 0);
+  const y = (value) => top + ((high - value) / (high - low)) * (bottom - top);
   return html`<svg viewBox="0 0 ${width} ${HEIGHT}" width=${width} height=${HEIGHT} aria-hidden="true">
     ${ticks.map((tick) => gridLine(tick, y(tick), width))}
     ${series.map((item, i) => group(item, i, series.length, { categories, slot, y }))}
     <line class="axis" x1=${EDGE.left} x2=${width - EDGE.right} y1=${y(0)} y2=${y(0)}></line>
-    ${categories.map((category, i) => categoryLabel(category, i, slot, bottom))}
-    ${yLabel ? svg`<text class="axis-name" x="2" y="9">${yLabel}</text>` : nothing}
+    ${labels.map((label, i) => categoryLabel(label, categories[i], i, slot, bottom))}
+    ${yLabel ? svg`<text class="axis-name" x="2" y="12">${yLabel}</text>` : nothing}
     ${xLabel
       ? svg`<text class="axis-name" text-anchor="middle" x=${width / 2} y=${HEIGHT - 4}>${xLabel}</text>`
       : nothing}
@@ -64,11 +67,29 @@ function group({ name, data }, index, count, { categories, slot, y }) {
   });
 }
 
-function categoryLabel(category, index, slot, bottom) {
-  const every = Math.ceil(26 / slot);
-  if (index % every) return nothing;
-  const room = Math.max(3, Math.floor((slot * every) / CHAR_PX));
-  const text = category.length > room ? `${category.slice(0, room - 1)}…` : category;
+const roomOf = (slot) => Math.max(3, Math.floor((slot * Math.ceil(26 / slot)) / CHAR_PX));
+
+/** Labels that do not fit lose the words that all of them begin with: these name the axis. */
+function fitting(categories, slot) {
+  const shared = sharedWords(categories);
+  const isLong = categories.some((category) => category.length > roomOf(slot));
+  if (!isLong || !shared) return { labels: categories };
+  return { labels: categories.map((item) => item.slice(shared.length)), shared: shared.trim() };
+}
+
+function sharedWords([first, ...others]) {
+  if (!others.length) return "";
+  let end = first.lastIndexOf(" ") + 1;
+  while (end && !others.every((other) => other.startsWith(first.slice(0, end)))) {
+    end = first.lastIndexOf(" ", end - 2) + 1;
+  }
+  return first.slice(0, end);
+}
+
+function categoryLabel(label, category, index, slot, bottom) {
+  if (index % Math.ceil(26 / slot)) return nothing;
+  const room = roomOf(slot);
+  const text = label.length > room ? `${label.slice(0, room - 1)}…` : label;
   const x = EDGE.left + slot * (index + 0.5);
   return svg`<text class="tick" text-anchor="middle" x=${x} y=${bottom + 18}>${text}<title>${category}</title></text>`;
 }

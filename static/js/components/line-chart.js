@@ -105,8 +105,9 @@ class Lines {
             grid,
             ticks: grid,
             label: xLabel,
-            size: 36,
+            size: axis.kind === "time" ? 50 : 36,
             ...(axis.kind === "names" ? this.#named() : {}),
+            ...(axis.kind === "time" ? { values: timeLabels } : {}),
           },
           {
             ...look,
@@ -132,6 +133,31 @@ class Lines {
       space: 70,
     };
   }
+}
+
+const timeOfDay = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
+const dayOfMonth = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const monthOfYear = new Intl.DateTimeFormat("en-GB", { month: "short", timeZone: "UTC" });
+const DAY = 86_400;
+
+/** Two lines at most: the time, and below it the day wherever a new one begins; or day and year. */
+function timeLabels(_plot, splits, _axis, _space, step) {
+  const [fine, coarse] = formatsOf(step);
+  let last;
+  return splits.map((seconds) => {
+    const date = new Date(seconds * 1000);
+    const whole = coarse(date);
+    const below = whole === last ? "" : `\n${whole}`;
+    last = whole;
+    return `${fine(date)}${below}`;
+  });
+}
+
+function formatsOf(step) {
+  const year = (date) => String(date.getUTCFullYear());
+  if (step < DAY) return [(date) => timeOfDay.format(date), (date) => dayOfMonth.format(date)];
+  if (step < 28 * DAY) return [(date) => dayOfMonth.format(date), year];
+  return step < 360 * DAY ? [(date) => monthOfYear.format(date), year] : [year, () => ""];
 }
 
 function line(item, index) {
