@@ -1,0 +1,50 @@
+/** The bar above the thread: the model in use, the buttons; and the note above the field. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { icons } from "./icons.js";
+import { currentTheme } from "./theme.js";
+
+const THEMES = { auto: icons.auto, light: icons.sun, dark: icons.moon };
+const OFFLINE = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
+
+/** @param {{model, inspecting: boolean}} about @param {{onTheme, onInspect}} actions */
+export const barView = ({ model, inspecting }, actions) => html`
+  ${badge(model)}
+  <button
+    type="button"
+    class="icon-button"
+    aria-label="Colours: ${currentTheme()}"
+    title="Colours: ${currentTheme()}"
+    @click=${actions.onTheme}
+  >
+    ${THEMES[currentTheme()]}
+  </button>
+  <button
+    type="button"
+    class="icon-button"
+    id="inspect"
+    aria-label="Event inspector"
+    title="Event inspector"
+    aria-pressed=${inspecting}
+    @click=${actions.onInspect}
+  >
+    ${icons.pulse}
+  </button>
+`;
+
+function badge(model) {
+  if (!model) return nothing;
+  return model.offline
+    ? html`<span class="badge offline" title=${OFFLINE}>Offline model</span>`
+    : html`<span class="badge" title="The model in use">${model.model}</span>`;
+}
+
+/** How the connection is, or what just went wrong. */
+export function noteView(run, failure) {
+  if (run?.attempt) {
+    return html`<p class="connection">
+      <span class="spinner" aria-hidden="true"></span>Reconnecting, attempt ${run.attempt}
+    </p>`;
+  }
+  return failure ? html`<p class="connection">${icons.warning}${failure}</p>` : nothing;
+}
