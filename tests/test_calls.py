@@ -220,3 +220,9 @@ def test_an_integer_that_no_checkpoint_holds_becomes_a_float() -> None:
     largest = 2**64 - 1
     assert parse_args(f'{{"a": {largest}, "b": {-(2**70)}}}') == {"a": largest, "b": -(2.0**70)}
     assert parse_args('{"a": %s}' % ("9" * 400)) is None
+
+
+def test_arguments_nested_deeper_than_a_checkpoint_holds_are_none() -> None:
+    for depth, whole in ((90, True), (110, False), (5000, False)):
+        text = '{"a":' + "[" * depth + "]" * depth + "}"
+        assert (parse_args(text) is not None) == whole

@@ -120,6 +120,28 @@ async def test_any_other_exception_is_a_fixed_sentence_and_an_id_of_the_log(
     assert record.exc_info[1] is cause
 
 
+@pytest.mark.parametrize("leaving", [SystemExit, KeyboardInterrupt])
+async def test_a_tool_that_exits_ends_its_call_and_not_the_server(
+    leaving: type[BaseException],
+) -> None:
+    """Raised in a task of its own, it would end the event loop."""
+
+    @real_tool(client_fields=[])
+    async def asynchronous() -> dict[str, Any]:
+        """Leave."""
+        raise leaving(SECRET)
+
+    @real_tool(client_fields=[])
+    def synchronous() -> dict[str, Any]:
+        """Leave."""
+        raise leaving(SECRET)
+
+    for tool in (asynchronous, synchronous):
+        message = await run(tool)
+        assert error_of(message)["code"] == "tool_failed"
+        assert SECRET not in message.model_dump_json()
+
+
 async def test_cancelling_the_run_passes_through() -> None:
     begun = asyncio.Event()
 
@@ -178,6 +200,14 @@ async def test_nan_in_a_tools_own_text_reaches_the_client_as_text() -> None:
 async def test_an_integer_that_no_checkpoint_holds_reaches_the_client_as_a_float() -> None:
     message = await told(returning("1", artifact={"x": 2**70, "y": 7}))
     assert client_view(message) == {"x": 2.0**70, "y": 7}
+
+
+@pytest.mark.parametrize(("depth", "end"), [(90, "result"), (110, "error"), (900, "error")])
+async def test_a_result_nested_deeper_than_a_checkpoint_holds_is_a_failed_call(
+    depth: int, end: str
+) -> None:
+    nested = json.loads("[" * depth + "]" * depth)
+    assert end_of(await told(returning("1", artifact={"x": nested}))) == end
 
 
 async def test_half_characters_are_replaced_for_model_and_client() -> None:

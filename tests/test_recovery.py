@@ -1,5 +1,6 @@
 """Recovery: a tool found no data; one more try with what there is, then the user is asked."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from graphs.limits import Limits
 from graphs.recovery import GIVE_UP_ADVICE, MAX_WINDOWS, QUESTION, RETRY_ADVICE, fresh_misses
 from server.protocols.chunks import ArgsFinish
 from server.protocols.history import AssistantTurn, ToolCall
+from server.protocols.requests import TurnRequest
 from tests.refused import refused
 from tests.scripted_model import Piece, ScriptedModel
 from tests.told import ALERT, COMPONENT, SELECTION, Told, calling, reply, say
-from tests.turns import House, house
+from tests.turns import THREAD, House, house, message
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 from tools.ui import render_ui_component, request_user_selection
@@ -108,6 +110,21 @@ async def test_what_the_client_sees_of_a_miss_is_what_the_tool_said(tmp_path: Pa
         part = turn.parts[0]
         assert isinstance(part, ToolCall)
         assert (part.result, part.result_id) == (view, told.results["c1"].result_id)
+
+
+async def test_the_hint_is_not_for_the_client_even_where_nothing_else_is_hidden(
+    tmp_path: Path,
+) -> None:
+    @real_tool(client_fields=["status"])
+    async def rain() -> dict[str, Any]:
+        """Tell the rain."""
+        return {"status": "no_data"}
+
+    model = ScriptedModel.of(calling(("c1", "rain", "{}")))
+    async with house(tmp_path / "t.db", model, catalogue=catalogue(rain)) as home:
+        await say(home)
+        assert "recovery" in read(model, 1)
+        assert "recovery" not in str(await home.turns())
 
 
 async def test_a_model_that_ignores_the_hint_leads_to_the_question(tmp_path: Path) -> None:
@@ -380,7 +397,7 @@ async def test_a_hint_is_cut_to_what_the_model_may_get_of_one_result(tmp_path: P
     @real_tool(client_fields=["status"])
     async def stations() -> dict[str, Any]:
         """List the stations."""
-        return {"stations": ["Oslo"] * 100}
+        return {"stations": ["Oslo"] * 30}
 
     for most, kept in ((2000, {"advice", "available", "survey"}), (400, {"advice", "available"})):
         model = script("2026-01-01")
@@ -389,6 +406,7 @@ async def test_a_hint_is_cut_to_what_the_model_may_get_of_one_result(tmp_path: P
         async with house(tmp_path / f"{most}.db", model, catalogue=tools, limits=limits) as home:
             await say(home)
             assert set(read(model, 1)["recovery"]) == kept
+            assert len(model.prompts[1][-1].text) <= most
 
 
 async def test_recovery_is_the_same_in_stream_and_history(tmp_path: Path) -> None:
@@ -402,3 +420,28 @@ async def test_recovery_is_the_same_in_stream_and_history(tmp_path: Path) -> Non
             call.tool_name for call in told.calls
         ]
         assert turn.finish_reason == told.reason == "tool-calls"
+
+
+async def test_a_run_that_is_stopped_in_the_survey_can_go_on(tmp_path: Path) -> None:
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    @real_tool(client_fields=["status"])
+    async def stations() -> dict[str, Any]:
+        """List the stations."""
+        begun.set()
+        await release.wait()
+        return {"available": [MARCH]}
+
+    model = script("2026-01-01")
+    tools = catalogue(rain(JANUARY, survey="stations"), stations)
+    async with house(tmp_path / "t.db", model, catalogue=tools) as home:
+        run = await home.runs.start(THREAD, message("Go"))
+        async with asyncio.timeout(10):
+            await begun.wait()
+        await home.runs.stop(THREAD)
+        assert Told(run.log.chunks).reason == "other"
+        release.set()
+        told = Told(await home.turn(TurnRequest("assistant-transport", resume=True)))
+        assert (told.text, told.reason) == ("Done.", "stop")
+        assert read(model, 1)["recovery"]["available"] == [JANUARY, MARCH]
+        await accepted(home, model)

@@ -29,7 +29,7 @@ from tools.ui import render_ui_component, request_user_selection
 TURNS, THREADS, AT_ONCE = 1000, 50, 6
 SECRET = "hunter2-s3cret"
 LIMITS = Limits(
-    max_steps=5,
+    max_steps=4,
     max_identical_calls=3,
     tool_timeout_seconds=0.02,
     max_result_chars=500,
@@ -140,7 +140,7 @@ class Dice:
 
     def step(self) -> list[Piece]:
         """A model call: words, or up to four calls."""
-        if self.random.random() < 0.3:
+        if self.random.random() < 0.4:
             return [text("Enough of that."), finish()]
         pieces: list[Piece] = []
         for index in range(self.random.randint(1, 4)):

@@ -198,8 +198,8 @@ _QUESTIONS: tuple[tuple[str, Pattern[str], Callable[[str, date | None], Args | N
     (
         LIST,
         any_case(
-            rf"\b(?:list|which|what|show|how many)\b.*\b(?:{_UNIT}|{_PLANT})\b(?! \d)"
-            rf"|^(?:all )?(?:the |our )?(?:{_UNIT}|{_PLANT})\W*$"
+            r"\b(?:list|which|what|show|how many)\b.*\b(?:inverters|loggers|sites|plants)\b(?! \d)"
+            r"|^(?:all )?(?:the |our )?(?:inverters|loggers|sites|plants)\W*$"
         ),
         _listed,
     ),
