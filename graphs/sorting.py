@@ -95,6 +95,12 @@ def check_args(tool: BaseTool, args: dict[str, Any]) -> None:
         if problem:
             raise ValueError(f"The arguments do not fit the schema. {problem}")
     elif issubclass(schema, BaseModel):
+        unknown = sorted(set(args) - set(schema.model_fields))
+        if unknown:
+            raise ValueError(
+                f"The arguments do not fit the schema. There is no argument {unknown[0][:64]!r}; "
+                f"there are: {', '.join(schema.model_fields) or 'none'}."
+            )
         try:
             schema.model_validate(args)
         except ValidationError as error:

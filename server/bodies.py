@@ -57,4 +57,8 @@ def _refuse_constant(name: str) -> NoReturn:
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 at byte {error.start}"
-    return "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    if isinstance(error, json.JSONDecodeError):
+        return str(error)
+    return "it has NaN, an infinity, or a number of too many digits"

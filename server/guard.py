@@ -4,6 +4,7 @@ A page of another site can post to a server on the user's own machine; these two
 tells it apart. CORS alone does not: it only keeps the page from reading the answer.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,6 +13,8 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.problems import Problem
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
@@ -63,9 +66,9 @@ def _guarded(request: Request) -> bool:
 
 
 def _hostname(host: str) -> str:
-    """A Host header without its port; an IPv6 address keeps its brackets."""
-    head, bracket, _ = host.partition("]")
-    return (head + bracket if bracket else host.partition(":")[0]).lower()
+    """A Host header without its port; an IPv6 address keeps its brackets. Empty if it is none."""
+    found = _HOST.fullmatch(host)
+    return found[1].lower() if found else ""
 
 
 def _matches(hostname: str, allowed: str) -> bool:

@@ -69,8 +69,9 @@ async def committed(saver: AsyncSqliteSaver) -> None:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    lock_path = path.with_name(path.name + ".lock")
     try:
+        real = path.resolve()
+        lock_path = real.with_name(real.name + ".lock")
         file = lock_path.open("w")
     except OSError as error:
         raise StorageError(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sqlalchemy import (
+    URL,
     Column,
     Index,
     Integer,
@@ -207,7 +208,9 @@ class ThreadStore:
 @asynccontextmanager
 async def open_store(path: Path, busy_timeout_ms: int) -> AsyncIterator[ThreadStore]:
     """The store in a SQLite file. No run is live as it opens: those that were are interrupted."""
-    engine = create_async_engine(f"sqlite+aiosqlite:///{path}", pool_size=1, max_overflow=0)
+    engine = create_async_engine(
+        URL.create("sqlite+aiosqlite", database=str(path)), pool_size=1, max_overflow=0
+    )
 
     @event.listens_for(engine.sync_engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:

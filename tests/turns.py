@@ -29,9 +29,7 @@ THREAD = "thread-1"
 
 
 def message(words: str = "Hello", **fields: Any) -> TurnRequest:
-    return TurnRequest(
-        "assistant-transport", message=UserMessage((TextContent(words),)), **fields
-    )
+    return TurnRequest("assistant-transport", message=UserMessage((TextContent(words),)), **fields)
 
 
 def answers(*items: tuple[str, Any], words: str | None = None) -> TurnRequest:

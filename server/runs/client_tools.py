@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+from graphs.calls import dump_args
 from server.protocols.requests import ClientTool, InvalidRequest
 from tools.catalogue import Catalogue
 from tools.contract import Points, UITool
 from tools.schemas import fault, misfit
+
+MAX_TOOLS, MAX_SCHEMA_CHARS = 64, 100_000
+"""Of one request: checking a schema takes its time, in which no run gets on."""
 
 
 def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITool, ...]:
@@ -14,6 +18,13 @@ def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITo
 
     Raises InvalidRequest: 409 for the name of a real tool, 422 for a schema that is none.
     """
+    size = sum(len(dump_args(tool.parameters)) for tool in tools)
+    if len(tools) > MAX_TOOLS or size > MAX_SCHEMA_CHARS:
+        raise InvalidRequest(
+            "too_many_tools",
+            f"The client's tools are {len(tools)} with {size} characters of schemas; send at most "
+            f"{MAX_TOOLS} with {MAX_SCHEMA_CHARS}.",
+        )
     for tool in tools:
         if tool.name in catalogue.real_by_name:
             raise InvalidRequest(

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
+from graphs.answers import end_of
+from graphs.history import pending_calls
 from server.protocols.requests import Fork, InvalidRequest, TurnRequest
 from server.runs.transcript import assistant_id
 
@@ -21,6 +23,8 @@ class Cut:
 
     message: HumanMessage
     checkpoint_id: str | None
+    answers: Sequence[ToolMessage] = ()
+    """The user's answers that came along with the message: they stay."""
 
 
 def cut_of(request: TurnRequest, messages: Sequence[AnyMessage]) -> tuple[TurnRequest, Cut | None]:
@@ -37,6 +41,19 @@ def cut_of(request: TurnRequest, messages: Sequence[AnyMessage]) -> tuple[TurnRe
     if all(message.id != request.message.id for message in messages):
         return replace(request, fork=None), None
     return replace(request, message=None), find_cut(fork, messages)
+
+
+def with_answers(cut: Cut, before: Sequence[AnyMessage], messages: Sequence[AnyMessage]) -> Cut:
+    """Keep what the user answered with the message that is cut: the checkpoint is from before."""
+    pending = {call["id"] for call in pending_calls(before)}
+    given = [
+        message
+        for message in messages
+        if isinstance(message, ToolMessage)
+        and message.tool_call_id in pending
+        and end_of(message) != "cancelled"
+    ]
+    return replace(cut, answers=given)
 
 
 def find_cut(fork: Fork, messages: Sequence[AnyMessage]) -> Cut:

@@ -61,7 +61,10 @@ def plan(
     if request.resume:
         return _resume(state)
     messages = list(state.messages)
-    answers = [_answered(item, messages, catalogue) for item in _new_answers(request, messages)]
+    answers = [
+        *(cut.answers if cut else ()),
+        *(_answered(item, messages, catalogue) for item in _new_answers(request, messages)),
+    ]
     if len({item.tool_call_id for item in answers}) < len(answers):
         raise InvalidRequest("already_answered", "The request answers a call twice.", 409)
     answered = add_messages_in_order(messages, [list(answers)])

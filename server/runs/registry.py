@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphs.context import TurnContext
+from server.protocols.chunks import Chunk, Done, MessageFinish, Usage
 from server.protocols.requests import InvalidRequest, TurnRequest
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.client_tools import as_ui_tools
-from server.runs.forks import cut_of
+from server.runs.forks import cut_of, with_answers
 from server.runs.plan import Plan, plan
 from server.runs.run import Run
 from server.runs.summary import summary
@@ -151,7 +152,7 @@ class Runs:
         return run
 
     async def _claim(self, thread_id: str, request: TurnRequest) -> Run:
-        while live := self._live.get(thread_id):
+        while live := await self.live_run(thread_id):
             if request.on_busy != "stop":
                 raise RunInProgress(live)
             live.end(STOPPED)
@@ -168,7 +169,16 @@ class Runs:
         return run
 
     async def _plan(self, thread_id: str, request: TurnRequest) -> Plan:
-        state = await self._rested(thread_id, request)
+        """What a broken run left half done is let go of, unless it is to go on; but only for a
+        request that holds: one that is refused changes nothing."""
+        state = await self.checkpoints.load(thread_id)
+        planned = await self._plan_on(thread_id, request, state)
+        if state.unfinished and not request.resume:
+            rested = await self.checkpoints.rest(thread_id)
+            return await self._plan_on(thread_id, request, rested)
+        return planned
+
+    async def _plan_on(self, thread_id: str, request: TurnRequest, state: ThreadState) -> Plan:
         request, cut = cut_of(request, state.messages)
         if cut is None:
             return plan(request, state, self._catalogue)
@@ -176,32 +186,28 @@ class Runs:
             before = ThreadState((), unfinished=False, checkpoint_id=None)
         else:
             before = await self.checkpoints.load(thread_id, cut.checkpoint_id)
+        cut = with_answers(cut, before.messages, state.messages)
         return plan(request, before, self._catalogue, cut)
-
-    async def _rested(self, thread_id: str, request: TurnRequest) -> ThreadState:
-        """The thread; what a broken run left half done is let go of, unless it is to go on."""
-        state = await self.checkpoints.load(thread_id)
-        if state.unfinished and not request.resume:
-            return await self.checkpoints.rest(thread_id)
-        return state
 
     async def _see_through(self, run: Run) -> None:
         """A run's whole life: it works, the thread is saved and free, then its readers hear."""
-        assert run.plan is not None
-        last = await run.work(
-            self.checkpoints,
-            run.plan,
-            self._catalogue.awaits_client,
-            context=run.context,
-            max_seconds=self._max_run_seconds,
-        )
+        last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
         try:
+            assert run.plan is not None
+            last = await run.work(
+                self.checkpoints,
+                run.plan,
+                self._catalogue.awaits_client,
+                context=run.context,
+                max_seconds=self._max_run_seconds,
+            )
             await self._store.end_run(run.thread_id, run.id, run.state)
         except Exception:
-            logger.exception("the end of run %s is not in the list of threads", run.id)
-        self._release(run)
-        run.log.extend(last)
-        run.done.set()
+            logger.exception("the end of run %s could not be saved", run.id)
+        finally:
+            self._release(run)
+            run.log.extend(last)
+            run.done.set()
         loop = asyncio.get_running_loop()
         loop.call_later(self._retention_seconds, self._forget, run)
         logger.info("%s", summary(run))
@@ -211,8 +217,8 @@ class Runs:
             del self._live[run.thread_id]
 
     def _forget(self, run: Run) -> None:
-        self._kept.pop(run.id, None)
-        if run.idempotency_key:
+        """Once: after that its key may be another run's."""
+        if self._kept.pop(run.id, None) and run.idempotency_key:
             self._keys.pop(run.idempotency_key, None)
 
     async def stop(self, thread_id: str, reason: dict[str, Any] | None = None) -> Run | None:

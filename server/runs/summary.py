@@ -44,4 +44,3 @@ def summary(run: Run) -> str:
         "error": next((c.code for c in chunks if isinstance(c, Error)), None),
     }
     return json.dumps({key: value for key, value in line.items() if value is not None})
-
