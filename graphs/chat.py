@@ -65,13 +65,14 @@ def build(
     ) -> ToolMessage:
         return await execute(request.tool_call, partial(run, request), limits)
 
-    def from_agent(state: ChatState) -> list[Send] | str:
+    # Async, since LangGraph runs plain functions in threads, which costs more than these do.
+    async def from_agent(state: ChatState) -> list[Send] | str:
         return after_agent(state["messages"], real)
 
-    def from_recovery(state: ChatState) -> str:
+    async def from_recovery(state: ChatState) -> str:
         return after_recovery(state["messages"])
 
-    def from_tools(state: ChatState) -> str:
+    async def from_tools(state: ChatState) -> str:
         return after_tools(state["messages"], real)
 
     graph = StateGraph(ChatState, context_schema=TurnContext)

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from uuid import uuid4
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -43,7 +42,7 @@ class Chat:
         if turn.attach:
             return await self._resume(turn)
         key = _idempotency_key(request, raw)
-        run = await self.runs.start(turn.thread_id or new_thread_id(), turn, key)
+        run = await self.runs.start(turn.thread_id, turn, key)
         if "respond-async" in request.headers.get("prefer", "").lower():
             return _accepted(run)
         return self._stream(run, state_of=turn)
@@ -124,10 +123,6 @@ class Chat:
             posted_state=state,
             replay=replay,
         )
-
-
-def new_thread_id() -> str:
-    return f"thread_{uuid4().hex[:20]}"
 
 
 def unknown_thread(thread_id: str) -> Problem:

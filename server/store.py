@@ -37,6 +37,8 @@ ThreadRunState = Literal["live", "finished", "stopped", "failed", "interrupted"]
 
 TITLE_CHARS = 60
 REMEMBERED_ACTIVITIES = 10_000
+FORGET_EVERY = 16
+"""Activities between two looks at what can be forgotten of the thread that moves."""
 LOCAL_OWNER = "local"
 """The owner of every thread until there are users."""
 
@@ -115,15 +117,13 @@ class ThreadStore:
             await self._move_to_top(connection, thread_id)
 
     async def end_run(self, thread_id: str, run_id: str, state: ThreadRunState) -> None:
-        """Note how a run ended: the thread moves to the top again."""
+        """Note how a run ended. The thread keeps its place: activity is what a user does."""
         async with self._engine.begin() as connection:
-            known = await connection.execute(
+            await connection.execute(
                 update(_threads)
                 .where(*self._is(thread_id), _threads.c.run_id == run_id)
-                .values(run_state=state, updated_at=_now())
+                .values(run_state=state)
             )
-            if known.rowcount:
-                await self._move_to_top(connection, thread_id)
 
     async def interrupt_live(self) -> None:
         """Mark the runs that were live when the last process died."""
@@ -189,6 +189,8 @@ class ThreadStore:
             insert(_activities).values(owner=self._owner, thread_id=thread_id)
         )
         (number,) = added.inserted_primary_key or (0,)
+        if number % FORGET_EVERY:
+            return
         oldest = (
             select(func.max(_activities.c.number))
             .where(*self._was(thread_id), _activities.c.number <= number - REMEMBERED_ACTIVITIES)
@@ -209,7 +211,10 @@ class ThreadStore:
 async def open_store(path: Path, busy_timeout_ms: int) -> AsyncIterator[ThreadStore]:
     """The store in a SQLite file. No run is live as it opens: those that were are interrupted."""
     engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=str(path)), pool_size=1, max_overflow=0
+        URL.create("sqlite+aiosqlite", database=str(path)),
+        pool_size=1,
+        max_overflow=0,
+        pool_reset_on_return=None,
     )
 
     @event.listens_for(engine.sync_engine, "connect")

@@ -28,6 +28,9 @@ class ThreadState:
     """None: the thread has nothing saved."""
 
 
+NEW_THREAD = ThreadState((), unfinished=False, checkpoint_id=None)
+
+
 class Checkpoints:
     """`committed` returns when every write that was handed to the checkpointer is on disk."""
 

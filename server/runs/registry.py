@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from graphs.context import TurnContext
 from server.protocols.chunks import Chunk, Done, MessageFinish, Usage
 from server.protocols.requests import InvalidRequest, TurnRequest
-from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
 from server.runs.client_tools import as_ui_tools
 from server.runs.forks import cut_of, with_answers
 from server.runs.plan import Plan, plan
@@ -90,9 +91,9 @@ class Runs:
         return run
 
     async def start(
-        self, thread_id: str, request: TurnRequest, key: IdempotencyKey | None = None
+        self, thread_id: str | None, request: TurnRequest, key: IdempotencyKey | None = None
     ) -> Run:
-        """Claim the thread, check the request against it, and set the run going.
+        """Claim the thread, check the request against it, and set the run going. None: a new one.
 
         The same key with the same digest gives the same run. Raises RunInProgress if the thread
         has a live run that is not to be stopped, InvalidRequest if the thread cannot take the
@@ -115,7 +116,7 @@ class Runs:
 
     async def _start_once(
         self,
-        thread_id: str,
+        thread_id: str | None,
         request: TurnRequest,
         key: IdempotencyKey,
         started: asyncio.Future[Run],
@@ -131,12 +132,14 @@ class Runs:
         started.set_result(run)
         return run
 
-    async def _start(self, thread_id: str, request: TurnRequest) -> Run:
+    async def _start(self, given_id: str | None, request: TurnRequest) -> Run:
+        thread_id = given_id or f"thread_{uuid4().hex[:20]}"
         run = await self._claim(thread_id, request)
         try:
             client_tools = as_ui_tools(request.client_tools, self._catalogue)
             run.context = TurnContext(run_id=run.id, client_tools=client_tools)
-            run.plan = await self._plan(thread_id, request)
+            state = await self.checkpoints.load(thread_id) if given_id else NEW_THREAD
+            run.plan = await self._plan(thread_id, request, state)
             title = request.message.text if request.message else ""
             await self._store.begin_run(thread_id, run.id, title)
         except BaseException:
@@ -168,10 +171,9 @@ class Runs:
         )
         return run
 
-    async def _plan(self, thread_id: str, request: TurnRequest) -> Plan:
+    async def _plan(self, thread_id: str, request: TurnRequest, state: ThreadState) -> Plan:
         """What a broken run left half done is let go of, unless it is to go on; but only for a
         request that holds: one that is refused changes nothing."""
-        state = await self.checkpoints.load(thread_id)
         planned = await self._plan_on(thread_id, request, state)
         if state.unfinished and not request.resume:
             rested = await self.checkpoints.rest(thread_id)
@@ -183,7 +185,7 @@ class Runs:
         if cut is None:
             return plan(request, state, self._catalogue)
         if cut.checkpoint_id is None:
-            before = ThreadState((), unfinished=False, checkpoint_id=None)
+            before = NEW_THREAD
         else:
             before = await self.checkpoints.load(thread_id, cut.checkpoint_id)
         cut = with_answers(cut, before.messages, state.messages)

@@ -12,6 +12,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 import aiosqlite
 import uvicorn
@@ -55,7 +56,7 @@ def bare_app(database: str, base_url: str) -> Starlette:
         async def events() -> AsyncIterator[bytes]:
             stream = graph.astream(
                 {"messages": [{"role": "user", "content": body["message"]}]},
-                {"configurable": {"thread_id": body["thread_id"]}},
+                {"configurable": {"thread_id": uuid4().hex}},
                 stream_mode="messages",
             )
             async for message, _ in stream:

@@ -58,10 +58,11 @@ def both(words: int, *paced: str) -> Iterator[tuple[Process, Process]]:
             yield server, loop
 
 
-async def turn(http: httpx.AsyncClient, thread_id: str) -> Turn:
+async def turn(http: httpx.AsyncClient) -> Turn:
+    """One turn, on a thread of its own."""
     start = time.perf_counter()
     first = size = events = 0.0
-    body = {"thread_id": thread_id, "message": "Use a tool, then tell me."}
+    body = {"message": "Use a tool, then tell me."}
     async with http.stream("POST", "/chat", json=body) as response:
         response.raise_for_status()
         async for piece in response.aiter_raw():
@@ -72,14 +73,14 @@ async def turn(http: httpx.AsyncClient, thread_id: str) -> Turn:
     return Turn(time.perf_counter() - start, first, int(size), int(events))
 
 
-async def batch(process: Process, name: str, at_once: int) -> Round:
+async def batch(process: Process, at_once: int) -> Round:
     """TURNS turns, `at_once` at a time, each on a thread of its own."""
     async with httpx.AsyncClient(base_url=process.url, timeout=60) as http:
         waiting = iter(range(TURNS))
         done: list[Turn] = []
 
         async def work() -> None:
-            done.extend([await turn(http, f"{name}-{number}") for number in waiting])
+            done.extend([await turn(http) for _ in waiting])
 
         before = process.cpu_seconds()
         await asyncio.gather(*(work() for _ in range(at_once)))
@@ -88,12 +89,9 @@ async def batch(process: Process, name: str, at_once: int) -> Round:
 
 async def compare(at_once: int) -> None:
     with both(WORDS) as (server, loop):
-        await batch(server, "warm", at_once)
-        await batch(loop, "warm", at_once)
-        pairs = []
-        for number in range(ROUNDS):
-            name = f"round-{number}"
-            pairs.append((await batch(server, name, at_once), await batch(loop, name, at_once)))
+        await batch(server, at_once)
+        await batch(loop, at_once)
+        pairs = [(await batch(server, at_once), await batch(loop, at_once)) for _ in range(ROUNDS)]
     report(f"{at_once} at once", pairs)
 
 
@@ -120,7 +118,7 @@ async def bytes_an_event() -> None:
     """With a model of a person's reading pace every word is an event of its own."""
     with both(WORDS, "--delay", "0.012") as (server, _):
         async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
-            paced = await turn(http, "paced")
+            paced = await turn(http)
     print(f"paced model: bytes an event: {paced.bytes / paced.events:.0f} ({paced.events} events)")
 
 
