@@ -141,10 +141,10 @@ async def workshop_client(
         yield client
 
 
-@pytest.fixture
-def look() -> str:
+@pytest.fixture(params=[LOOKS[0], LOOKS[-1]])
+def look(request: pytest.FixtureRequest) -> str:
     """Size and colours; a test that is about them asks for more with `parametrize`."""
-    return LOOKS[0]
+    return str(request.param)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

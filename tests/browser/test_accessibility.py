@@ -107,6 +107,7 @@ async def tab_to(visit: Visit, name: str) -> None:
     raise AssertionError(f"Tab does not lead to {name!r}")
 
 
+@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])  # a phone has no keyboard
 async def test_every_flow_works_by_keyboard_alone(visit: Visit) -> None:
     keys = visit.page.keyboard
     await expect(visit.field).to_be_focused()

@@ -30,6 +30,7 @@ async def test_every_event_is_listed_with_its_time_id_type_and_json(visit: Visit
     await expect(row).to_contain_text(re.compile(r"id: \w{12}:\d+"))
 
 
+@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])  # on a phone it lies on top
 async def test_the_inspector_stays_open_over_a_reload_and_can_be_cleared(visit: Visit) -> None:
     await visit.button("Event inspector").click()
     await visit.ask("Hello")

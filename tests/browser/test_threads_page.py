@@ -45,6 +45,7 @@ async def test_threads_are_opened_from_the_list_and_by_the_browsers_back(visit: 
 
 async def test_a_thread_is_renamed_in_place(visit: Visit) -> None:
     await visit.ask("Hello there")
+    await show_list(visit)
     await visit.button("Rename Hello there").click()
     title = visit.page.get_by_role("textbox", name="New title")
     await expect(title).to_be_focused()
@@ -58,6 +59,7 @@ async def test_a_thread_is_renamed_in_place(visit: Visit) -> None:
 
 async def test_escape_leaves_a_title_as_it_was(visit: Visit) -> None:
     await visit.ask("Hello there")
+    await show_list(visit)
     await visit.button("Rename Hello there").click()
     await visit.page.get_by_role("textbox", name="New title").fill("Greetings")
     await visit.page.keyboard.press("Escape")
@@ -66,6 +68,7 @@ async def test_escape_leaves_a_title_as_it_was(visit: Visit) -> None:
 
 async def test_a_thread_is_deleted_only_after_a_question(visit: Visit, client: Client) -> None:
     await visit.ask("Hello there")
+    await show_list(visit)
     await visit.button("Delete Hello there").click()
     await visit.button("Cancel").click()
     await expect(visit.page.get_by_role("link", name="Hello there")).to_be_visible()
@@ -122,6 +125,7 @@ async def test_a_regenerated_reply_takes_the_place_of_the_old_one(
     await expect(scripted_visit.said).to_have_count(1)
 
 
+@pytest.mark.parametrize("look", ["desktop light", "phone light"])
 async def test_the_colours_are_changed_and_kept(visit: Visit) -> None:
     async def background(page: Page) -> str:
         return str(await page.evaluate("() => getComputedStyle(document.body).backgroundColor"))

@@ -48,6 +48,7 @@ _LABELS = {
         "spread_percent",
     ],
     artifact=True,
+    survey="list_loggers",
 )
 @answering
 def compare_loggers(

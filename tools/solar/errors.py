@@ -47,6 +47,7 @@ _LABELS = {
         "latest",
     ],
     artifact=True,
+    survey="list_loggers",
 )
 @answering
 def diagnose_error_codes(

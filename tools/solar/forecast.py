@@ -56,6 +56,7 @@ _LABELS = {
         "method",
     ],
     artifact=True,
+    survey="list_loggers",
 )
 @answering
 def forecast_production(

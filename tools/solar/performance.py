@@ -40,6 +40,7 @@ _LABELS = {
         "loggers",
     ],
     artifact=True,
+    survey="list_loggers",
 )
 @answering
 def calculate_performance_ratio(
