@@ -13,8 +13,8 @@ from server.cursors import position
 from server.problems import Problem
 from server.protocols import WIRE_FORMATS, Limits, parse, protocol_name
 from server.protocols.opening import Opening
-from server.protocols.requests import InvalidRequest, ProtocolName, TurnRequest
-from server.runs.registry import IdempotencyKey, Runs
+from server.protocols.requests import IdempotencyKey, InvalidRequest, ProtocolName, TurnRequest
+from server.runs.registry import Runs
 from server.runs.run import Run
 from server.runs.transcript import transcript
 from server.store import ThreadStore

@@ -10,11 +10,12 @@ import pytest
 from server.protocols.requests import (
     ClientTool,
     Fork,
+    IdempotencyKey,
     InvalidRequest,
     TurnRequest,
 )
 from server.runs.client_tools import as_ui_tools
-from server.runs.registry import IdempotencyKey, RunInProgress
+from server.runs.registry import RunInProgress
 from server.storage import StorageError, open_saver
 from tests.scripted_model import ScriptedModel, call, finish, text
 from tests.serving import serving, settings

@@ -95,3 +95,11 @@ class TurnRequest:
     """assistant-transport: the state that the client holds; the answer carries `update-state`."""
     attach: bool = False
     """assistant-transport: no commands; attach to the live run instead of starting one."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's name for its request, and the digest of what it asked under that name."""
+
+    key: str
+    digest: str

@@ -8,13 +8,12 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from graphs.context import TurnContext
 from server.protocols.chunks import Chunk, Done, MessageFinish, Usage
-from server.protocols.requests import InvalidRequest, TurnRequest
+from server.protocols.requests import IdempotencyKey, InvalidRequest, TurnRequest
 from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
 from server.runs.client_tools import as_ui_tools
 from server.runs.forks import cut_of, with_answers
@@ -40,14 +39,6 @@ class RunInProgress(Exception):
 
 class ShuttingDown(Exception):
     """The server takes no new runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdempotencyKey:
-    """A client's name for its request, and the digest of what it asked under that name."""
-
-    key: str
-    digest: str
 
 
 class Runs:
