@@ -1,4 +1,4 @@
-"""create_app(settings) -> Starlette: routes and lifespan, nothing else."""
+"""create_app(settings, catalogue) -> Starlette: routes and lifespan, nothing else."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -30,14 +31,20 @@ from server.streams import Streams
 from server.threads import Threads
 from server.tool_calls import ToolCalls
 from tools import CATALOGUE
+from tools.catalogue import Catalogue
 from tools.remote import with_remote_tools
 
 STATIC = Path(__file__).parent.parent / "static"
 EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
 
 
-def create_app(settings: Settings) -> Starlette:
-    """The whole server. Its lifespan raises StorageError if the database cannot be opened."""
+def create_app(
+    settings: Settings, catalogue: Catalogue = CATALOGUE, model: BaseChatModel | None = None
+) -> Starlette:
+    """The whole server, on the model that the settings name if none is given.
+
+    Its lifespan raises StorageError if the database cannot be opened.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -45,28 +52,22 @@ def create_app(settings: Settings) -> Starlette:
             open_saver(settings.database) as saver,
             open_store(settings.database, BUSY_TIMEOUT_MS) as store,
             with_remote_tools(
-                CATALOGUE,
+                catalogue,
                 settings.remote_tools,
                 timeout_seconds=settings.tool_timeout_seconds,
                 max_bytes=settings.max_result_bytes,
-            ) as catalogue,
+            ) as tools,
         ):
-            model = chat_model(
-                settings.model_name,
-                api_key=settings.openai_api_key,
-                base_url=settings.openai_base_url,
-                word_seconds=settings.offline_word_seconds,
-            )
             graph = build(
-                model,
-                catalogue,
+                model or _model(settings),
+                tools,
                 checkpointer=saver,
                 limits=settings.limits,
                 system_prompt=settings.system_prompt,
             )
             app.state.runs = runs = Runs(
                 Checkpoints(graph, saver, partial(committed, saver)),
-                catalogue,
+                tools,
                 store,
                 max_run_seconds=settings.max_run_seconds,
                 retention_seconds=settings.run_retention_seconds,
@@ -76,14 +77,12 @@ def create_app(settings: Settings) -> Starlette:
                 runs=runs,
                 store=store,
                 streams=Streams(settings.ping_seconds),
-                awaits_client=catalogue.awaits_client,
+                awaits_client=tools.awaits_client,
                 limits=Limits(max_message_chars=settings.max_message_chars),
                 max_body_bytes=settings.max_body_bytes,
             )
-            app.state.threads = Threads(
-                runs, store, catalogue.awaits_client, settings.max_body_bytes
-            )
-            app.state.tool_calls = ToolCalls(catalogue, settings.limits, settings.max_body_bytes)
+            app.state.threads = Threads(runs, store, tools.awaits_client, settings.max_body_bytes)
+            app.state.tool_calls = ToolCalls(tools, settings.limits, settings.max_body_bytes)
             try:
                 yield
             finally:
@@ -119,6 +118,15 @@ def create_app(settings: Settings) -> Starlette:
         ],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
+    )
+
+
+def _model(settings: Settings) -> BaseChatModel:
+    return chat_model(
+        settings.model_name,
+        api_key=settings.openai_api_key,
+        base_url=settings.openai_base_url,
+        word_seconds=settings.offline_word_seconds,
     )
 
 

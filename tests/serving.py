@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 
 from server.__main__ import listen
@@ -19,6 +20,8 @@ from server.app import create_app
 from server.serving import Server
 from server.settings import Settings
 from tests.endpoint import StrictEndpoint
+from tools import CATALOGUE
+from tools.catalogue import Catalogue
 
 PROJECT = Path(__file__).parent.parent
 WAIT_SECONDS = 10
@@ -149,9 +152,11 @@ def endpoint_settings(database: Path, endpoint: StrictEndpoint, **values: Any) -
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Client]:
+async def serving(
+    settings: Settings, catalogue: Catalogue = CATALOGUE, model: BaseChatModel | None = None
+) -> AsyncIterator[Client]:
     """The server in this loop, on a port of its own."""
-    app = create_app(settings)
+    app = create_app(settings, catalogue, model)
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         async with app.router.lifespan_context(app):

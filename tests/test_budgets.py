@@ -59,17 +59,12 @@ BUDGETS = [
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: budget.name)
 @pytest.mark.parametrize("protocol", ["assistant-transport", "ui-message-stream"])
 async def test_a_budget_that_is_spent_ends_the_run_by_name_and_number(
-    protocol: str,
-    budget: Budget,
-    tmp_path: Path,
-    endpoint: StrictEndpoint,
-    monkeypatch: pytest.MonkeyPatch,
+    protocol: str, budget: Budget, tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
-    monkeypatch.setattr("server.app.CATALOGUE", Workshop(nap_seconds=0.02).catalogue)
     settings = endpoint_settings(tmp_path / "t.db", endpoint, **{budget.name: budget.value})
     endpoint.script(*(make() for make in budget.script))
     ended = {"reason": "limit", "limit": budget.name, "value": budget.value}
-    async with serving(settings) as client:
+    async with serving(settings, Workshop(nap_seconds=0.02).catalogue) as client:
         query = {"protocol": protocol}
         async with client.chat({"thread_id": "t1", "message": "Go"}, params=query) as stream:
             await stream.rest()

@@ -211,10 +211,7 @@ async def test_no_secret_comes_out_of_a_tool_that_is_called_over_http(
     ids=["beside what may be seen", "alone", "as an error", "in a miss", "in a window"],
 )
 async def test_a_field_that_is_not_named_is_not_seen_whatever_it_is_called(
-    returned: dict[str, Any],
-    tmp_path: Path,
-    endpoint: StrictEndpoint,
-    monkeypatch: pytest.MonkeyPatch,
+    returned: dict[str, Any], tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
     @real_tool(client_fields=["shown"])
     async def peek() -> dict[str, Any]:
@@ -222,9 +219,8 @@ async def test_a_field_that_is_not_named_is_not_seen_whatever_it_is_called(
         return returned
 
     own = Catalogue((peek,), (render_ui_component, request_user_selection))
-    monkeypatch.setattr("server.app.CATALOGUE", own)
     endpoint.script(call_reply(("peek", "{}")), call_reply(("peek", "{}")), text_reply("Done."))
-    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint), own) as client:
         said = await everything(client, {"thread_id": "t1", "message": "Go"}, "t1")
         assert SECRET in str(endpoint.requests[1]), "the model sees it"
         assert [where for where, text in said.items() if SECRET in text] == []

@@ -200,14 +200,9 @@ async def shout(word: str) -> dict[str, Any]:
 @asynccontextmanager
 async def other_server(path: Path) -> AsyncIterator[str]:
     """Another turnstream, with one tool of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("server.app.CATALOGUE", Catalogue((shout,), (render_ui_component,)))
-        other = serving(settings(path / "other.db", tool_timeout_seconds=0.2))
-        client = await other.__aenter__()
-    try:
+    tools = Catalogue((shout,), (render_ui_component,))
+    async with serving(settings(path / "other.db", tool_timeout_seconds=0.2), tools) as client:
         yield str(client.http.base_url)
-    finally:
-        await other.__aexit__(None, None, None)
 
 
 # a nasty one, at a call

@@ -36,11 +36,9 @@ async def endpoint() -> AsyncIterator[StrictEndpoint]:
 
 
 @pytest.fixture
-async def client(
-    tmp_path: Path, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Client]:
-    monkeypatch.setattr("server.app.CATALOGUE", Workshop().catalogue)
-    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
+    own = endpoint_settings(tmp_path / "t.db", endpoint)
+    async with serving(own, Workshop().catalogue) as client:
         yield client
 
 

@@ -65,19 +65,16 @@ def give(value: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def server(
-    path: Path, patch: pytest.MonkeyPatch, **values: Any
-) -> AsyncIterator[httpx.AsyncClient]:
+async def server(path: Path, **values: Any) -> AsyncIterator[httpx.AsyncClient]:
     """The whole server on these tools."""
     tools = Catalogue((roll, wait, refuse, fail, give), (render_ui_component,))
-    patch.setattr("server.app.CATALOGUE", tools)
-    async with serving(settings(path / "t.db", **values)) as client:
+    async with serving(settings(path / "t.db", **values), tools) as client:
         yield client.http
 
 
 @pytest.fixture
-async def http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[httpx.AsyncClient]:
-    async with server(tmp_path, monkeypatch) as http:
+async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    async with server(tmp_path) as http:
         yield http
 
 
@@ -147,16 +144,16 @@ async def test_a_body_of_another_type_is_refused(kind: str, http: httpx.AsyncCli
 
 
 async def test_a_body_that_is_too_large_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    async with server(tmp_path, monkeypatch, max_body_bytes=100) as http:
+    async with server(tmp_path, max_body_bytes=100) as http:
         problem(await http.post("/tools/give", json={"value": "x" * 200}), 413, "body_too_large")
 
 
 async def test_a_tool_that_takes_too_long_is_a_gateways_timeout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    async with server(tmp_path, monkeypatch, tool_timeout_seconds=0.05) as http:
+    async with server(tmp_path, tool_timeout_seconds=0.05) as http:
         said = problem(await http.post("/tools/wait", json={}), 504, "tool_timeout")
         assert "0.05 seconds" in said["detail"]
 
@@ -184,9 +181,9 @@ async def test_a_result_that_is_no_json_is_a_failure(http: httpx.AsyncClient) ->
 
 
 async def test_a_result_too_big_for_a_client_is_replaced_by_its_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    async with server(tmp_path, monkeypatch, max_result_bytes=50) as http:
+    async with server(tmp_path, max_result_bytes=50) as http:
         answer = await http.post("/tools/give", json={"value": "x" * 100})
         result = {"truncated": True, "bytes": len('{"value": ""}') + 100, "max_bytes": 50}
         assert answer.json()["result"] == result

@@ -129,15 +129,11 @@ async def workshop() -> Workshop:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def workshop_client(
-    tmp_path: Path,
-    endpoint: StrictEndpoint,
-    workshop: Workshop,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, endpoint: StrictEndpoint, workshop: Workshop
 ) -> AsyncIterator[Client]:
     """A server with those tools, on a scripted model."""
-    monkeypatch.setattr("server.app.CATALOGUE", workshop.catalogue)
     with_timeout = endpoint_settings(tmp_path / "t.db", endpoint, tool_timeout_seconds=2)
-    async with serving(with_timeout) as client:
+    async with serving(with_timeout, workshop.catalogue) as client:
         yield client
 
 

@@ -6,12 +6,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import httpx
 from langchain_core.language_models import BaseChatModel
 
-import server.app
 from tests.clients.tools import CATALOGUE
 from tests.endpoint import StrictEndpoint
 from tests.endpoint.script import Scripted
@@ -37,13 +35,9 @@ class Stage:
 @asynccontextmanager
 async def stage_of(directory: Path, model: BaseChatModel) -> AsyncIterator[Client]:
     """The server on a model of the test's own, for what no endpoint can say."""
-    with (
-        patch.object(server.app, "CATALOGUE", CATALOGUE),
-        patch.object(server.app, "chat_model", lambda *_args, **_options: model),
-    ):
-        async with serving(settings(directory / "t.db")) as http:
-            await _is_up(http)
-            yield http
+    async with serving(settings(directory / "t.db"), CATALOGUE, model) as http:
+        await _is_up(http)
+        yield http
 
 
 @asynccontextmanager
@@ -51,11 +45,10 @@ async def stage(directory: Path, *replies: Scripted, **values: Any) -> AsyncIter
     """Ends with the proof that the model was asked as often as scripted, and never wrongly."""
     async with StrictEndpoint() as endpoint:
         endpoint.script(*replies)
-        with patch.object(server.app, "CATALOGUE", CATALOGUE):
-            scripted = endpoint_settings(directory / "t.db", endpoint, **values)
-            async with serving(scripted) as http:
-                await _is_up(http)
-                yield Stage(endpoint, http)
+        scripted = endpoint_settings(directory / "t.db", endpoint, **values)
+        async with serving(scripted, CATALOGUE) as http:
+            await _is_up(http)
+            yield Stage(endpoint, http)
         assert endpoint.refused == []
         assert endpoint.unplayed == 0
         assert not replies or len(endpoint.requests) == len(replies)
