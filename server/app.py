@@ -12,7 +12,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from graphs.chat import build
 from graphs.models import chat_model
@@ -88,7 +88,7 @@ def create_app(
             finally:
                 await runs.drain(0)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/chat", _to_chat(Chat.post), methods=["POST"]),
             Route("/chat/{thread_id}/stream", _to_chat(Chat.stream), methods=["GET"]),
@@ -100,7 +100,6 @@ def create_app(
             Route("/tools", _to_tools(ToolCalls.describe), methods=["GET"]),
             Route("/tools/{name}", _to_tools(ToolCalls.call), methods=["POST"]),
             Route("/health", info.health(settings.model_name)),
-            Mount("/", static_files(STATIC)),
         ],
         middleware=[
             Middleware(
@@ -119,6 +118,9 @@ def create_app(
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
+    # Not a mount: that would take a known address with another method for a file, and say 404.
+    app.router.default = static_files(STATIC)
+    return app
 
 
 def _model(settings: Settings) -> BaseChatModel:

@@ -87,11 +87,16 @@ async def _shutting_down(_request: Request, _error: Exception) -> Response:
     ).response()
 
 
+def _other_method(request: Request, error: HTTPException) -> str:
+    allowed = (error.headers or {}).get("Allow", "GET, HEAD")
+    return f"{request.method} is not for this address; it takes {allowed}."
+
+
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code, detail = {
         404: ("not_found", f"There is nothing at {request.url.path!r}."),
-        405: ("method_not_allowed", f"{request.method} is not for this address."),
+        405: ("method_not_allowed", _other_method(request, error)),
     }.get(error.status_code, ("http_error", error.detail))
     return Problem(error.status_code, code, detail, headers=error.headers).response()
 

@@ -100,5 +100,5 @@ def _compressed(plain: Response, body: bytes) -> Response:
 
 
 def static_files(directory: Path) -> Page:
-    """The app to mount at `/`."""
+    """The app for every address that is no endpoint."""
     return Page(directory=directory, html=True)

@@ -352,3 +352,23 @@ async def test_a_client_may_name_its_message_once(client: Client) -> None:
 async def test_an_address_that_is_not_there_is_a_problem_too(client: Client) -> None:
     assert problem(await client.http.get("/nothing/here"))[:2] == (404, "not_found")
     assert problem(await client.http.get("/threads/none"))[:2] == (404, "thread_not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/chat", {"POST"}),
+        ("POST", "/chat/t1/stream", {"GET", "HEAD"}),
+        ("GET", "/chat/t1/stop", {"POST"}),
+        ("GET", "/tools/calculator", {"POST"}),
+        ("POST", "/tools", {"GET", "HEAD"}),
+        ("POST", "/", {"GET", "HEAD"}),
+    ],
+)
+async def test_another_method_is_a_405_that_names_the_right_one(
+    client: Client, method: str, path: str, allowed: set[str]
+) -> None:
+    answer = await client.http.request(method, path)
+    status, code, detail = problem(answer)
+    assert (status, code) == (405, "method_not_allowed")
+    assert all(name in detail for name in allowed)
