@@ -12,12 +12,11 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
 from graphs.answers import client_view, end_of, failed
-from graphs.calls import StreamedCall, call_ids, parse_args
+from graphs.calls import StreamedCall, call_ids
 from graphs.execution import DURATION_MS, INNER
 from graphs.history import pending_calls
-from graphs.parts import PartAssembler, PartDelta, StreamedPart, StreamedText
+from graphs.parts import PartAssembler, PartDelta, StreamedPart
 from server.protocols.chunks import (
-    ArgsFinish,
     Chunk,
     Data,
     Done,
@@ -27,7 +26,6 @@ from server.protocols.chunks import (
     Part,
     PartFinish,
     PartStart,
-    Path,
     ReasoningPart,
     Result,
     StepFinish,
@@ -41,6 +39,7 @@ from server.protocols.chunks import (
 from server.runs.failures import Failure
 from server.runs.finish import ended_mark, last_reason, settled, timing_of, usage_of
 from server.runs.progress import progress
+from server.runs.step import StreamedStep
 
 _UNANSWERED = "The run ended before this call finished."
 
@@ -62,7 +61,7 @@ class Translator:
         self._call_ids = call_ids(history)
         self._pending = {call["id"] for call in pending_calls(history)}
         self._awaits_client = awaits_client
-        self._step: _Step | None = None
+        self._step: StreamedStep | None = None
         self._step_ids: set[str] = set()
         self._parts = 0
         self._usage = Usage(0, 0)
@@ -71,7 +70,7 @@ class Translator:
         self._last: AIMessage | None = None
 
     @property
-    def streaming(self) -> "_Step | None":
+    def streaming(self) -> StreamedStep | None:
         """The step whose message is not whole yet: what a stop cuts off."""
         return self._step if self._step and not self._step.whole else None
 
@@ -132,12 +131,12 @@ class Translator:
         for delta in step.parts.feed(message):
             yield from self._grow(step, delta)
 
-    def _open_step(self, step_id: str) -> "_Step":
-        self._step = _Step(step_id, self._parts, PartAssembler(step_id, self._call_ids))
+    def _open_step(self, step_id: str) -> StreamedStep:
+        self._step = StreamedStep(step_id, self._parts, PartAssembler(step_id, self._call_ids))
         self._step_ids.add(step_id)
         return self._step
 
-    def _grow(self, step: "_Step", delta: PartDelta) -> Iterator[Chunk]:
+    def _grow(self, step: StreamedStep, delta: PartDelta) -> Iterator[Chunk]:
         path = step.path(delta.part)
         if delta.opened:
             yield from step.close_text()
@@ -203,7 +202,7 @@ class Translator:
         finish = StepFinish(reason, step.usage, step.timing, step.tool_ms)
         return [*step.close_text(), *calls, finish]
 
-    def _add_times(self, step: "_Step") -> None:
+    def _add_times(self, step: StreamedStep) -> None:
         self._tool_ms |= step.tool_ms
         if step.timing:
             known = self._timing or Timing(step.timing.first_token_ms, 0)
@@ -211,41 +210,6 @@ class Translator:
 
     def _message_finish(self, reason: FinishReason) -> MessageFinish:
         return MessageFinish(reason, self._usage, self._timing, self._tool_ms)
-
-
-class _Step:
-    """One model call: its parts, which of them are open, whether its message is whole."""
-
-    def __init__(self, step_id: str, first_part: int, parts: PartAssembler) -> None:
-        self.step_id = step_id
-        self.parts = parts
-        self.whole = False
-        self.usage = Usage(0, 0)
-        self.timing: Timing | None = None
-        self.tool_ms: dict[str, int] = {}
-        self.open_calls: dict[str, Path] = {}
-        self._first_part = first_part
-        self._open_text: Path | None = None
-
-    def path(self, part: StreamedPart) -> Path:
-        return (self._first_part + part.position,)
-
-    def opened(self, part: StreamedPart) -> None:
-        if isinstance(part, StreamedText):
-            self._open_text = self.path(part)
-        else:
-            self.open_calls[part.id] = self.path(part)
-
-    def close_text(self) -> list[Chunk]:
-        path, self._open_text = self._open_text, None
-        return [PartFinish(path)] if path else []
-
-    def finish_args(self) -> Iterator[Chunk]:
-        for call in self.parts.calls:
-            path = self.path(call)
-            if not call.args_text:
-                yield TextDelta(path, "{}")
-            yield ArgsFinish(path, parse_args(call.args_text))
 
 
 def _messages(updates: dict[str, Any]) -> list[AnyMessage]:
