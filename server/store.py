@@ -1,258 +1,76 @@
-"""The list of threads: what is not a checkpoint, in one small table behind one interface.
+"""The list of threads for the event loop: its table, worked on by one thread.
 
-SQLAlchemy's asyncio core, so that another database is another URL. LangGraph's own store cannot
-page by last activity, nor keep its times through a rename.
-
-Activity is a counter over all threads. The table of activities remembers a thread's earlier places
-for a while, so that a reader who pages through the list sees it as it was at its first page: no
-thread is skipped or repeated while threads move.
+One hop a transaction. An asyncio driver hops for every statement, cursor and commit: that was a
+tenth of the server's CPU a turn.
 """
 
-import re
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ParamSpec, TypeVar
 
-from sqlalchemy import (
-    URL,
-    Column,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    delete,
-    event,
-    func,
-    insert,
-    select,
-    update,
-)
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy import URL, create_engine, event
 
-ThreadRunState = Literal["live", "finished", "stopped", "failed", "interrupted"]
+from server.thread_table import Page, ThreadEntry, ThreadRunState, ThreadTable
 
-TITLE_CHARS = 60
-REMEMBERED_ACTIVITIES = 10_000
-FORGET_EVERY = 16
-"""Activities between two looks at what can be forgotten of the thread that moves."""
-LOCAL_OWNER = "local"
-"""The owner of every thread until there are users."""
-
-_CURSOR_NUMBER = re.compile("[0-9]{1,18}")
-
-_metadata = MetaData()
-_threads = Table(
-    "threads",
-    _metadata,
-    Column("owner", String, primary_key=True),
-    Column("id", String, primary_key=True),
-    Column("title", String, nullable=False),
-    Column("created_at", String, nullable=False),
-    Column("updated_at", String, nullable=False),
-    Column("run_id", String, nullable=False),
-    Column("run_state", String, nullable=False),
-)
-_activities = Table(
-    "thread_activities",
-    _metadata,
-    Column("number", Integer, primary_key=True, autoincrement=True),
-    Column("owner", String, nullable=False),
-    Column("thread_id", String, nullable=False),
-    Index("thread_activities_by_thread", "owner", "thread_id", "number"),
-    sqlite_autoincrement=True,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadEntry:
-    """Times are UTC, ISO 8601. `run_id` and `run_state` are of the last run."""
-
-    id: str
-    title: str
-    created_at: str
-    updated_at: str
-    run_id: str
-    run_state: ThreadRunState
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    entries: Sequence[ThreadEntry]
-    cursor: str | None
-    """Of the next page; None on the last."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ThreadStore:
-    """The threads of one owner. Open with `open_store`."""
+    """The methods of `ThreadTable`, to be awaited. Open with `open_store`."""
 
-    def __init__(self, engine: AsyncEngine, owner: str = LOCAL_OWNER) -> None:
-        self._engine = engine
-        self._owner = owner
+    def __init__(self, table: ThreadTable, thread: ThreadPoolExecutor) -> None:
+        self._table = table
+        self._thread = thread
 
     async def begin_run(self, thread_id: str, run_id: str, title: str) -> None:
-        """Note a live run: the thread moves to the top. A new thread gets the title."""
-        now = _now()
-        async with self._engine.begin() as connection:
-            known = await connection.execute(
-                update(_threads)
-                .where(*self._is(thread_id))
-                .values(run_id=run_id, run_state="live", updated_at=now)
-            )
-            if not known.rowcount:
-                await connection.execute(
-                    insert(_threads).values(
-                        owner=self._owner,
-                        id=thread_id,
-                        title=short_title(title),
-                        created_at=now,
-                        updated_at=now,
-                        run_id=run_id,
-                        run_state="live",
-                    )
-                )
-            await self._move_to_top(connection, thread_id)
+        await self._do(self._table.begin_run, thread_id, run_id, title)
 
     async def end_run(self, thread_id: str, run_id: str, state: ThreadRunState) -> None:
-        """Note how a run ended. The thread keeps its place: activity is what a user does."""
-        async with self._engine.begin() as connection:
-            await connection.execute(
-                update(_threads)
-                .where(*self._is(thread_id), _threads.c.run_id == run_id)
-                .values(run_state=state)
-            )
+        await self._do(self._table.end_run, thread_id, run_id, state)
 
     async def interrupt_live(self) -> None:
-        """Mark the runs that were live when the last process died."""
-        async with self._engine.begin() as connection:
-            await connection.execute(
-                update(_threads)
-                .where(_threads.c.run_state == "live")
-                .values(run_state="interrupted")
-            )
+        await self._do(self._table.interrupt_live)
 
     async def get(self, thread_id: str) -> ThreadEntry | None:
-        async with self._engine.connect() as connection:
-            found = await connection.execute(select(*_ENTRY).where(*self._is(thread_id)))
-            row = found.first()
-        return _entry(row) if row else None
+        return await self._do(self._table.get, thread_id)
 
     async def page(self, limit: int, cursor: str | None = None) -> Page:
-        """The threads by last activity, newest first; `cursor` is that of the page before.
-
-        Raises ValueError for a cursor that is none of ours.
-        """
-        async with self._engine.connect() as connection:
-            as_of, before = _parse_cursor(cursor) if cursor else await self._newest(connection)
-            place = (
-                select(func.max(_activities.c.number))
-                .where(
-                    _activities.c.owner == self._owner,
-                    _activities.c.thread_id == _threads.c.id,
-                    _activities.c.number <= as_of,
-                )
-                .scalar_subquery()
-            )
-            found = await connection.execute(
-                select(*_ENTRY, place.label("place"))
-                .where(_threads.c.owner == self._owner, place < before)
-                .order_by(place.desc())
-                .limit(limit + 1)
-            )
-            rows = found.all()
-        entries = [_entry(row) for row in rows[:limit]]
-        more = f"{as_of}.{rows[limit - 1].place}" if len(rows) > limit else None
-        return Page(entries, more)
+        return await self._do(self._table.page, limit, cursor)
 
     async def rename(self, thread_id: str, title: str) -> ThreadEntry | None:
-        """A thread keeps its place and its times when it is renamed. None: there is none."""
-        async with self._engine.begin() as connection:
-            await connection.execute(
-                update(_threads).where(*self._is(thread_id)).values(title=title)
-            )
-        return await self.get(thread_id)
+        return await self._do(self._table.rename, thread_id, title)
 
     async def delete(self, thread_id: str) -> None:
-        async with self._engine.begin() as connection:
-            await connection.execute(delete(_threads).where(*self._is(thread_id)))
-            await connection.execute(delete(_activities).where(*self._was(thread_id)))
+        await self._do(self._table.delete, thread_id)
 
-    async def _newest(self, connection: AsyncConnection) -> tuple[int, int]:
-        newest = await connection.scalar(select(func.max(_activities.c.number))) or 0
-        return newest, newest + 1
-
-    async def _move_to_top(self, connection: AsyncConnection, thread_id: str) -> None:
-        added = await connection.execute(
-            insert(_activities).values(owner=self._owner, thread_id=thread_id)
-        )
-        (number,) = added.inserted_primary_key or (0,)
-        if number % FORGET_EVERY:
-            return
-        oldest = (
-            select(func.max(_activities.c.number))
-            .where(*self._was(thread_id), _activities.c.number <= number - REMEMBERED_ACTIVITIES)
-            .scalar_subquery()
-        )
-        await connection.execute(
-            delete(_activities).where(*self._was(thread_id), _activities.c.number < oldest)
-        )
-
-    def _is(self, thread_id: str) -> tuple[Any, Any]:
-        return _threads.c.owner == self._owner, _threads.c.id == thread_id
-
-    def _was(self, thread_id: str) -> tuple[Any, Any]:
-        return _activities.c.owner == self._owner, _activities.c.thread_id == thread_id
+    async def _do(self, method: Callable[P, T], *args: P.args, **_: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, method, *args)
 
 
 @asynccontextmanager
 async def open_store(path: Path, busy_timeout_ms: int) -> AsyncIterator[ThreadStore]:
     """The store in a SQLite file. No run is live as it opens: those that were are interrupted."""
-    engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=str(path)),
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
         pool_size=1,
         max_overflow=0,
         pool_reset_on_return=None,
     )
 
-    @event.listens_for(engine.sync_engine, "connect")
+    @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
         connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
         connection.execute("PRAGMA synchronous = NORMAL")
 
-    async with engine.begin() as connection:
-        await connection.run_sync(_metadata.create_all)
-    store = ThreadStore(engine)
-    await store.interrupt_live()
-    try:
-        yield store
-    finally:
-        await engine.dispose()
-
-
-def short_title(text: str) -> str:
-    """The first words of a message, on one line, 60 characters at most."""
-    line = " ".join(text.split()) or "New thread"
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
-
-
-_ENTRY = [
-    _threads.c[name] for name in ("id", "title", "created_at", "updated_at", "run_id", "run_state")
-]
-
-
-def _entry(row: Any) -> ThreadEntry:
-    return ThreadEntry(row.id, row.title, row.created_at, row.updated_at, row.run_id, row.run_state)
-
-
-def _parse_cursor(cursor: str) -> tuple[int, int]:
-    as_of, _, before = cursor.partition(".")
-    if not all(_CURSOR_NUMBER.fullmatch(number) for number in (as_of, before)):
-        raise ValueError(f"{cursor[:50]!r} is no cursor of the thread list")
-    return int(as_of), int(before)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    with ThreadPoolExecutor(1, "thread list") as thread:
+        table = await asyncio.get_running_loop().run_in_executor(thread, ThreadTable, engine)
+        store = ThreadStore(table, thread)
+        await store.interrupt_live()
+        try:
+            yield store
+        finally:
+            await asyncio.get_running_loop().run_in_executor(thread, engine.dispose)

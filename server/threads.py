@@ -19,7 +19,8 @@ from server.runs.accumulate import accumulate
 from server.runs.registry import Runs
 from server.runs.run import Run
 from server.runs.transcript import transcript
-from server.store import ThreadEntry, ThreadStore
+from server.store import ThreadStore
+from server.thread_table import ThreadEntry
 
 PAGE_SIZE, MAX_PAGE_SIZE = 30, 100
 MAX_TITLE_CHARS = 200

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.protocols.requests import InvalidRequest
-from server.store import FORGET_EVERY, ThreadStore, open_store, short_title
+from server.store import ThreadStore, open_store
+from server.thread_table import FORGET_EVERY, short_title
 from tests.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.properties import UNTIMED
 from tests.scripted_model import ScriptedModel
@@ -205,7 +206,7 @@ async def pages_are_whole(threads: int, limit: int, moves: list[list[tuple[str, 
 async def test_a_thread_that_moves_often_is_remembered_only_so_far_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.store.REMEMBERED_ACTIVITIES", 10)
+    monkeypatch.setattr("server.thread_table.REMEMBERED_ACTIVITIES", 10)
     async with store_at(tmp_path / "t.db") as store:
         for _ in range(100):
             await store.begin_run("a", "run", "A")
