@@ -1,6 +1,7 @@
 """`python -m server`: settings -> uvicorn. What keeps it from starting is one clear line."""
 
 import asyncio
+import gc
 import logging
 import socket
 import sys
@@ -17,6 +18,9 @@ from server.settings import Settings
 from server.storage import StorageError
 from tools.contract import CatalogueError
 
+OUR_LOGGERS = ("turnstream", "server", "graphs", "tools")
+"""Of libraries only warnings are logged: HTTP clients log every request as INFO."""
+
 logger = logging.getLogger("turnstream")
 
 
@@ -26,8 +30,9 @@ class StartError(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0 after an orderly end, 2 if the server cannot start."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    for package in OUR_LOGGERS:
+        logging.getLogger(package).setLevel(logging.INFO)
     try:
         settings = read_settings(sys.argv[1:] if arguments is None else arguments)
         with listen(settings.host, settings.port) as listener:
@@ -88,6 +93,7 @@ async def serve(settings: Settings, listener: socket.socket) -> None:
     app = create_app(settings)
     async with app.router.lifespan_context(app):
         announce(settings, listener)
+        gc.freeze()  # What is there by now stays: the collector need not look at it again.
         await Server(app, app.state.runs, settings.drain_seconds).serve(sockets=[listener])
 
 

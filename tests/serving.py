@@ -188,6 +188,8 @@ class Process:
     process: asyncio.subprocess.Process
     url: str
     client: Client
+    log: list[bytes]
+    """What it has said on stderr, a line each."""
 
     def kill(self) -> None:
         """kill -9"""
@@ -226,7 +228,7 @@ async def process(database: Path, **environment: str) -> AsyncIterator[Process]:
     drain = asyncio.create_task(_drain(child.stderr, log))
     try:
         async with httpx.AsyncClient(base_url=url, timeout=WAIT_SECONDS) as http:
-            yield Process(child, url, Client(http))
+            yield Process(child, url, Client(http), log)
     finally:
         if child.returncode is None:
             child.kill()

@@ -21,7 +21,7 @@ from tests.endpoint import (
     text_reply,
 )
 from tests.endpoint.script import Reply
-from tests.serving import Client, Event, endpoint_settings, parse_events, serving
+from tests.serving import Client, Event, endpoint_settings, parse_events, process, serving
 from tests.workshop import Workshop
 
 WORDS = "a question about the secret garden"
@@ -92,6 +92,20 @@ async def test_a_run_is_one_line_of_ids_counts_and_durations(
     assert times == {"first_token_ms", "model_ms", "tool_ms", "run_ms"}
     assert all(isinstance(found[key], int) and found[key] >= 0 for key in times)
     assert found["first_token_ms"] <= found["model_ms"] <= found["run_ms"] + 1
+
+
+async def test_a_run_adds_that_one_line_to_the_servers_log(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("Hello."))
+    model = {"MODEL": "m", "OPENAI_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "test"}
+    async with process(tmp_path / "t.db", **model) as server:
+        thread_id, _ = await server.client.turn({"message": "Hi"})
+        server.terminate()
+        assert await server.exit_status() == 0
+    at_start, runs = server.log[:3], server.log[3:]
+    assert b" on http://" in at_start[0]
+    assert [json.loads(line.removeprefix(b"INFO: "))["thread"] for line in runs] == [thread_id]
 
 
 async def test_the_line_of_a_run_that_failed_has_its_code(
