@@ -22,6 +22,7 @@ from server.guard import Guard
 from server.problems import HANDLERS
 from server.protocols import Limits
 from server.runs.checkpoints import Checkpoints
+from server.runs.crash import settle_lost_runs
 from server.runs.registry import Runs
 from server.settings import Settings
 from server.static import static_files
@@ -65,8 +66,10 @@ def create_app(
                 limits=settings.limits,
                 system_prompt=settings.system_prompt,
             )
+            checkpoints = Checkpoints(graph, saver, partial(committed, saver))
+            await settle_lost_runs(store, checkpoints)
             app.state.runs = runs = Runs(
-                Checkpoints(graph, saver, partial(committed, saver)),
+                checkpoints,
                 tools,
                 store,
                 max_run_seconds=settings.max_run_seconds,

@@ -5,7 +5,7 @@ tenth of the server's CPU a turn.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,8 +32,8 @@ class ThreadStore:
     async def end_run(self, thread_id: str, run_id: str, state: ThreadRunState) -> None:
         await self._do(self._table.end_run, thread_id, run_id, state)
 
-    async def interrupt_live(self) -> None:
-        await self._do(self._table.interrupt_live)
+    async def live(self) -> Sequence[ThreadEntry]:
+        return await self._do(self._table.live)
 
     async def get(self, thread_id: str) -> ThreadEntry | None:
         return await self._do(self._table.get, thread_id)
@@ -53,7 +53,7 @@ class ThreadStore:
 
 @asynccontextmanager
 async def open_store(path: Path, busy_timeout_ms: int) -> AsyncIterator[ThreadStore]:
-    """The store in a SQLite file. No run is live as it opens: those that were are interrupted."""
+    """The store in a SQLite file."""
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         pool_size=1,
@@ -68,9 +68,7 @@ async def open_store(path: Path, busy_timeout_ms: int) -> AsyncIterator[ThreadSt
 
     with ThreadPoolExecutor(1, "thread list") as thread:
         table = await asyncio.get_running_loop().run_in_executor(thread, ThreadTable, engine)
-        store = ThreadStore(table, thread)
-        await store.interrupt_live()
         try:
-            yield store
+            yield ThreadStore(table, thread)
         finally:
             await asyncio.get_running_loop().run_in_executor(thread, engine.dispose)

@@ -123,14 +123,15 @@ class ThreadTable:
                 .values(run_state=state)
             )
 
-    def interrupt_live(self) -> None:
-        """Mark the runs that were live when the last process died."""
-        with self._engine.begin() as connection:
-            connection.execute(
-                update(_threads)
-                .where(_threads.c.run_state == "live")
-                .values(run_state="interrupted")
+    def live(self) -> Sequence[ThreadEntry]:
+        """The threads that have a live run, or had one when the last process died."""
+        with self._engine.connect() as connection:
+            found = connection.execute(
+                select(*_ENTRY).where(
+                    _threads.c.owner == self._owner, _threads.c.run_state == "live"
+                )
             )
+            return [_entry(row) for row in found]
 
     def get(self, thread_id: str) -> ThreadEntry | None:
         with self._engine.connect() as connection:

@@ -108,6 +108,13 @@ class Client:
 
     http: httpx.AsyncClient
     app: Starlette | None = None
+    server: Server | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many the server holds open."""
+        assert self.server is not None
+        return len(self.server.server_state.connections)
 
     @asynccontextmanager
     async def stream(self, method: str, path: str, **request: Any) -> AsyncIterator[Stream]:
@@ -166,7 +173,7 @@ async def serving(
                 async with httpx.AsyncClient(
                     base_url=f"http://127.0.0.1:{port}", timeout=WAIT_SECONDS
                 ) as http:
-                    yield Client(http, app)
+                    yield Client(http, app, server)
             finally:
                 await app.state.runs.drain(0)
                 server.should_exit = True

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -294,12 +293,12 @@ async def test_a_reader_that_does_not_read_holds_up_nobody_and_is_cut_off(
         client.chat({"thread_id": "t1", "message": "Tell me much."}) as reader,
     ):
         with await idle_reader(client, "/chat/t1/stream") as idle:
-            connected = open_files()
+            connected = client.connections
             gate.set()
             events = await reader.rest()
             assert events[-1].data == "[DONE]"
             assert sum(len(e.data.get("textDelta", "")) for e in events[:-1]) > 8_000_000
-            await until(lambda: open_files() < connected)
+            await until(lambda: client.connections < connected)
             assert await rest_of(idle) < 8_000_000
 
 
@@ -313,8 +312,7 @@ async def test_a_reader_that_does_not_take_even_the_end_is_cut_off(
             await reader.rest()
         path = f"/chat/t1/stream?last_event_id={reader.run_id}:0"
         with await idle_reader(client, path) as idle:
-            connected = open_files()
-            await until(lambda: open_files() < connected)
+            await until(lambda: client.connections == 1)
             assert await rest_of(idle) < 8_000_000
 
 
@@ -328,10 +326,6 @@ async def idle_reader(client: Client, path: str) -> socket.socket:
     await loop.sock_sendall(idle, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     assert b"200 OK" in await loop.sock_recv(idle, 100)
     return idle
-
-
-def open_files() -> int:
-    return len(os.listdir("/dev/fd"))
 
 
 async def rest_of(connection: socket.socket) -> int:

@@ -1,9 +1,7 @@
 """Going on with a turn that was stopped, failed or was cut by a crash."""
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from tests.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_r
 from tests.endpoint.failures import SERVER_ERROR
 from tests.scripted_model import Piece, ScriptedModel, call, finish, text
 from tests.serving import endpoint_settings, serving
-from tests.turns import THREAD, House, chunks_of, house, message
+from tests.turns import THREAD, House, chunks_of, crashed, house, message
 from tests.waiting import until
 from tests.workshop import Workshop
 
@@ -33,16 +31,6 @@ QUICK = [call('{"word":"quick"}', name="echo", id="c1"), finish("tool_calls")]
 @pytest.fixture
 def workshop() -> Workshop:
     return Workshop()
-
-
-@asynccontextmanager
-async def crashed(path: Path, model: ScriptedModel, workshop: Workshop) -> AsyncIterator[House]:
-    """The server on what its disk held at this instant, as after kill -9."""
-    copy = path.with_name("after-the-crash.db")
-    for suffix in ("", "-wal", "-shm"):
-        shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
-    async with house(copy, model, catalogue=workshop.catalogue) as inside:
-        yield inside
 
 
 def finish_reason(chunks: Sequence[Chunk]) -> str:
@@ -95,7 +83,7 @@ async def test_a_stopped_turn_goes_on_without_a_doubled_message_or_a_repeated_to
 async def test_a_turn_stopped_before_its_first_word_goes_on(
     tmp_path: Path, workshop: Workshop
 ) -> None:
-    model = ScriptedModel.of([text("Here."), finish()])
+    model = ScriptedModel.of([asyncio.Event()], [text("Here."), finish()])
     async with house(tmp_path / "t.db", model, catalogue=workshop.catalogue) as inside:
         await inside.runs.start(THREAD, message("Hello"))
         await inside.runs.stop(THREAD)
@@ -219,7 +207,7 @@ async def test_after_a_crash_only_the_tools_that_had_not_finished_run_again(
         await has_result(run)
         reborn, model = Workshop(), ScriptedModel.of([text("Done."), finish()])
         reborn.release.set()
-        async with crashed(path, model, reborn) as after:
+        async with crashed(path, model, reborn.catalogue) as after:
             entry = await after.store.get(THREAD)
             assert entry is not None
             assert entry.run_state == "interrupted"
@@ -245,7 +233,7 @@ async def test_after_a_crash_a_new_message_keeps_what_had_finished(
         await workshop.begun("slow")
         await has_result(run)
         reborn, model = Workshop(), ScriptedModel.of([text("Fine."), finish()])
-        async with crashed(path, model, reborn) as after:
+        async with crashed(path, model, reborn.catalogue) as after:
             chunks = await after.turn(message("Never mind."))
             assert finish_reason(chunks) == "stop"
             assert not reborn.calls
@@ -265,7 +253,7 @@ async def test_after_a_crash_in_which_every_tool_had_finished_nothing_is_lost_or
         await has_result(run)
         for request in (CONTINUE, message("Go on.")):
             reborn, again = Workshop(), ScriptedModel.of([text("Fine."), finish()])
-            async with crashed(path, again, reborn) as after:
+            async with crashed(path, again, reborn.catalogue) as after:
                 assert finish_reason(await after.turn(request)) == "stop"
                 assert not reborn.calls
                 (quick,) = calls_of((await after.turns())[1])
@@ -281,7 +269,7 @@ async def test_after_a_crash_in_the_models_answer_the_question_is_asked_again(
         run = await before.runs.start(THREAD, message("Hello"))
         await run.log.beyond(2)
         again = ScriptedModel.of([text("Whole."), finish()])
-        async with crashed(path, again, Workshop()) as after:
+        async with crashed(path, again) as after:
             assert finish_reason(await after.turn(CONTINUE)) == "stop"
             assert [m.type for m in again.prompts[0]] == ["human"]
             _, assistant = await after.turns()
@@ -300,7 +288,7 @@ async def test_a_continuation_that_crashed_can_be_continued(
         await workshop.begun("slow")
         reborn, again = Workshop(), ScriptedModel.of([text("Whole."), finish()])
         reborn.release.set()
-        async with crashed(path, again, reborn) as after:
+        async with crashed(path, again, reborn.catalogue) as after:
             assert finish_reason(await after.turn(CONTINUE)) == "stop"
             assert reborn.calls["slow"] == 1
             user, assistant = await after.turns()

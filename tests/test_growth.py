@@ -44,6 +44,7 @@ async def turns(client: Client, first: int, last: int) -> None:
 async def test_nothing_grows_with_the_number_of_finished_runs(client: Client) -> None:
     assert client.app is not None
     runs = client.app.state.runs
+    held = held_runs()  # by what earlier tests left behind
     await turns(client, 0, 5)
     await until(lambda: not runs.kept)
     tasks, files = len(asyncio.all_tasks()), open_files()
@@ -51,4 +52,4 @@ async def test_nothing_grows_with_the_number_of_finished_runs(client: Client) ->
     await until(lambda: not runs.kept)
     await until(lambda: len(asyncio.all_tasks()) <= tasks)
     await until(lambda: open_files() <= files)
-    await until(lambda: held_runs() == 0)
+    await until(lambda: held_runs() <= held)

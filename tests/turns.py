@@ -1,6 +1,7 @@
 """Runs without HTTP: a graph on a scripted model, real SQLite, and the runs of the server."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from server.protocols.chunks import Chunk
 from server.protocols.history import Turn
 from server.protocols.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
 from server.runs.checkpoints import Checkpoints
+from server.runs.crash import settle_lost_runs
 from server.runs.registry import Runs
 from server.runs.run import Run
 from server.runs.transcript import transcript
@@ -91,6 +93,7 @@ async def house(
         )
         checkpoints = Checkpoints(graph, saver, partial(committed, saver))
         async with open_store(path, BUSY_TIMEOUT_MS) as store:
+            await settle_lost_runs(store, checkpoints)
             runs = Runs(
                 checkpoints,
                 catalogue,
@@ -102,3 +105,15 @@ async def house(
                 yield House(checkpoints, runs, catalogue, store)
             finally:
                 await runs.drain(0)
+
+
+@asynccontextmanager
+async def crashed(
+    path: Path, model: BaseChatModel, catalogue: Catalogue = CATALOGUE
+) -> AsyncIterator[House]:
+    """The server on what its disk held at this instant, as after kill -9."""
+    copy = path.with_name("after-the-crash.db")
+    for suffix in ("", "-wal", "-shm"):
+        shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+    async with house(copy, model, catalogue=catalogue) as inside:
+        yield inside

@@ -16,7 +16,7 @@ from langgraph.types import Overwrite
 
 from server.runs.forks import Cut
 
-STREAM_MODES: Any = ["messages", "updates", "tools", "custom"]
+STREAM_MODES: Any = ["tasks", "messages", "updates", "tools", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Checkpoints:
         """Run the graph on new messages, or with None on from the last checkpoint.
 
         With a cut the messages begin a new branch there. Every step is on disk before the next
-        begins.
+        begins; the first item, of `tasks`, says that the messages are.
         """
         stream: AsyncIterator[Any] = self._graph.astream(
             None if messages is None else _input(messages, cut),

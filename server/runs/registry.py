@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from server.protocols.requests import IdempotencyKey, InvalidRequest, TurnReques
 from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
 from server.runs.client_tools import as_ui_tools
 from server.runs.forks import cut_of, with_answers
+from server.runs.idempotency import IdempotencyKeys
 from server.runs.plan import Plan, plan
 from server.runs.run import Run
 from server.runs.summary import summary
@@ -60,7 +62,7 @@ class Runs:
         self._unread_seconds = unread_seconds
         self._live: dict[str, Run] = {}
         self._kept: dict[str, Run] = {}
-        self._keys: dict[str, tuple[str, asyncio.Future[Run]]] = {}
+        self._keys = IdempotencyKeys()
         self._deleting: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
@@ -84,7 +86,8 @@ class Runs:
     async def start(
         self, thread_id: str | None, request: TurnRequest, key: IdempotencyKey | None = None
     ) -> Run:
-        """Claim the thread, check the request against it, and set the run going. None: a new one.
+        """Claim the thread, check the request against it, set the run going, and wait until what
+        the request brought is on disk. None: a new thread.
 
         The same key with the same digest gives the same run. Raises RunInProgress if the thread
         has a live run that is not to be stopped, InvalidRequest if the thread cannot take the
@@ -92,36 +95,7 @@ class Runs:
         """
         if key is None:
             return await self._start(thread_id, request)
-        known = self._keys.get(key.key)
-        if known is None:
-            started: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
-            self._keys[key.key] = key.digest, started
-            return await self._start_once(thread_id, request, key, started)
-        digest, started = known
-        if digest != key.digest:
-            raise InvalidRequest(
-                "idempotency_key_reused",
-                f"The Idempotency-Key {key.key[:64]!r} was used for another body; take a new key.",
-            )
-        return await asyncio.shield(started)
-
-    async def _start_once(
-        self,
-        thread_id: str | None,
-        request: TurnRequest,
-        key: IdempotencyKey,
-        started: asyncio.Future[Run],
-    ) -> Run:
-        try:
-            run = await self._start(thread_id, request)
-        except BaseException as error:
-            del self._keys[key.key]
-            started.set_exception(error)
-            started.exception()
-            raise
-        run.idempotency_key = key.key
-        started.set_result(run)
-        return run
+        return await self._keys.once(key, partial(self._start, thread_id, request))
 
     async def _start(self, given_id: str | None, request: TurnRequest) -> Run:
         thread_id = given_id or f"thread_{uuid4().hex[:20]}"
@@ -143,6 +117,7 @@ class Runs:
         task = asyncio.create_task(self._see_through(run), name=f"run {run.id}, its life")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        await run.begun.wait()
         return run
 
     async def _claim(self, thread_id: str, request: TurnRequest) -> Run:
@@ -211,8 +186,8 @@ class Runs:
 
     def _forget(self, run: Run) -> None:
         """Once: after that its key may be another run's."""
-        if self._kept.pop(run.id, None) and run.idempotency_key:
-            self._keys.pop(run.idempotency_key, None)
+        if self._kept.pop(run.id, None):
+            self._keys.forget(run)
 
     async def stop(self, thread_id: str, reason: dict[str, Any] | None = None) -> Run | None:
         """End the thread's live run and wait until the thread is saved and free.

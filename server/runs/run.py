@@ -60,6 +60,8 @@ class Run:
         self.started = time.monotonic()
         self.decided = asyncio.Event()
         """Set when the run has begun, or its request was refused."""
+        self.begun = asyncio.Event()
+        """Set when what the request brought is on disk, or the run is over."""
         self.done = asyncio.Event()
         """Set when the thread is free and the log is closed."""
         self._ended: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -110,6 +112,8 @@ class Run:
             return await self._conclude(pump, checkpoints, translator, max_seconds)
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return translator.settle([], failed=self._fail(cause))
+        finally:
+            self.begun.set()
 
     async def _run_graph(
         self,
@@ -124,6 +128,7 @@ class Run:
         stream = checkpoints.stream(self.thread_id, plan.new, context, plan.cut)
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
+                self.begun.set()
                 if item["type"] == "updates":
                     # What was seen as finished must survive a stop and a crash.
                     await checkpoints.committed()

@@ -1,0 +1,34 @@
+"""What a process that died left behind: runs that were live, and are no longer."""
+
+from langchain_core.messages import AIMessage
+
+from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.finish import ended_mark, error_mark
+from server.store import ThreadStore
+from server.thread_table import ThreadRunState
+
+
+async def settle_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None:
+    """Give each run that was live the end that its thread tells of.
+
+    A thread with nothing saved goes: its first request was not answered yet. Needs the store and
+    the checkpoints to itself, before the first request.
+    """
+    for entry in await store.live():
+        state = await checkpoints.load(entry.id)
+        if state.checkpoint_id is None:
+            await store.delete(entry.id)
+        else:
+            await store.end_run(entry.id, entry.run_id, _end_of(state))
+
+
+def _end_of(state: ThreadState) -> ThreadRunState:
+    """How the run ended that worked on a thread last. It may have been over, and only not noted; or
+    not begun, and the thread is as the run before it left it."""
+    if state.unfinished:
+        return "interrupted"
+    last = next((m for m in reversed(state.messages) if isinstance(m, AIMessage)), None)
+    if last and error_mark(last):
+        return "failed"
+    ended = ended_mark(last) if last else None
+    return "stopped" if ended and ended["reason"] != "limit" else "finished"
