@@ -111,6 +111,10 @@ class Client:
     server: Server | None = None
 
     @property
+    def url(self) -> str:
+        return str(self.http.base_url).rstrip("/")
+
+    @property
     def connections(self) -> int:
         """How many the server holds open."""
         assert self.server is not None

@@ -23,6 +23,7 @@ from tests.serving import (
     settings,
 )
 from tests.waiting import until
+from tests.workshop import Workshop
 
 QUESTION = {"thread_id": "t1", "message": "What is 17 * 23, and what time is it in Tokyo?"}
 
@@ -394,13 +395,13 @@ async def test_a_run_that_somebody_reads_is_not_ended_as_unread(
 # heartbeat
 
 
-async def pings(stream: Stream, count: int) -> bytes:
-    """Read until so many pings have come."""
+async def pings(stream: Stream, count: int, behind: bytes = b"") -> bytes:
+    """Read until so many pings have come behind these bytes."""
     raw = b""
     async with asyncio.timeout(10):
         async for piece in stream.response.aiter_raw():
             raw += piece
-            if raw.count(b": ping") >= count:
+            if behind in raw and raw.count(b": ping", raw.index(behind)) >= count:
                 return raw
     raise AssertionError(raw.decode())
 
@@ -417,6 +418,20 @@ async def test_pings_come_as_comments_before_the_first_event(
     ):
         assert parse_events(await pings(stream, 3)) == []
         gate.set()
+
+
+async def test_pings_come_while_a_tool_runs(tmp_path: Path, endpoint: StrictEndpoint) -> None:
+    endpoint.script(call_reply(("hold", '{"word": "tea"}')), text_reply("Done."))
+    values = endpoint_settings(tmp_path / "t.db", endpoint, ping_seconds=0.02)
+    workshop = Workshop()
+    async with (
+        serving(values, workshop.catalogue) as client,
+        client.chat({"thread_id": "t1", "message": "Hold it"}) as stream,
+    ):
+        raw = await pings(stream, 3, behind=b"tool-call-args-text-finish")
+        assert workshop.calls == {"tea": 1}
+        assert b'"type":"result"' not in raw
+        workshop.release.set()
 
 
 async def test_pings_come_while_a_replay_waits_for_more(

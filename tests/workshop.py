@@ -4,13 +4,16 @@ import asyncio
 from collections import Counter, defaultdict
 from typing import Any
 
+from langgraph.prebuilt import ToolRuntime
+
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 from tools.ui import render_ui_component, request_user_selection
 
 
 class Workshop:
-    """Tools: `echo`, `hold` (until `release`), `nap` (a moment), `stubborn` and `broken`.
+    """Tools: `echo`, `hold` (until `release`), `report` (its progress, then as `hold`), `nap` (a
+    moment), `stubborn` and `broken`.
 
     `calls` counts the executions of each by the word that it was given.
     """
@@ -22,7 +25,14 @@ class Workshop:
         self._nap_seconds = nap_seconds
         self._begun: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self.catalogue = Catalogue(
-            (self._echo(), self._hold(), self._nap(), self._stubborn(), self._broken()),
+            (
+                self._echo(),
+                self._hold(),
+                self._report(),
+                self._nap(),
+                self._stubborn(),
+                self._broken(),
+            ),
             (render_ui_component, request_user_selection),
         )
 
@@ -65,6 +75,22 @@ class Workshop:
             return {"word": word}
 
         return hold
+
+    def _report(self) -> Any:
+        @real_tool(client_fields=["word"])
+        async def report(word: str, runtime: ToolRuntime[Any, Any]) -> dict[str, Any]:
+            """Say how far the work is, and the word back when the test lets it.
+
+            Args:
+                word: The word.
+                runtime: Where it is said.
+            """
+            self._begin(word)
+            runtime.emit_output_delta({"written": f"half of {word}"})
+            await self.release.wait()
+            return {"word": word}
+
+        return report
 
     def _nap(self) -> Any:
         @real_tool(client_fields=["word"])

@@ -146,19 +146,19 @@ def look(request: pytest.FixtureRequest) -> str:
 @pytest_asyncio.fixture(loop_scope="session")
 async def visit(client: Client, visitors: Visitors, look: str) -> Visit:
     """The page on the fast server. Tabs go first, then the server: hence the order."""
-    return await (await visitors(str(client.http.base_url).rstrip("/"), look)).open()
+    return await (await visitors(client.url, look)).open()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def slow_visit(slow_client: Client, visitors: Visitors, look: str) -> Visit:
-    return await (await visitors(str(slow_client.http.base_url).rstrip("/"), look)).open()
+    return await (await visitors(slow_client.url, look)).open()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def scripted_visit(scripted: Client, visitors: Visitors, look: str) -> Visit:
-    return await (await visitors(str(scripted.http.base_url).rstrip("/"), look)).open()
+    return await (await visitors(scripted.url, look)).open()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def workshop_visit(workshop_client: Client, visitors: Visitors, look: str) -> Visit:
-    return await (await visitors(str(workshop_client.http.base_url).rstrip("/"), look)).open()
+    return await (await visitors(workshop_client.url, look)).open()

@@ -142,6 +142,32 @@ async def test_every_flow_works_by_keyboard_alone(visit: Visit) -> None:
     await expect(visit.page.get_by_text("What would you like to know?")).to_be_visible()
 
 
+@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
+async def test_threads_and_inspector_work_by_keyboard_alone(visit: Visit) -> None:
+    keys = visit.page.keyboard
+    await visit.ask("Hello there")
+    await tab_to(visit, "Rename Hello there")
+    await keys.press("Enter")
+    await expect(visit.page.get_by_role("textbox", name="New title")).to_be_focused()
+    await keys.type("Greetings")
+    await keys.press("Enter")
+    await expect(visit.page.locator("#title")).to_have_text("Greetings")
+    await tab_to(visit, "Event inspector")
+    await keys.press("Enter")
+    panel = visit.page.get_by_role("complementary", name="Event inspector")
+    await expect(panel).to_be_visible()
+    await tab_to(visit, "Close the inspector")
+    await keys.press("Enter")
+    await expect(panel).to_be_hidden()
+    await tab_to(visit, "Delete Greetings")
+    await keys.press("Enter")
+    await expect(visit.page.get_by_role("dialog")).to_be_visible()
+    await tab_to(visit, "Delete")
+    await keys.press("Enter")
+    await expect(visit.page.get_by_role("link", name="Greetings")).to_have_count(0)
+    await expect(visit.field).to_be_focused()
+
+
 @pytest.mark.parametrize("look", ["phone light"])
 async def test_the_skip_link_leads_to_the_field(visit: Visit) -> None:
     await expect(visit.page.get_by_text("Offline model")).to_be_visible()

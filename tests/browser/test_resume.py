@@ -184,7 +184,7 @@ async def test_a_killed_server_that_comes_back_lets_the_turn_be_continued(
 
 
 async def test_a_thread_that_is_gone_says_so(visitors: Visitors, client: Client) -> None:
-    visit = await visitors(str(client.http.base_url).rstrip("/"))
+    visit = await visitors(client.url)
     await visit.open("thread_that_never_was")
     await expect(visit.page.get_by_text("This thread is gone")).to_be_visible()
     await visit.log.get_by_role("button", name="New thread").click()
@@ -204,7 +204,7 @@ async def test_a_thread_of_500_messages_shows_at_its_end_and_scrolls(
             for message in first
         ]
         await client.app.state.runs.checkpoints.add(thread_id, later)
-        visit = await visitors(str(client.http.base_url).rstrip("/"))
+        visit = await visitors(client.url)
         await visit.open(thread_id)
         await expect(visit.replies).to_have_count(250)
         await expect(visit.said.last).to_be_in_viewport()

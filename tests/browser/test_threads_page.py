@@ -82,7 +82,7 @@ async def test_a_thread_is_deleted_only_after_a_question(visit: Visit, client: C
 async def test_older_threads_are_listed_on_demand(visitors: Visitors, client: Client) -> None:
     for number in range(33):
         await client.turn({"message": f"Thread {number}"})
-    visit = await (await visitors(str(client.http.base_url).rstrip("/"))).open()
+    visit = await (await visitors(client.url)).open()
     await expect(visit.page.locator("#thread-list a")).to_have_count(30)
     await visit.button("Show older threads").click()
     await expect(visit.page.locator("#thread-list a")).to_have_count(33)

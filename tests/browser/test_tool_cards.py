@@ -52,6 +52,20 @@ async def test_a_card_opens_to_arguments_and_result_as_json(
     await expect(workshop_visit.cards.locator(".tool-ms")).to_have_text(re.compile(r"\d+ (ms|s)"))
 
 
+async def test_a_card_shows_how_far_its_tool_is(
+    workshop_visit: Visit, endpoint: StrictEndpoint, workshop: Workshop
+) -> None:
+    endpoint.script(call_reply(("report", '{"word": "tea"}')), text_reply("Done."))
+    await workshop_visit.say("Report")
+    await expect(workshop_visit.cards).to_contain_text("Running")
+    await workshop_visit.cards.locator("summary").click()
+    progress = workshop_visit.cards.get_by_role("region", name="Progress")
+    await expect(progress).to_contain_text('"half of tea"')
+    workshop.release.set()
+    await workshop_visit.idle()
+    await expect(workshop_visit.cards.get_by_role("region", name="Result")).to_contain_text('"tea"')
+
+
 async def test_a_failed_call_shows_its_error_and_not_its_cause(
     workshop_visit: Visit, endpoint: StrictEndpoint
 ) -> None:

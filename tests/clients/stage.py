@@ -23,7 +23,7 @@ class Stage:
 
     @property
     def url(self) -> str:
-        return str(self.http.http.base_url).rstrip("/")
+        return self.http.url
 
     async def messages(self, thread_id: str, protocol: str) -> list[dict[str, Any]]:
         """The thread as hydrate shows it to a reader of this protocol."""

@@ -1,0 +1,78 @@
+"""What a turn says of its end, and of the thoughts before it; the same when it is loaded."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.conftest import Visitors
+from tests.endpoint import Finish, Reply, Say, StrictEndpoint, call_reply
+from tests.scripted_model import ScriptedModel, finish, reasoning, text
+from tests.serving import endpoint_settings, serving, settings
+from tests.workshop import Workshop
+
+
+@pytest.mark.parametrize(
+    ("reply", "limits", "note"),
+    [
+        (
+            Reply((Say("On and "), Finish("length"))),
+            {},
+            "Cut off: the model reached its limit of words",
+        ),
+        (
+            Reply((Say("On and "), Finish("content_filter"))),
+            {},
+            "Cut off by the model's content filter",
+        ),
+        (
+            call_reply(("echo", '{"word": "tea"}')),
+            {"max_steps": 1},
+            "Stopped: max steps of 1 reached",
+        ),
+    ],
+    ids=["length", "content filter", "limit"],
+)
+async def test_a_reply_that_was_cut_off_says_why(
+    reply: Reply,
+    limits: dict[str, Any],
+    note: str,
+    tmp_path: Path,
+    endpoint: StrictEndpoint,
+    visitors: Visitors,
+    look: str,
+) -> None:
+    endpoint.script(reply)
+    own = endpoint_settings(tmp_path / "t.db", endpoint, **limits)
+    async with serving(own, Workshop().catalogue) as client:
+        visit = await (await visitors(client.url, look)).open()
+        await visit.ask("Go on")
+        await expect(visit.reply.locator(".mark")).to_have_text(note)
+        await visit.page.reload()
+        await expect(visit.reply.locator(".mark")).to_have_text(note)
+        await visit.leave()
+
+
+async def test_thoughts_are_open_while_they_stream_and_closed_behind_the_answer(
+    tmp_path: Path, visitors: Visitors, look: str
+) -> None:
+    spoken = asyncio.Event()
+    model = ScriptedModel.of([reasoning("The moon pulls."), spoken, text("Tides."), finish()])
+    async with serving(settings(tmp_path / "t.db"), model=model) as client:
+        visit = await (await visitors(client.url, look)).open()
+        await visit.say("Why tides?")
+        thoughts = visit.reply.locator("details.reasoning")
+        await expect(thoughts.locator("summary")).to_have_text("Thinking")
+        await expect(thoughts.get_by_text("The moon pulls.")).to_be_visible()
+        spoken.set()
+        await visit.idle()
+        await expect(thoughts.locator("summary")).to_have_text("Thought")
+        await expect(thoughts.get_by_text("The moon pulls.")).to_be_hidden()
+        await expect(visit.reply).to_contain_text("Tides.")
+        await visit.page.reload()
+        await expect(thoughts.locator("summary")).to_have_text("Thought")
+        await thoughts.locator("summary").click()
+        await expect(thoughts.get_by_text("The moon pulls.")).to_be_visible()
+        await visit.leave()
