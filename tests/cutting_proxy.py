@@ -34,7 +34,7 @@ class CuttingProxy:
         except* ConnectionError:
             pass
         finally:
-            writer.transport.abort()
+            writer.close()  # not aborted: a reset may take what the reader has not read yet
             downstream.transport.abort()
 
     async def _answers(self, upstream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

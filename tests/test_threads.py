@@ -364,15 +364,25 @@ async def test_deletes_at_once_leave_no_gap_for_a_new_run(
         assert not any(found.values())
 
 
-async def test_no_run_begins_while_one_of_several_deletes_is_at_work(tmp_path: Path) -> None:
+async def test_no_run_begins_while_one_of_several_deletes_is_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with house(tmp_path / "t.db", ScriptedModel.of()) as inside:
         await inside.turn(message("Hello"))
+        delete, through, held = inside.store.delete, asyncio.Event(), iter((False, True))
+
+        async def second_held(thread_id: str) -> None:
+            if next(held):
+                await through.wait()
+            await delete(thread_id)
+
+        monkeypatch.setattr(inside.store, "delete", second_held)
         first, second = (asyncio.create_task(inside.runs.delete(THREAD)) for _ in range(2))
         await first
-        assert not second.done()
         with pytest.raises(InvalidRequest) as refusal:
             await inside.runs.start(THREAD, message("Again"))
         assert refusal.value.code == "thread_being_deleted"
+        through.set()
         await second
         await inside.turn(message("Again"))
         assert await inside.store.get(THREAD) is not None

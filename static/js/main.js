@@ -7,8 +7,7 @@ import { barView, noteView } from "./bar-view.js";
 import { copy } from "./clipboard.js";
 import { Composer } from "./composer.js";
 import { confirmed } from "./confirm.js";
-import { Inspector } from "./inspector.js";
-import { inspectorView } from "./inspector-view.js";
+import { InspectorPanel } from "./inspector-panel.js";
 import { currentId, showId } from "./location.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
@@ -38,13 +37,13 @@ const page = {
   editing: null,
   failure: null,
   renaming: null,
-  filter: "",
-  opened: new Set(),
 };
 
-const inspector = new Inspector();
 const announcer = new Announcer(element("status"));
 const panels = new Panels(element("threads"), element("inspector"), () => paintAll());
+const inspector = new InspectorPanel(element("inspector"), {
+  onClose: () => panels.show("inspector", false),
+});
 const follower = new Follower(element("scroller"), element("log"), () => paintThread());
 const composer = new Composer(element("composer"), {
   onSend: (text) => send(text),
@@ -64,14 +63,8 @@ const thread = new ThreadStore({
     tell({ type: "run", id: state.id });
     if (state.messages.at(-1)?.parts.some((part) => part.state === "pending")) focusQuestion();
   },
-  onEvent(event) {
-    inspector.event(event);
-    paintInspector();
-  },
-  onRequest(body) {
-    inspector.request(body);
-    paintInspector();
-  },
+  onEvent: (event) => inspector.event(event),
+  onRequest: (body) => inspector.request(body),
   onRefused: (text) => composer.restore(text),
 });
 
@@ -132,22 +125,6 @@ const listActions = {
   onReload: () => list.refresh(),
 };
 
-const inspectorActions = {
-  onFilter(filter) {
-    page.filter = filter;
-    paintInspector();
-  },
-  onToggle(number) {
-    if (!page.opened.delete(number)) page.opened.add(number);
-    paintInspector();
-  },
-  onClear() {
-    inspector.clear();
-    paintInspector();
-  },
-  onClose: () => panels.show("inspector", false),
-};
-
 const paintThread = painter(() => {
   const { state } = thread;
   follower.hasEnd = state.messages.length > 0;
@@ -166,17 +143,6 @@ const paintList = painter(() => {
   render(threadsView(list.state, about, listActions), element("thread-list"));
 });
 
-const paintInspector = slowly(
-  painter(() => {
-    if (!panels.isOpen("inspector")) return;
-    const view = element("inspector");
-    const rows = view.querySelector(".inspector-list");
-    const atEnd = !rows || rows.scrollHeight - rows.scrollTop - rows.clientHeight < 60;
-    render(inspectorView(inspector, page, inspectorActions), view);
-    if (atEnd) view.querySelector(".inspector-list").scrollTop = 1e9;
-  }),
-);
-
 const paintBar = painter(() => {
   const about = { model: page.model, inspecting: panels.isOpen("inspector") };
   const actions = { onTheme: changeTheme, onInspect: () => panels.toggle("inspector") };
@@ -186,7 +152,7 @@ const paintBar = painter(() => {
 function paintAll() {
   paintThread();
   paintList();
-  paintInspector();
+  inspector.paint();
   paintBar();
 }
 
@@ -196,17 +162,6 @@ const titleOf = (state) =>
 function changeTheme() {
   nextTheme();
   paintBar();
-}
-
-/** Not more than five times a second: the panel is not what people wait for. */
-function slowly(paint) {
-  let timer = null;
-  return () => {
-    timer ??= setTimeout(() => {
-      timer = null;
-      paint();
-    }, 200);
-  };
 }
 
 function send(text) {

@@ -1,14 +1,13 @@
 /**
  * The open thread: its messages, its live run, and all that a person can do with it.
- *
- * `state` is replaced, never changed in place, and so is each message in it: what is the same
- * object needs no painting.
+ * `state` is replaced, never changed in place.
  */
 
 import * as api from "./api.js";
-import { fromSnapshot, toAccumulated, withSettled } from "./parts.js";
-import { Turn } from "./turn.js";
+import { hydrated, newAnswer, newQuestion, settledIn, upTo } from "./messages.js";
+import { toAccumulated } from "./parts.js";
 import { DONE, readRun } from "./run-stream.js";
+import { Turn } from "./turn.js";
 
 const EMPTY = {
   id: null,
@@ -21,9 +20,6 @@ const EMPTY = {
   problem: null,
   answers: {},
 };
-
-let keys = 0;
-const newKey = () => `m${(keys += 1)}`;
 
 export class ThreadStore {
   state = EMPTY;
@@ -63,24 +59,21 @@ export class ThreadStore {
   }
 
   send(text) {
-    const user = { key: newKey(), id: null, role: "user", parts: [{ type: "text", text }] };
     const before = this.state.messages;
-    this.#set({ ...this.state, messages: [...before, user, newAnswer()] });
+    this.#set({ ...this.state, messages: [...before, newQuestion(text), newAnswer()] });
     return this.#post({ message: text }, { before, text });
   }
 
   edit(messageId, text) {
     const before = this.state.messages;
-    const kept = before.slice(0, this.#indexOf(messageId));
-    const user = { key: newKey(), id: null, role: "user", parts: [{ type: "text", text }] };
-    this.#set({ ...this.state, messages: [...kept, user, newAnswer()] });
+    const kept = upTo(before, messageId);
+    this.#set({ ...this.state, messages: [...kept, newQuestion(text), newAnswer()] });
     return this.#post({ edit: { message_id: messageId, message: text } }, { before });
   }
 
   regenerate(messageId) {
     const before = this.state.messages;
-    const kept = before.slice(0, this.#indexOf(messageId));
-    this.#set({ ...this.state, messages: [...kept, newAnswer()] });
+    this.#set({ ...this.state, messages: [...upTo(before, messageId), newAnswer()] });
     return this.#post({ regenerate: messageId }, { before });
   }
 
@@ -256,13 +249,7 @@ export class ThreadStore {
   }
 
   #hydrate(loaded) {
-    const known = new Map(this.state.messages.map((message) => [message.id, message]));
-    const messages = loaded.messages.map((message) => ({
-      ...message,
-      key: known.get(message.id)?.key ?? newKey(),
-      timing: known.get(message.id)?.timing,
-      parts: message.parts.map(fromSnapshot),
-    }));
+    const messages = hydrated(loaded.messages, this.state.messages);
     const { id, title, run_state: runState } = loaded;
     this.#set({ ...this.state, id, title, runState, messages, loading: false, missing: false });
   }
@@ -274,15 +261,7 @@ export class ThreadStore {
 
   /** A call of an earlier message that the server has closed. */
   #settle(settled) {
-    const isIts = (part) => part.toolCallId === settled.tool_call_id;
-    this.#set({
-      ...this.state,
-      messages: this.state.messages.map((message) =>
-        message.parts.some(isIts)
-          ? { ...message, parts: withSettled(message.parts, settled) }
-          : message,
-      ),
-    });
+    this.#set({ ...this.state, messages: settledIn(this.state.messages, settled) });
   }
 
   /** The server has taken an answer: it stands in the message that the run goes on with. */
@@ -302,11 +281,6 @@ export class ThreadStore {
     const index = messages.findLastIndex((message) => message.key === turn.message.key);
     if (index < 0) return;
     this.#set({ ...this.state, messages: messages.with(index, turn.shown()) });
-  }
-
-  #indexOf(messageId) {
-    const index = this.state.messages.findIndex((message) => message.id === messageId);
-    return index < 0 ? this.state.messages.length : index;
   }
 
   #leave() {
@@ -331,5 +305,3 @@ export class ThreadStore {
     this.listeners.onChange();
   }
 }
-
-const newAnswer = () => ({ key: newKey(), id: null, role: "assistant", parts: [], steps: [] });

@@ -1,0 +1,38 @@
+/**
+ * The messages of a thread as the page holds them. None is changed in place: what is the same
+ * object needs no painting. `key` stays with a message that has no id yet, or gets another.
+ */
+
+import { fromSnapshot, withSettled } from "./parts.js";
+
+let keys = 0;
+const newKey = () => `m${(keys += 1)}`;
+
+export const newQuestion = (text) => ({ key: newKey(), id: null, role: "user", parts: [{ type: "text", text }] });
+
+export const newAnswer = () => ({ key: newKey(), id: null, role: "assistant", parts: [], steps: [] });
+
+/** The messages of a snapshot; those that are known keep their keys and what only the page knows. */
+export function hydrated(snapshot, shown) {
+  const known = new Map(shown.map((message) => [message.id, message]));
+  return snapshot.map((message) => ({
+    ...message,
+    key: known.get(message.id)?.key ?? newKey(),
+    timing: known.get(message.id)?.timing,
+    parts: message.parts.map(fromSnapshot),
+  }));
+}
+
+/** What stands before a message; all if there is none of this id. */
+export function upTo(messages, id) {
+  const index = messages.findIndex((message) => message.id === id);
+  return index < 0 ? messages : messages.slice(0, index);
+}
+
+/** The messages with one pending call brought to its end. */
+export const settledIn = (messages, settled) =>
+  messages.map((message) =>
+    message.parts.some(({ toolCallId }) => toolCallId === settled.tool_call_id)
+      ? { ...message, parts: withSettled(message.parts, settled) }
+      : message,
+  );
