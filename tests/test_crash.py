@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -13,24 +12,10 @@ from server.protocols.requests import InvalidRequest, TurnRequest
 from server.store import ThreadStore
 from tests.scripted_model import Piece, ScriptedModel, finish, text
 from tests.turns import THREAD, House, crashed, house, message
+from tests.waiting import Held
 
 CONTINUE = TurnRequest("assistant-transport", resume=True)
 HELLO: list[Piece] = [text("Hello."), finish()]
-
-
-class Held:
-    """A method that waits to be let through; all that come are held."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, owner: type, name: str) -> None:
-        self.reached, self.through = asyncio.Event(), asyncio.Event()
-        method = getattr(owner, name)
-
-        async def held(*given: Any, **named: Any) -> Any:
-            self.reached.set()
-            await self.through.wait()
-            return await method(*given, **named)
-
-        patch.setattr(owner, name, held)
 
 
 async def state(inside: House) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.models import chat_model
 from server.protocols.chunks import Data, Done, MessageFinish, PartFinish, PartStart, Result
@@ -29,7 +30,7 @@ from tests.endpoint import (
 from tests.endpoint.script import Step
 from tests.serving import endpoint_settings, serving, settings
 from tests.turns import THREAD, House, chunks_of, house, message
-from tests.waiting import until
+from tests.waiting import Held, until
 from tests.workshop import Workshop
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
@@ -207,6 +208,19 @@ async def test_a_run_can_be_stopped_while_its_request_is_being_checked(
     run = await stop(inside)
     assert await starting is run
     await settled(inside, run)
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_run_stopped_before_its_request_was_stored_keeps_it(
+    inside: House, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Held(monkeypatch, AsyncSqliteSaver, "aput", once=True)
+    start = asyncio.create_task(inside.runs.start(THREAD, message("Hello")))
+    await first.reached.wait()
+    await stop(inside)
+    await start
+    assert [m.text for m in await inside.messages()] == ["Hello", ""]
+    assert endpoint.requests == []
     await takes_a_message(inside, endpoint)
 
 

@@ -21,6 +21,7 @@ from tests.properties import UNTIMED
 from tests.scripted_model import ScriptedModel
 from tests.serving import Client, endpoint_settings, serving, settings
 from tests.turns import THREAD, house, message
+from tests.waiting import Held
 
 OPTIONS = [{"value": value, "label": value.upper()} for value in "ab"]
 QUESTION = {"kind": "single", "prompt": "Which?", "options": OPTIONS}
@@ -369,21 +370,14 @@ async def test_no_run_begins_while_one_of_several_deletes_is_at_work(
 ) -> None:
     async with house(tmp_path / "t.db", ScriptedModel.of()) as inside:
         await inside.turn(message("Hello"))
-        delete, through, held = inside.store.delete, asyncio.Event(), iter((False, True))
-
-        async def second_held(thread_id: str) -> None:
-            if next(held):
-                await through.wait()
-            await delete(thread_id)
-
-        monkeypatch.setattr(inside.store, "delete", second_held)
-        first, second = (asyncio.create_task(inside.runs.delete(THREAD)) for _ in range(2))
-        await first
+        one_of_them = Held(monkeypatch, inside.store, "delete", once=True)
+        both = [asyncio.create_task(inside.runs.delete(THREAD)) for _ in range(2)]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         with pytest.raises(InvalidRequest) as refusal:
             await inside.runs.start(THREAD, message("Again"))
         assert refusal.value.code == "thread_being_deleted"
-        through.set()
-        await second
+        one_of_them.through.set()
+        await asyncio.gather(*both)
         await inside.turn(message("Again"))
         assert await inside.store.get(THREAD) is not None
 

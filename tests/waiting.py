@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 WAIT_SECONDS = 10
 
@@ -11,3 +14,21 @@ async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(WAIT_SECONDS):
         while not condition():  # noqa: ASYNC110  what holds it has no event to wait for
             await asyncio.sleep(0.005)
+
+
+class Held:
+    """A method that waits to be let through: its first call, or every one."""
+
+    def __init__(
+        self, patch: pytest.MonkeyPatch, owner: object, name: str, *, once: bool = False
+    ) -> None:
+        self.reached, self.through = asyncio.Event(), asyncio.Event()
+        method = getattr(owner, name)
+
+        async def held(*given: Any, **named: Any) -> Any:
+            if not (once and self.reached.is_set()):
+                self.reached.set()
+                await self.through.wait()
+            return await method(*given, **named)
+
+        patch.setattr(owner, name, held)

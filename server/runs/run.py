@@ -198,25 +198,13 @@ class Run:
         return seen + translator.settle([*answers, *closers], ended=ended, failed=failed)
 
     async def _with_request(self, checkpoints: Checkpoints) -> ThreadState:
-        """The thread at rest. A run that ended before its first step has not even stored what
-        the request brought: that is made good."""
-        state = await checkpoints.rest(self.thread_id)
+        """The thread at rest, with what the request brought. That may not be stored yet if the run
+        was ended at once; storing it twice changes nothing, since messages have ids."""
         plan = self.plan
-        if plan is None or not plan.new or self._has_begun(plan, state.messages):
-            return state
-        await checkpoints.add(self.thread_id, plan.new, plan.cut)
-        return await checkpoints.load(self.thread_id)
-
-    def _has_begun(self, plan: Plan, messages: Sequence[AnyMessage]) -> bool:
-        """Whether the thread begins with what it was to be when the run began, and goes on with
-        nothing but the run's own: an answer that is made anew has its question's id in both
-        branches."""
-        ids = [message.id for message in plan.after]
-        return ids == [message.id for message in messages[: len(ids)]] and all(
-            message.response_metadata.get(RUN_ID) == self.id
-            for message in messages[len(ids) :]
-            if isinstance(message, AIMessage)
-        )
+        if plan and plan.new and not self.begun.is_set():
+            await checkpoints.rest(self.thread_id)
+            await checkpoints.add(self.thread_id, plan.new, plan.cut)
+        return await checkpoints.rest(self.thread_id)
 
     def _catch_up(self, messages: Sequence[AnyMessage], translator: Translator) -> list[Chunk]:
         """A message that was saved whole just before the end, and not yet told."""
