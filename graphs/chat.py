@@ -93,21 +93,11 @@ def build(
 def _binder(model: BaseChatModel, catalogue: Catalogue) -> Callable[[Sequence[UITool]], Model]:
     """Binds the catalogue to the model, once, and again for a run that brings tools along."""
     # The type of bind_tools takes sequences of one kind only.
-    ours: list[Any] = [*catalogue.real, *map(_function, catalogue.ui)]
+    ours: list[Any] = [*catalogue.real, *(tool.function for tool in catalogue.ui)]
     without_client_tools = model.bind_tools(ours)
 
     def bind(client_tools: Sequence[UITool]) -> Model:
-        added = [_function(t) for t in client_tools if t.name not in catalogue.ui_by_name]
+        added = [tool.function for tool in client_tools if tool.name not in catalogue.ui_by_name]
         return model.bind_tools([*ours, *added]) if added else without_client_tools
 
     return bind
-
-
-def _function(tool: UITool) -> dict[str, Any]:
-    """A UI tool in the form that `bind_tools` of every provider takes (OpenAI's)."""
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return {"type": "function", "function": function}

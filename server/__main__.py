@@ -12,6 +12,7 @@ from pydantic_settings import CliApp
 from pydantic_settings.exceptions import SettingsError
 
 from graphs.models import OFFLINE
+from graphs.own import GraphError
 from server.app import create_app
 from server.serving import Server
 from server.settings import Settings
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = read_settings(sys.argv[1:] if arguments is None else arguments)
         with listen(settings.host, settings.port) as listener:
             asyncio.run(serve(settings, listener))
-    except (StartError, StorageError, CatalogueError) as error:
+    except (StartError, StorageError, CatalogueError, GraphError) as error:
         sys.stderr.write(f"turnstream: {error}\n")
         return 2
     return 0

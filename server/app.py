@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from graphs.chat import build
 from graphs.models import chat_model
+from graphs.own import build_function, checked
 from server import info
 from server.chat import Chat
 from server.guard import Guard
@@ -44,8 +44,10 @@ def create_app(
 ) -> Starlette:
     """The whole server, on the model that the settings name if none is given.
 
-    Its lifespan raises StorageError if the database cannot be opened.
+    Raises GraphError if the setting names no graph that can be served; so does its lifespan, and
+    StorageError if the database cannot be opened.
     """
+    build = build_function(settings.graph)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -66,6 +68,7 @@ def create_app(
                 limits=settings.limits,
                 system_prompt=settings.system_prompt,
             )
+            checked(settings.graph, graph, saver)
             checkpoints = Checkpoints(graph, saver, partial(committed, saver))
             await settle_lost_runs(store, checkpoints)
             app.state.runs = runs = Runs(

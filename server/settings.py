@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from graphs.limits import Limits
 from graphs.models import DEFAULT_MODEL, OFFLINE
+from graphs.own import BUILT_IN
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a helpful assistant in a web chat. Use the tools for anything that they can compute "
@@ -64,6 +65,11 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"),
         description="any OpenAI-compatible server (environment: OPENAI_BASE_URL); then the model "
         "must be named, and a key is not needed",
+    )
+    graph: str = Field(
+        BUILT_IN,
+        min_length=1,
+        description="a function that builds the graph, as module:function",
     )
     system_prompt: str = Field(
         DEFAULT_SYSTEM_PROMPT, description="text, or @path of a file that holds it"

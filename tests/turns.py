@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage
 
 from graphs.chat import build
 from graphs.limits import Limits
+from graphs.own import Build
 from server.protocols.chunks import Chunk
 from server.protocols.history import Turn
 from server.protocols.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
@@ -82,13 +83,14 @@ async def house(
     limits: Limits | None = None,
     max_run_seconds: float = 60,
     system_prompt: str = "",
+    build: Build = build,
 ) -> AsyncIterator[House]:
     async with open_saver(path) as saver:
         graph = build(
             model,
             catalogue,
             checkpointer=saver,
-            limits=limits,
+            limits=limits or Limits(),
             system_prompt=system_prompt,
         )
         checkpoints = Checkpoints(graph, saver, partial(committed, saver))
@@ -109,11 +111,11 @@ async def house(
 
 @asynccontextmanager
 async def crashed(
-    path: Path, model: BaseChatModel, catalogue: Catalogue = CATALOGUE
+    path: Path, model: BaseChatModel, catalogue: Catalogue = CATALOGUE, build: Build = build
 ) -> AsyncIterator[House]:
     """The server on what its disk held at this instant, as after kill -9."""
     copy = path.with_name("after-the-crash.db")
     for suffix in ("", "-wal", "-shm"):
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
-    async with house(copy, model, catalogue=catalogue) as inside:
+    async with house(copy, model, catalogue=catalogue, build=build) as inside:
         yield inside

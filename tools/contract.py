@@ -61,6 +61,16 @@ class UITool:
     def awaits_client(self) -> bool:
         return self.check_answer is not None
 
+    @property
+    def function(self) -> dict[str, Any]:
+        """The tool in the form that `bind_tools` of every provider takes (OpenAI's)."""
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": dict(self.parameters),
+        }
+        return {"type": "function", "function": function}
+
 
 def real_tool(
     *, client_fields: Sequence[str], artifact: bool = False, survey: str | None = None

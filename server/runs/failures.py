@@ -1,6 +1,7 @@
 """What a failed run may say: a code and a fixed sentence; the cause goes to the log."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.exceptions import (
     ContextOverflowError,
@@ -56,6 +57,11 @@ class Failure:
     code: str
     message: str
     error_id: str | None
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """How the thread remembers it."""
+        return {"code": self.code, "message": self.message, "id": self.error_id}
 
 
 def classify(cause: BaseException) -> str:

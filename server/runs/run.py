@@ -186,14 +186,15 @@ class Run:
         an answer to every call that is open."""
         state = await self._with_request(checkpoints)
         seen = self._catch_up(state.messages, translator)
-        mark = {ENDED: ended} if ended else {ERROR: _error_data(failed)}
+        mark = {ERROR: failed.mark} if failed else {ENDED: ended}
         marked = self._marked(state.messages, translator, mark)
+        others = [message for message in state.messages if message.id != marked.id]
         closers = close_pending(
-            [*state.messages, marked],
+            [*others, marked],
             "cancelled" if ended else "run_failed",
             _STOPPED if ended else _FAILED,
         )
-        await checkpoints.add(self.thread_id, [marked, *closers])
+        await checkpoints.add(self.thread_id, _in_order(marked, closers))
         answers = [m for m in state.messages if isinstance(m, ToolMessage)]
         return seen + translator.settle([*answers, *closers], ended=ended, failed=failed)
 
@@ -220,9 +221,10 @@ class Run:
         cut = translator.streaming
         if cut:
             return partial_message(cut.step_id, cut.parts.parts, {RUN_ID: self.id, **mark})
+        earlier = {message.id for message in self.plan.after} if self.plan else set()
         for message in reversed(messages):
             if isinstance(message, AIMessage):
-                if message.response_metadata.get(RUN_ID) != self.id:
+                if message.id in earlier:
                     break
                 metadata = {**message.response_metadata, **mark}
                 return message.model_copy(update={"response_metadata": metadata})
@@ -231,13 +233,15 @@ class Run:
         return AIMessage("", id=mark_id(self.id), response_metadata={RUN_ID: self.id, **mark})
 
 
+def _in_order(marked: AIMessage, closers: Sequence[ToolMessage]) -> list[AnyMessage]:
+    """A call's answer comes before the next message: not every graph's state sees to that."""
+    own = {call["id"] for call in marked.tool_calls}
+    before = [closer for closer in closers if closer.tool_call_id not in own]
+    return [*before, marked, *(closer for closer in closers if closer.tool_call_id in own)]
+
+
 def _cause(pump: asyncio.Task[None]) -> BaseException | None:
     """Why the graph broke off; None if it ran to its end, or still runs."""
     if pump.cancelled():
         return asyncio.CancelledError()
     return pump.exception() if pump.done() else None
-
-
-def _error_data(failed: Failure | None) -> dict[str, Any]:
-    assert failed is not None
-    return {"code": failed.code, "message": failed.message, "id": failed.error_id}

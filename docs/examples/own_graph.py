@@ -1,0 +1,61 @@
+"""A graph of your own: one node asks the model, one runs tools; a question ends the turn.
+
+TURNSTREAM_GRAPH=docs.examples.own_graph:build make run
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import ToolMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command, Send
+
+from graphs.execution import execute
+from graphs.history import for_model, pending_calls
+from graphs.limits import Limits
+from graphs.state import ChatState
+from tools.catalogue import Catalogue
+
+
+def build(
+    model: BaseChatModel,
+    catalogue: Catalogue,
+    *,
+    checkpointer: BaseCheckpointSaver[Any],
+    limits: Limits,
+    system_prompt: str,
+) -> Any:
+    asking = [tool.function for tool in catalogue.ui if tool.awaits_client]
+    thinker = model.bind_tools([*catalogue.real, *asking])
+
+    async def think(state: ChatState) -> dict[str, Any]:
+        prompt = for_model(state["messages"], system_prompt, limits.max_history_tokens)
+        return {"messages": [await thinker.ainvoke(prompt)]}
+
+    async def run_one(
+        request: ToolCallRequest,
+        run: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage:
+        return await execute(request.tool_call, partial(run, request), limits)
+
+    def after_think(state: ChatState) -> list[Send] | str:
+        calls = pending_calls(state["messages"])
+        real = [call for call in calls if call["name"] in catalogue.real_by_name]
+        return [Send("tools", [call]) for call in real] or END
+
+    def after_tools(state: ChatState) -> str:
+        """A question to the user ends the turn, also beside real calls."""
+        return END if pending_calls(state["messages"]) else "think"
+
+    graph = StateGraph(ChatState)
+    graph.add_node("think", think)
+    graph.add_node("tools", ToolNode(catalogue.real, awrap_tool_call=run_one))
+    graph.add_edge(START, "think")
+    graph.add_conditional_edges("think", after_think, ["tools", END])
+    graph.add_conditional_edges("tools", after_tools, ["think", END])
+    return graph.compile(checkpointer=checkpointer)

@@ -1,0 +1,226 @@
+"""A graph that is not ours: runs, stops, crashes and branches of it are served all the same."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
+
+from docs.examples.own_graph import build as example
+from graphs.models import chat_model
+from graphs.own import Build
+from server.__main__ import main
+from server.protocols.chunks import Chunk, MessageFinish
+from server.protocols.history import AssistantTurn, Text, ToolCall
+from server.protocols.requests import Fork, TurnRequest
+from server.runs.accumulate import accumulate
+from server.runs.run import Run
+from tests.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
+from tests.endpoint.failures import SERVER_ERROR
+from tests.serving import endpoint_settings, serving
+from tests.turns import THREAD, House, answers, chunks_of, crashed, house, message
+from tests.workshop import Workshop
+
+CONTINUE = TurnRequest("assistant-transport", resume=True)
+TEA = '{"word":"tea"}'  # as JSON is written anew: such a graph's messages keep no raw text
+QUESTION = '{"prompt": "Which?", "kind": "single", "options": [{"label": "Red", "value": "red"}]}'
+
+
+def plain(model: Any, catalogue: Any, *, checkpointer: Any, **_: Any) -> Any:
+    """As LangGraph's own pages write it: its messages, its reducer, no word of ours."""
+    thinker = model.bind_tools(list(catalogue.real))
+
+    async def chatbot(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await thinker.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("chatbot", chatbot)
+    graph.add_node("tools", ToolNode(list(catalogue.real)))
+    graph.add_edge(START, "chatbot")
+    graph.add_conditional_edges("chatbot", tools_condition)
+    graph.add_edge("tools", "chatbot")
+    return graph.compile(checkpointer=checkpointer)
+
+
+@pytest.fixture(params=[example, plain], ids=["example", "plain"])
+def build(request: pytest.FixtureRequest) -> Build:
+    made: Build = request.param
+    return made
+
+
+@pytest.fixture
+def workshop() -> Workshop:
+    return Workshop()
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+def model_of(endpoint: StrictEndpoint) -> Any:
+    return chat_model("scripted", api_key="test", base_url=endpoint.base_url, word_seconds=0)
+
+
+@pytest.fixture
+async def inside(
+    tmp_path: Path, endpoint: StrictEndpoint, workshop: Workshop, build: Build
+) -> AsyncIterator[House]:
+    path, catalogue = tmp_path / "t.db", workshop.catalogue
+    async with house(path, model_of(endpoint), catalogue=catalogue, build=build) as inside:
+        yield inside
+
+
+def finish_of(chunks: list[Chunk]) -> str:
+    return next(chunk.reason for chunk in chunks if isinstance(chunk, MessageFinish))
+
+
+async def told_as_kept(inside: House, run: Run) -> AssistantTurn:
+    """The turn as it is kept, which is as it was told."""
+    assert run.plan is not None
+    chunks = await chunks_of(run)
+    kept = (await inside.turns())[-1]
+    assert accumulate(chunks, run.plan.message_id) == kept
+    assert isinstance(kept, AssistantTurn)
+    return kept
+
+
+async def goes_on(inside: House, endpoint: StrictEndpoint) -> None:
+    endpoint.script(text_reply("Fine."))
+    assert finish_of(await inside.turn(message("Go on."))) == "stop"
+    assert endpoint.refused == []
+
+
+async def test_a_turn_with_a_tool_is_told_as_it_is_kept(
+    inside: House, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("echo", TEA), ids=("c1",)), text_reply("It is tea."))
+    turn = await told_as_kept(inside, await inside.runs.start(THREAD, message("Hello")))
+    call, said = turn.parts
+    assert isinstance(call, ToolCall)
+    assert (call.result, call.end) == ({"word": "tea"}, "result")
+    assert said == Text("It is tea.")
+    await goes_on(inside, endpoint)
+
+
+async def test_a_stop_in_a_tool_leaves_a_thread_that_a_strict_model_accepts(
+    inside: House, endpoint: StrictEndpoint, workshop: Workshop
+) -> None:
+    endpoint.script(call_reply(("hold", TEA), ids=("c1",)))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await workshop.begun("tea")
+    await inside.runs.stop(THREAD)
+    (call,) = (await told_as_kept(inside, run)).parts
+    assert isinstance(call, ToolCall)
+    assert call.end == "cancelled"
+    assert run.state == "stopped"
+    await goes_on(inside, endpoint)
+
+
+async def test_a_stop_in_the_models_words_keeps_them(
+    inside: House, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(Reply((Say("Half "), Pause(asyncio.Event()))))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await run.log.beyond(2)
+    await inside.runs.stop(THREAD)
+    assert (await told_as_kept(inside, run)).parts == (Text("Half "),)
+    await goes_on(inside, endpoint)
+
+
+async def test_a_model_that_fails_leaves_a_thread_that_goes_on(
+    inside: House, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("echo", TEA), ids=("c1",)), *[SERVER_ERROR] * 3)
+    run = await inside.runs.start(THREAD, message("Hello"))
+    assert finish_of(await chunks_of(run)) == "error"
+    await told_as_kept(inside, run)
+    endpoint.script(text_reply("Back again."))
+    assert finish_of(await inside.turn(CONTINUE)) == "stop"
+    await goes_on(inside, endpoint)
+
+
+async def test_after_a_crash_a_finished_tool_is_not_run_again(
+    tmp_path: Path, inside: House, endpoint: StrictEndpoint, build: Build
+) -> None:
+    endpoint.script(call_reply(("echo", TEA), ids=("c1",)))
+    endpoint.default = Reply((Pause(asyncio.Event()),))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await endpoint.arrived(2)
+    reborn = Workshop()
+    path = tmp_path / "t.db"
+    async with crashed(path, model_of(endpoint), reborn.catalogue, build) as after:
+        endpoint.script(text_reply("It is tea."))
+        assert finish_of(await after.turn(CONTINUE)) == "stop"
+        assert not reborn.calls
+        await goes_on(after, endpoint)
+    run.end({"reason": "stopped"})
+
+
+async def test_an_answer_is_made_anew_in_a_branch_of_its_own(
+    inside: House, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("One."), text_reply("Two."))
+    await inside.turn(message("Hello"))
+    await inside.turn(TurnRequest("assistant-transport", fork=Fork("regenerate", None)))
+    assert [m.text for m in await inside.messages()] == ["Hello", "Two."]
+    await goes_on(inside, endpoint)
+
+
+async def test_a_question_waits_for_its_answer(
+    tmp_path: Path, endpoint: StrictEndpoint, workshop: Workshop
+) -> None:
+    path, catalogue = tmp_path / "t.db", workshop.catalogue
+    async with house(path, model_of(endpoint), catalogue=catalogue, build=example) as inside:
+        both = (("echo", TEA), ("request_user_selection", QUESTION))
+        endpoint.script(call_reply(*both, ids=("c1", "c2")))
+        assert finish_of(await inside.turn(message("Ask me"))) == "tool-calls"
+        assert workshop.calls == {"tea": 1}
+        endpoint.script(text_reply("Red it is."))
+        assert finish_of(await inside.turn(answers(("c2", {"value": "red"})))) == "stop"
+        await goes_on(inside, endpoint)
+
+
+async def test_the_setting_names_it(tmp_path: Path, endpoint: StrictEndpoint) -> None:
+    own = endpoint_settings(tmp_path / "t.db", endpoint, graph="docs.examples.own_graph:build")
+    endpoint.script(call_reply(("multiply", '{"a": 6, "b": 7}')), text_reply("It is 42."))
+    async with serving(own) as client:
+        thread_id, events = await client.turn({"message": "6 * 7?"})
+        assert [e.data["result"] for e in events if e.type == "result"] == [{"product": 42}]
+        thread = await client.thread(thread_id, protocol="ui-message-stream")
+        assert thread["messages"][-1]["parts"][-1]["text"] == "It is 42."
+
+
+def not_compiled(*_: Any, **__: Any) -> Any:
+    return StateGraph(MessagesState)
+
+
+def without_checkpointer(model: Any, catalogue: Any, **_: Any) -> Any:
+    return plain(model, catalogue, checkpointer=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("nowhere:build", "No module named"),
+        ("graphs.chat:nothing", "no attribute 'nothing'"),
+        ("not a name", "graphs.chat:build"),
+        ("graphs.own:BUILT_IN", "that is a str"),
+        ("tests.test_own_graph:not_compiled", "return what graph.compile() gives"),
+        ("tests.test_own_graph:without_checkpointer", "with the checkpointer that it is given"),
+    ],
+)
+def test_a_name_of_no_graph_that_can_be_served_is_one_line(
+    name: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = str(tmp_path / "t.db")
+    assert main(["--port", "0", "--database", database, "--graph", name]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"turnstream: TURNSTREAM_GRAPH cannot be {name!r}")
+    assert fault in said
+    assert said.count("\n") == 1
