@@ -96,15 +96,20 @@ async def goes_on(inside: House, endpoint: StrictEndpoint) -> None:
     assert endpoint.refused == []
 
 
-async def test_a_turn_with_a_tool_is_told_as_it_is_kept(
+async def test_a_turn_with_tools_is_told_as_it_is_kept(
     inside: House, endpoint: StrictEndpoint
 ) -> None:
-    endpoint.script(call_reply(("echo", TEA), ids=("c1",)), text_reply("It is tea."))
+    endpoint.script(
+        call_reply(("echo", TEA), ("echo", '{"word":"milk"}'), ids=("c1", "c2")),
+        text_reply("Both."),
+    )
     turn = await told_as_kept(inside, await inside.runs.start(THREAD, message("Hello")))
-    call, said = turn.parts
-    assert isinstance(call, ToolCall)
-    assert (call.result, call.end) == ({"word": "tea"}, "result")
-    assert said == Text("It is tea.")
+    *calls, said = turn.parts
+    assert [c.result for c in calls if isinstance(c, ToolCall)] == [
+        {"word": "tea"},
+        {"word": "milk"},
+    ]
+    assert said == Text("Both.")
     await goes_on(inside, endpoint)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import ToolCall, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -43,14 +43,16 @@ def build(
     ) -> ToolMessage:
         return await execute(request.tool_call, partial(run, request), limits)
 
+    def is_real(call: ToolCall) -> bool:
+        return call["name"] in catalogue.real_by_name
+
     def after_think(state: ChatState) -> list[Send] | str:
-        calls = pending_calls(state["messages"])
-        real = [call for call in calls if call["name"] in catalogue.real_by_name]
+        real = filter(is_real, pending_calls(state["messages"]))
         return [Send("tools", [call]) for call in real] or END
 
     def after_tools(state: ChatState) -> str:
         """A question to the user ends the turn, also beside real calls."""
-        return END if pending_calls(state["messages"]) else "think"
+        return "think" if all(map(is_real, pending_calls(state["messages"]))) else END
 
     graph = StateGraph(ChatState)
     graph.add_node("think", think)
