@@ -171,6 +171,11 @@ def test_a_tool_that_shows_the_client_nothing_has_said_so_and_is_accepted() -> N
     assert Catalogue((secret,), ()).real_by_name["secret"] is secret
 
 
+def test_one_string_is_no_list_of_fields() -> None:
+    with pytest.raises(CatalogueError, match=r'write \["total"\]'):
+        real_tool(client_fields="total")
+
+
 def test_a_bare_function_on_a_shelf_is_refused() -> None:
     stray: Any = _accept
     with pytest.raises(CatalogueError, match=r"REAL holds .*decorate the function with @real_tool"):

@@ -78,8 +78,11 @@ def real_tool(
     """Make a real tool of a function, sync or async; its docstring is the tool's description.
 
     `survey` names the tool, callable without arguments, that knows what data there is; it is asked
-    when this one answers with the `status` `no_data` or `no_data_in_window`.
+    when this one answers with the `status` `no_data` or `no_data_in_window`. Raises CatalogueError
+    if `client_fields` is one string: its letters would be the fields.
     """
+    if isinstance(client_fields, str):
+        raise CatalogueError(f'client_fields is {client_fields!r}; write ["{client_fields}"].')
 
     def decorate(function: Callable[..., Any]) -> BaseTool:
         def split(returned: Any) -> tuple[str, dict[str, Any]]:
