@@ -93,9 +93,10 @@ class Runs:
         has a live run that is not to be stopped, InvalidRequest if the thread cannot take the
         request, ShuttingDown.
         """
-        if key is None:
-            return await self._start(thread_id, request)
-        return await self._keys.once(key, partial(self._start, thread_id, request))
+        start = partial(self._start, thread_id, request)
+        run = await (self._keys.once(key, start) if key else start())
+        await run.begun.wait()
+        return run
 
     async def _start(self, given_id: str | None, request: TurnRequest) -> Run:
         thread_id = given_id or f"thread_{uuid4().hex[:20]}"
@@ -117,7 +118,6 @@ class Runs:
         task = asyncio.create_task(self._see_through(run), name=f"run {run.id}, its life")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        await run.begun.wait()
         return run
 
     async def _claim(self, thread_id: str, request: TurnRequest) -> Run:
