@@ -33,6 +33,7 @@ async def test_threads_are_opened_from_the_list_and_by_the_browsers_back(visit: 
     await visit.ask("First thread")
     await show_list(visit)
     await visit.button("New thread").click()
+    await expect(visit.replies).to_have_count(0)
     await visit.ask("Second thread")
     await show_list(visit)
     await visit.page.get_by_role("link", name="First thread").click()
