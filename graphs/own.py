@@ -9,6 +9,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START
 from langgraph.pregel import Pregel
 
 BUILT_IN = "graphs.chat:build"
@@ -44,8 +45,16 @@ def checked(name: str, graph: object, checkpointer: BaseCheckpointSaver[Any]) ->
         fault = f"it made a {type(graph).__name__}; return what graph.compile() gives"
     elif "messages" not in graph.channels:
         fault = "its graph's state has no messages"
+    elif _first_edges_depend(graph):
+        fault = "its first edge is conditional; put a node before it"
     elif graph.checkpointer is not checkpointer:
         fault = "compile the graph with the checkpointer that it is given"
     else:
         return
     raise GraphError(f"TURNSTREAM_GRAPH cannot be {name!r}: {fault}.")
+
+
+def _first_edges_depend(graph: object) -> bool:
+    """To store messages beside a run is to enter the graph anew: that must not ask a router."""
+    builder = getattr(graph, "builder", None)
+    return bool(getattr(builder, "branches", {}).get(START))

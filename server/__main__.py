@@ -94,6 +94,7 @@ async def serve(settings: Settings, listener: socket.socket) -> None:
     app = create_app(settings)
     async with app.router.lifespan_context(app):
         announce(settings, listener)
+        gc.collect()
         gc.freeze()  # What is there by now stays: the collector need not look at it again.
         await Server(app, app.state.runs, settings.drain_seconds).serve(sockets=[listener])
 

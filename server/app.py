@@ -100,9 +100,7 @@ def create_app(
             Route("/chat/{thread_id}/stream", _to_chat(Chat.stream), methods=["GET"]),
             Route("/chat/{thread_id}/stop", _to_chat(Chat.stop), methods=["POST"]),
             Route("/threads", _to_threads(Threads.page), methods=["GET"]),
-            Route("/threads/{thread_id}", _to_threads(Threads.one), methods=["GET"]),
-            Route("/threads/{thread_id}", _to_threads(Threads.rename), methods=["PATCH"]),
-            Route("/threads/{thread_id}", _to_threads(Threads.delete), methods=["DELETE"]),
+            Route("/threads/{thread_id}", _one_thread, methods=list(_ONE_THREAD)),
             Route("/tools", _to_tools(ToolCalls.describe), methods=["GET"]),
             Route("/tools/{name}", _to_tools(ToolCalls.call), methods=["POST"]),
             Route("/health", info.health(settings.model_name)),
@@ -153,3 +151,15 @@ def _to(name: str, method: Callable[[Any, Request], Awaitable[Response]]) -> End
 _to_chat = partial(_to, "chat")
 _to_threads = partial(_to, "threads")
 _to_tools = partial(_to, "tool_calls")
+
+_ONE_THREAD = {
+    "GET": _to_threads(Threads.one),
+    "HEAD": _to_threads(Threads.one),
+    "PATCH": _to_threads(Threads.rename),
+    "DELETE": _to_threads(Threads.delete),
+}
+
+
+async def _one_thread(request: Request) -> Response:
+    """One route for all methods of the address, so that a 405 names them all."""
+    return await _ONE_THREAD[request.method](request)

@@ -8,14 +8,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, create_engine, event
 
 from server.thread_table import Page, ThreadEntry, ThreadRunState, ThreadTable
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -27,28 +27,28 @@ class ThreadStore:
         self._thread = thread
 
     async def begin_run(self, thread_id: str, run_id: str, title: str) -> None:
-        await self._do(self._table.begin_run, thread_id, run_id, title)
+        await self._do(partial(self._table.begin_run, thread_id, run_id, title))
 
     async def end_run(self, thread_id: str, run_id: str, state: ThreadRunState) -> None:
-        await self._do(self._table.end_run, thread_id, run_id, state)
+        await self._do(partial(self._table.end_run, thread_id, run_id, state))
 
     async def live(self) -> Sequence[ThreadEntry]:
         return await self._do(self._table.live)
 
     async def get(self, thread_id: str) -> ThreadEntry | None:
-        return await self._do(self._table.get, thread_id)
+        return await self._do(partial(self._table.get, thread_id))
 
     async def page(self, limit: int, cursor: str | None = None) -> Page:
-        return await self._do(self._table.page, limit, cursor)
+        return await self._do(partial(self._table.page, limit, cursor))
 
     async def rename(self, thread_id: str, title: str) -> ThreadEntry | None:
-        return await self._do(self._table.rename, thread_id, title)
+        return await self._do(partial(self._table.rename, thread_id, title))
 
     async def delete(self, thread_id: str) -> None:
-        await self._do(self._table.delete, thread_id)
+        await self._do(partial(self._table.delete, thread_id))
 
-    async def _do(self, method: Callable[P, T], *args: P.args, **_: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, method, *args)
+    async def _do(self, transaction: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, transaction)
 
 
 @asynccontextmanager

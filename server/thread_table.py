@@ -135,9 +135,7 @@ class ThreadTable:
 
     def get(self, thread_id: str) -> ThreadEntry | None:
         with self._engine.connect() as connection:
-            found = connection.execute(select(*_ENTRY).where(*self._is(thread_id)))
-            row = found.first()
-        return _entry(row) if row else None
+            return self._find(connection, thread_id)
 
     def page(self, limit: int, cursor: str | None = None) -> Page:
         """The threads by last activity, newest first; `cursor` is that of the page before.
@@ -170,12 +168,16 @@ class ThreadTable:
         """A thread keeps its place and its times when it is renamed. None: there is none."""
         with self._engine.begin() as connection:
             connection.execute(update(_threads).where(*self._is(thread_id)).values(title=title))
-        return self.get(thread_id)
+            return self._find(connection, thread_id)
 
     def delete(self, thread_id: str) -> None:
         with self._engine.begin() as connection:
             connection.execute(delete(_threads).where(*self._is(thread_id)))
             connection.execute(delete(_activities).where(*self._was(thread_id)))
+
+    def _find(self, connection: Connection, thread_id: str) -> ThreadEntry | None:
+        row = connection.execute(select(*_ENTRY).where(*self._is(thread_id))).first()
+        return _entry(row) if row else None
 
     def _newest(self, connection: Connection) -> tuple[int, int]:
         newest = connection.scalar(select(func.max(_activities.c.number))) or 0

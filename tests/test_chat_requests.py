@@ -362,6 +362,7 @@ async def test_an_address_that_is_not_there_is_a_problem_too(client: Client) -> 
         ("GET", "/chat/t1/stop", {"POST"}),
         ("GET", "/tools/calculator", {"POST"}),
         ("POST", "/tools", {"GET", "HEAD"}),
+        ("POST", "/threads/t1", {"GET", "HEAD", "PATCH", "DELETE"}),
         ("POST", "/", {"GET", "HEAD"}),
     ],
 )

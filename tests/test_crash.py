@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from server.protocols.requests import InvalidRequest, TurnRequest
@@ -117,3 +119,43 @@ async def test_a_run_that_had_broken_off_and_was_not_noted_as_such_can_be_contin
         assert await state(after) == ended
         await after.turn(CONTINUE)
         assert await state(after) == "finished"
+
+
+CALLED = AIMessage(
+    "", id="a", tool_calls=[{"name": "calculator", "args": {}, "id": "c", "type": "tool_call"}]
+)
+RESULT = ToolMessage("{}", tool_call_id="c", id="t")
+SHOWN = ToolMessage("{}", tool_call_id="c", id="t", response_metadata={"end": "shown"})
+
+
+def said(**metadata: Any) -> AIMessage:
+    return AIMessage("Hello.", id="a", response_metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("after_the_question", "expected"),
+    [
+        ([], "interrupted"),
+        ([CALLED, RESULT], "interrupted"),
+        ([CALLED], "finished"),
+        ([CALLED, SHOWN], "finished"),
+        ([said()], "finished"),
+        ([said(error={"code": "model_error", "message": "", "id": "x"})], "failed"),
+        ([said(ended={"reason": "stopped"})], "stopped"),
+        ([said(ended={"reason": "limit", "limit": "max_run_seconds", "value": 1})], "stopped"),
+        ([said(ended={"reason": "limit", "limit": "max_steps", "value": 1})], "finished"),
+    ],
+)
+async def test_a_lost_runs_thread_tells_how_it_ended(
+    after_the_question: list[AnyMessage], expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.db"
+    async with house(path, ScriptedModel.of()) as before:
+        await before.checkpoints.add(THREAD, [HumanMessage("Hi", id="h"), *after_the_question])
+        await before.store.begin_run(THREAD, "run", "Hi")
+        async with crashed(path, ScriptedModel.of(HELLO)) as after:
+            assert await state(after) == expected
+            if expected == "interrupted":
+                await after.turn(CONTINUE)
+                assert (await after.messages())[-1].text == "Hello."
+                assert await state(after) == "finished"

@@ -13,7 +13,7 @@ from docs.examples.own_graph import build as example
 from graphs.models import chat_model
 from graphs.own import Build
 from server.__main__ import main
-from server.protocols.chunks import Chunk, MessageFinish
+from server.protocols.chunks import Chunk, MessageFinish, Result
 from server.protocols.history import AssistantTurn, Text, ToolCall
 from server.protocols.requests import Fork, TurnRequest
 from server.runs.accumulate import accumulate
@@ -191,6 +191,19 @@ async def test_a_question_waits_for_its_answer(
         await goes_on(inside, endpoint)
 
 
+async def test_a_call_that_was_streamed_and_not_kept_comes_to_an_end(
+    tmp_path: Path, endpoint: StrictEndpoint, workshop: Workshop
+) -> None:
+    """Of broken arguments LangGraph's own node keeps no call; ours does, with its error."""
+    path, catalogue = tmp_path / "t.db", workshop.catalogue
+    async with house(path, model_of(endpoint), catalogue=catalogue, build=plain) as inside:
+        endpoint.script(call_reply(("echo", "no JSON"), ids=("c1",)))
+        chunks = await inside.turn(message("Hello"))
+        assert finish_of(chunks) == "stop"
+        assert [c.end for c in chunks if isinstance(c, Result)] == ["cancelled"]
+        await goes_on(inside, endpoint)
+
+
 async def test_the_setting_names_it(tmp_path: Path, endpoint: StrictEndpoint) -> None:
     own = endpoint_settings(tmp_path / "t.db", endpoint, graph="docs.examples.own_graph:build")
     endpoint.script(call_reply(("multiply", '{"a": 6, "b": 7}')), text_reply("It is 42."))
@@ -209,6 +222,13 @@ def without_checkpointer(model: Any, catalogue: Any, **_: Any) -> Any:
     return plain(model, catalogue, checkpointer=None)
 
 
+def with_a_router_first(*_: Any, checkpointer: Any, **__: Any) -> Any:
+    graph = StateGraph(MessagesState)
+    graph.add_node("chatbot", lambda state: state)
+    graph.add_conditional_edges(START, lambda _: "chatbot", ["chatbot"])
+    return graph.compile(checkpointer=checkpointer)
+
+
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
@@ -217,6 +237,7 @@ def without_checkpointer(model: Any, catalogue: Any, **_: Any) -> Any:
         ("not a name", "graphs.chat:build"),
         ("graphs.own:BUILT_IN", "that is a str"),
         ("tests.test_own_graph:not_compiled", "return what graph.compile() gives"),
+        ("tests.test_own_graph:with_a_router_first", "put a node before it"),
         ("tests.test_own_graph:without_checkpointer", "with the checkpointer that it is given"),
     ],
 )

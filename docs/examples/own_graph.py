@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -47,8 +47,9 @@ def build(
         return call["name"] in catalogue.real_by_name
 
     def after_think(state: ChatState) -> list[Send] | str:
-        real = filter(is_real, pending_calls(state["messages"]))
-        return [Send("tools", [call]) for call in real] or END
+        said = state["messages"][-1]
+        calls = said.tool_calls if isinstance(said, AIMessage) else []
+        return [Send("tools", [call]) for call in calls if is_real(call)] or END
 
     def after_tools(state: ChatState) -> str:
         """A question to the user ends the turn, also beside real calls."""

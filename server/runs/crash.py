@@ -3,9 +3,12 @@
 from langchain_core.messages import AIMessage
 
 from server.runs.checkpoints import Checkpoints, ThreadState
-from server.runs.finish import ended_mark, error_mark
+from server.runs.finish import broke_off, ended_mark, error_mark
 from server.store import ThreadStore
 from server.thread_table import ThreadRunState
+
+_FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
+"""What ends a run without its graph: a stop, and the limits that are not the graph's."""
 
 
 async def settle_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None:
@@ -25,10 +28,12 @@ async def settle_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None
 def _end_of(state: ThreadState) -> ThreadRunState:
     """How the run ended that worked on a thread last. It may have been over, and only not noted; or
     not begun, and the thread is as the run before it left it."""
+    last = next((m for m in reversed(state.messages) if isinstance(m, AIMessage)), None)
+    ended = ended_mark(last) if last else None
     if state.unfinished:
         return "interrupted"
-    last = next((m for m in reversed(state.messages) if isinstance(m, AIMessage)), None)
     if last and error_mark(last):
         return "failed"
-    ended = ended_mark(last) if last else None
-    return "stopped" if ended and ended["reason"] != "limit" else "finished"
+    if ended:
+        return "stopped" if ended.get("limit") in _FROM_OUTSIDE else "finished"
+    return "interrupted" if broke_off(state.messages) else "finished"

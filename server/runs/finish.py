@@ -5,15 +5,17 @@ the run was ended from outside (`{"reason": "stopped" | "shutdown" | "limit", ..
 it failed (`{"code", "message", "id"}`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graphs.agent import TIMING, finish_reason
 from graphs.answers import client_view, end_of
 from graphs.context import RUN_ID
 from graphs.execution import DURATION_MS
+from graphs.history import pending_calls
 from graphs.routing import ENDED
 from server.protocols.chunks import Data, FinishReason, Timing, Usage
 
@@ -42,6 +44,18 @@ def ended_mark(message: AIMessage) -> dict[str, Any] | None:
 
 def error_mark(message: AIMessage) -> dict[str, Any] | None:
     return message.response_metadata.get(ERROR)
+
+
+def broke_off(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a thread at rest waits for nobody but the model: its last run was ended or failed,
+    or died before it could say so."""
+    last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+    if last and (ended_mark(last) or error_mark(last)):
+        return True
+    if not messages or isinstance(messages[-1], AIMessage) or pending_calls(messages):
+        return False
+    answers = takewhile(lambda m: isinstance(m, ToolMessage), reversed(messages))
+    return not any(isinstance(m, ToolMessage) and end_of(m) == "shown" for m in answers)
 
 
 def mark_id(run_id: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolCall, ToolMessage
 
 from graphs.answers import answer, failed
 from graphs.calls import dump_args
@@ -20,7 +20,7 @@ from server.protocols.requests import (
     UserMessage,
 )
 from server.runs.checkpoints import ThreadState
-from server.runs.finish import ended_mark, error_mark, settled
+from server.runs.finish import broke_off, settled
 from server.runs.forks import CHECKPOINT, Cut
 from server.runs.transcript import assistant_id
 from tools.catalogue import Catalogue
@@ -110,9 +110,7 @@ def _new_answers(request: TurnRequest, messages: Sequence[AnyMessage]) -> Sequen
 
 
 def _resume(state: ThreadState) -> Plan:
-    last = next((m for m in reversed(state.messages) if isinstance(m, AIMessage)), None)
-    broke_off = last is not None and (ended_mark(last) or error_mark(last))
-    if not (state.unfinished or broke_off):
+    if not (state.unfinished or broke_off(state.messages)):
         raise InvalidRequest(
             "nothing_to_continue",
             "The thread's last turn has ended as it should; send a message instead.",

@@ -175,6 +175,7 @@ class Runs:
         finally:
             self._release(run)
             run.log.extend(last)
+            run.begun.set()
             run.done.set()
         loop = asyncio.get_running_loop()
         loop.call_later(self._retention_seconds, self._forget, run)

@@ -112,8 +112,6 @@ class Run:
             return await self._conclude(pump, checkpoints, translator, max_seconds)
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return translator.settle([], failed=self._fail(cause))
-        finally:
-            self.begun.set()
 
     async def _run_graph(
         self,
@@ -128,7 +126,8 @@ class Run:
         stream = checkpoints.stream(self.thread_id, plan.new, context, plan.cut)
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
-                self.begun.set()
+                if item["type"] == "tasks":
+                    self.begun.set()
                 if item["type"] == "updates":
                     # What was seen as finished must survive a stop and a crash.
                     await checkpoints.committed()

@@ -5,7 +5,7 @@ message that is stored, the answers to calls), `tools` and `custom` (a tool's pr
 node and no tool by name.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -86,9 +86,11 @@ class Translator:
 
     def finish(self) -> list[Chunk]:
         """The end of a graph that ran to its end."""
+        kept = {call["id"] for call in self._last.tool_calls} if self._last else set()
+        chunks = [c for message in self._unanswered(kept) for c in self._answered(message)]
         pending = bool(self._step and self._step.open_calls)
         reason = last_reason(self._last, pending=pending) if self._last else "stop"
-        chunks = self._close_step(reason)
+        chunks += self._close_step(reason)
         ended = ended_mark(self._last) if self._last else None
         if ended:
             chunks.append(Data("run-ended", ended))
@@ -107,7 +109,8 @@ class Translator:
         because it could not be saved, is cancelled here.
         """
         chunks: list[Chunk] = list(self._cut_off())
-        for message in [*answers, *self._unanswered(answers)]:
+        answered = {message.tool_call_id for message in answers}
+        for message in [*answers, *self._unanswered(answered)]:
             chunks += self._answered(message)
         reason: FinishReason = "error" if failed else "other"
         chunks += self._close_step(reason)
@@ -186,12 +189,14 @@ class Translator:
             yield from step.close_text()
             yield from step.finish_args()
 
-    def _unanswered(self, answers: Sequence[ToolMessage]) -> Iterator[ToolMessage]:
-        answered = {message.tool_call_id for message in answers}
+    def _unanswered(self, known: Container[str | None]) -> list[ToolMessage]:
+        """Answers to the open calls that the thread does not know."""
         step = self._step
-        for call in step.parts.calls if step else []:
-            if step and call.id in step.open_calls and call.id not in answered:
-                yield failed(call, "run_ended", _UNANSWERED, end="cancelled")
+        return [
+            failed(call, "run_ended", _UNANSWERED, end="cancelled")
+            for call in (step.parts.calls if step else ())
+            if step and call.id in step.open_calls and call.id not in known
+        ]
 
     def _close_step(self, reason: FinishReason) -> list[Chunk]:
         step, self._step = self._step, None
