@@ -196,7 +196,7 @@ async def test_a_call_that_was_streamed_and_not_kept_comes_to_an_end(
 ) -> None:
     """Of broken arguments LangGraph's own node keeps no call; ours does, with its error."""
     path, catalogue = tmp_path / "t.db", workshop.catalogue
-    async with house(path, model_of(endpoint), catalogue=catalogue, build=plain) as inside:
+    async with house(path, model_of(endpoint), catalogue=catalogue, build=example) as inside:
         endpoint.script(call_reply(("echo", "no JSON"), ids=("c1",)))
         chunks = await inside.turn(message("Hello"))
         assert finish_of(chunks) == "stop"
