@@ -70,6 +70,12 @@ async def test_an_event_source_sees_each_event_once_and_in_order_and_stops(
     assert [id for id, _ in seen] == [event_id(frame) for frame in said]
     assert [f"id: {id}\ndata: {data}\n\n".encode() for id, data in seen] == said
     run_id = accepted.json()["run_id"]
-    # One start; no event at first, so no cursor yet; then one cursor a cut; at last the 204.
-    passed = [f"{run_id}:{sum(CUTS[: n + 1])}" for n in range(1, len(CUTS))]
-    assert proxy.resumed == [None, None, *passed, f"{run_id}:{len(said)}"]
+    # One start; no event at first, so no cursor yet; then one cursor a cut; at last the 204. Of
+    # what came just before a cut a browser may drop some unseen: then it asks for that again.
+    at_most = [sum(CUTS[: n + 1]) for n in range(1, len(CUTS))]
+    assert len(proxy.resumed) == len(CUTS) + 2
+    assert proxy.resumed[:2] == [None, None]
+    assert proxy.resumed[-1] == f"{run_id}:{len(said)}"
+    places = [int((cursor or "0").removeprefix(f"{run_id}:")) for cursor in proxy.resumed[2:-1]]
+    assert places == sorted(places)
+    assert all(place <= most for place, most in zip(places, at_most, strict=True))

@@ -155,7 +155,7 @@ async def test_threads_and_inspector_work_by_keyboard_alone(visit: Visit) -> Non
     await tab_to(visit, "Event inspector")
     await keys.press("Enter")
     panel = visit.page.get_by_role("complementary", name="Event inspector")
-    await expect(panel).to_be_visible()
+    await expect(visit.button("Close the inspector")).to_be_visible()
     await tab_to(visit, "Close the inspector")
     await keys.press("Enter")
     await expect(panel).to_be_hidden()
