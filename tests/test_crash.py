@@ -1,8 +1,9 @@
 """A process that dies between two writes: its threads and their list agree when it is back."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,18 @@ async def test_a_run_that_had_broken_off_and_was_not_noted_as_such_can_be_contin
         assert await state(after) == ended
         await after.turn(CONTINUE)
         assert await state(after) == "finished"
+
+
+async def test_a_thread_that_cannot_be_read_keeps_no_server_from_starting(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    async with house(path, ScriptedModel.of()) as before:
+        await before.turn(message("Hi"))
+        await before.store.begin_run(THREAD, "run", "Hi")
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE checkpoints SET checkpoint = 'torn'")
+        async with crashed(path, ScriptedModel.of(HELLO)) as after:
+            assert await state(after) == "interrupted"
+            await after.runs.start("another", message("Hi"))
 
 
 CALLED = AIMessage(

@@ -1,11 +1,15 @@
 """What a process that died left behind: runs that were live, and are no longer."""
 
+import logging
+
 from langchain_core.messages import AIMessage
 
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.finish import broke_off, ended_mark, error_mark
 from server.store import ThreadStore
 from server.thread_table import ThreadRunState
+
+logger = logging.getLogger(__name__)
 
 _FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
 """What ends a run without its graph: a stop, and the limits that are not the graph's."""
@@ -18,7 +22,13 @@ async def settle_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None
     the checkpoints to itself, before the first request.
     """
     for entry in await store.live():
-        state = await checkpoints.load(entry.id)
+        try:
+            state = await checkpoints.load(entry.id)
+        except Exception:
+            # One thread that cannot be read keeps no server from starting.
+            logger.exception("thread %s cannot be read", entry.id)
+            await store.end_run(entry.id, entry.run_id, "interrupted")
+            continue
         if state.checkpoint_id is None:
             await store.delete(entry.id)
         else:
