@@ -19,7 +19,7 @@ check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -q tests/test_house.py
+	$(BIN)/python -m pytest -q tests/unit/test_house.py
 
 bench: $(DEV_READY)  ## cost against a bare loop over graph.astream, as ratios
 	$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from tests.serving import serving, settings
+from tests.support.serving import serving, settings
 
 IMAGES = Path(__file__).parent / "images"
 DESKTOP, PHONE = (1200, 760), (390, 760)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.async_api import CDPSession, Page, async_playwright, expect
 
-from tests.serving import serving, settings
+from tests.support.serving import serving, settings
 
 WORDS = 1000
 WORD_SECONDS = 0.004

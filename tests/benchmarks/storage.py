@@ -12,8 +12,8 @@ from pathlib import Path
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from tests.scripted_model import Piece, ScriptedModel, call, finish, text
-from tests.turns import THREAD, House, house, message
+from tests.support.backend import THREAD, Backend, backend, message
+from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
 
 TURNS, SPAN = 300, 10
 ANSWER = "The answer is three hundred and ninety-one. " * 40
@@ -37,7 +37,7 @@ def size(database: Path) -> int:
     return int((pages - free) * page)
 
 
-async def grow(inner: House, turns: int) -> None:
+async def grow(inner: Backend, turns: int) -> None:
     for _ in range(turns):
         await inner.turn(message("What is seventeen times twenty-three? " * 5))
 
@@ -46,7 +46,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder, "threads.db")
         model = ScriptedModel.of(*[script] * (2 * TURNS + 4 * SPAN))
-        async with house(database, model) as inner:
+        async with backend(database, model) as inner:
             await grow(inner, 30 - SPAN)
             early = await added(inner, database)
             await grow(inner, TURNS - 30 - SPAN)
@@ -58,14 +58,14 @@ async def main() -> None:
     print(f"a thread of 300 turns loads in, ms: {statistics.median(loads) * 1000:.1f}")
 
 
-async def added(inner: House, database: Path) -> float:
+async def added(inner: Backend, database: Path) -> float:
     """Bytes a turn over twice SPAN turns around here."""
     before = size(database)
     await grow(inner, 2 * SPAN)
     return (size(database) - before) / (2 * SPAN)
 
 
-async def seconds_to_load(inner: House) -> float:
+async def seconds_to_load(inner: Backend) -> float:
     start = time.perf_counter()
     await inner.checkpoints.load(THREAD)
     return time.perf_counter() - start

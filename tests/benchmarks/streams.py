@@ -17,7 +17,7 @@ import httpx
 
 from tests.benchmarks.clock_model import clock_model
 from tests.benchmarks.processes import Process, started
-from tests.endpoint import Body, Call, Reply, StrictEndpoint, text_reply
+from tests.support.endpoint import Body, Call, Reply, StrictEndpoint, text_reply
 
 STREAMS, STREAM_WORDS, STREAM_SECONDS, SPREAD_SECONDS = 1000, 14, 2.5, 20
 READERS, READER_WORDS, READER_SECONDS = 50, 300, 0.02

@@ -43,7 +43,7 @@ def both(words: int, *paced: str) -> Iterator[tuple[Process, Process]]:
     """The server and the bare loop, each on a database of its own, on one model server."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        started("tests.endpoint", "--words", str(words), "--tool-call", *paced) as model,
+        started("tests.support.endpoint", "--words", str(words), "--tool-call", *paced) as model,
     ):
         variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "test"}
         ours, bare = str(Path(folder, "ours.db")), str(Path(folder, "bare.db"))

@@ -14,9 +14,9 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
 from tests.browser.site import Account, Visit
-from tests.endpoint import StrictEndpoint
-from tests.serving import Client, endpoint_settings, serving, settings
-from tests.workshop import Workshop
+from tests.support.counting_tools import CountingTools
+from tests.support.endpoint import StrictEndpoint
+from tests.support.serving import Client, endpoint_settings, serving, settings
 
 FOLDER = Path(__file__).parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -122,18 +122,18 @@ async def scripted(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Cl
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def workshop() -> Workshop:
+async def counting_tools() -> CountingTools:
     """Tools that can be held and made to fail."""
-    return Workshop()
+    return CountingTools()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def workshop_client(
-    tmp_path: Path, endpoint: StrictEndpoint, workshop: Workshop
+async def counting_client(
+    tmp_path: Path, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> AsyncIterator[Client]:
     """A server with those tools, on a scripted model."""
     with_timeout = endpoint_settings(tmp_path / "t.db", endpoint, tool_timeout_seconds=2)
-    async with serving(with_timeout, workshop.catalogue) as client:
+    async with serving(with_timeout, counting_tools.catalogue) as client:
         yield client
 
 
@@ -160,5 +160,5 @@ async def scripted_visit(scripted: Client, visitors: Visitors, look: str) -> Vis
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def workshop_visit(workshop_client: Client, visitors: Visitors, look: str) -> Visit:
-    return await (await visitors(workshop_client.url, look)).open()
+async def counting_visit(counting_client: Client, visitors: Visitors, look: str) -> Visit:
+    return await (await visitors(counting_client.url, look)).open()

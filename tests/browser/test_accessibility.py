@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import ALL_LOOKS, LOOKS
 from tests.browser.site import Visit, axe
-from tests.endpoint import Break, Say, StrictEndpoint, call_reply, reply, text_reply
+from tests.support.endpoint import Break, Say, StrictEndpoint, call_reply, reply, text_reply
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 RENDER, SELECT = "render_ui_component", "request_user_selection"

@@ -11,7 +11,7 @@ from playwright.async_api import Locator, expect
 
 from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit
-from tests.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply
+from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 

@@ -9,8 +9,8 @@ import json
 from playwright.async_api import expect
 
 from tests.browser.site import Visit
-from tests.endpoint import Say, StrictEndpoint, call_reply, reply, text_reply
-from tests.serving import Client
+from tests.support.endpoint import Say, StrictEndpoint, call_reply, reply, text_reply
+from tests.support.serving import Client
 
 EVIL = (
     "<img src=x onerror=\"throw new Error('ran')\"><script>throw new Error('ran')</script>"

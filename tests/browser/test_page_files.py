@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from server.app import STATIC
-from tests.serving import Client
+from tests.support.serving import Client
 
 VENDOR = STATIC / "vendor"
 MAKES_HTML = re.compile(

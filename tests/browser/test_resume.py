@@ -14,8 +14,8 @@ from server.app import create_app
 from server.settings import Settings
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
-from tests.endpoint import Call, Pause, Say, StrictEndpoint, reply
-from tests.serving import Client, InLoop, process, serving, settings
+from tests.support.endpoint import Call, Pause, Say, StrictEndpoint, reply
+from tests.support.serving import Client, InLoop, process, serving, settings
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 

@@ -9,7 +9,7 @@ from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit
-from tests.endpoint import StrictEndpoint, call_reply, text_reply
+from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 

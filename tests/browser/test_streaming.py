@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit
-from tests.endpoint import Break, Pause, Say, StrictEndpoint, reply
+from tests.support.endpoint import Break, Pause, Say, StrictEndpoint, reply
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 

@@ -7,8 +7,8 @@ from playwright.async_api import Page, expect
 
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
-from tests.endpoint import StrictEndpoint, text_reply
-from tests.serving import Client
+from tests.support.endpoint import StrictEndpoint, text_reply
+from tests.support.serving import Client
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 

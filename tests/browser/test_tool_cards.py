@@ -8,130 +8,130 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit
-from tests.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply, text_reply
-from tests.workshop import Workshop
+from tests.support.counting_tools import CountingTools
+from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply, text_reply
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 @both_looks
 async def test_a_card_goes_from_writing_to_running_to_complete(
-    workshop_visit: Visit, endpoint: StrictEndpoint, workshop: Workshop
+    counting_visit: Visit, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> None:
     pause = Pause(asyncio.Event())
     endpoint.script(
         reply(Call(0, "c1", "hold", '{"wor'), pause, Args(0, 'd": "tea"}')), text_reply("Done.")
     )
-    await workshop_visit.say("Hold it")
-    card = workshop_visit.cards
+    await counting_visit.say("Hold it")
+    card = counting_visit.cards
     await expect(card).to_contain_text("Writing arguments")
     await expect(card).to_contain_text("hold")
     pause.event.set()
     await expect(card).to_contain_text("Running")
     await expect(card).to_contain_text("word: tea")
-    workshop.release.set()
+    counting_tools.release.set()
     await expect(card).to_contain_text("Complete")
-    await workshop_visit.idle()
-    await expect(workshop_visit.reply).to_contain_text("Done.")
+    await counting_visit.idle()
+    await expect(counting_visit.reply).to_contain_text("Done.")
 
 
 async def test_a_card_opens_to_arguments_and_result_as_json(
-    workshop_visit: Visit, endpoint: StrictEndpoint
+    counting_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(call_reply(("echo", '{"word": "tea"}')), text_reply("Done."))
-    await workshop_visit.ask("Say tea")
-    body = workshop_visit.cards.locator(".tool-body")
+    await counting_visit.ask("Say tea")
+    body = counting_visit.cards.locator(".tool-body")
     await expect(body).to_be_hidden()
-    await workshop_visit.cards.locator("summary").click()
+    await counting_visit.cards.locator("summary").click()
     await expect(body).to_be_visible()
     await expect(body.get_by_role("region", name="Arguments")).to_have_text(
         re.compile(r'\{\s*"word": "tea"\s*\}')
     )
     await expect(body.get_by_role("region", name="Result")).to_contain_text('"tea"')
     await expect(body.locator(".hljs-attr").first).to_have_text('"word"')
-    await expect(workshop_visit.cards.locator(".tool-ms")).to_have_text(re.compile(r"\d+ (ms|s)"))
+    await expect(counting_visit.cards.locator(".tool-ms")).to_have_text(re.compile(r"\d+ (ms|s)"))
 
 
 async def test_a_card_shows_how_far_its_tool_is(
-    workshop_visit: Visit, endpoint: StrictEndpoint, workshop: Workshop
+    counting_visit: Visit, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> None:
     endpoint.script(call_reply(("report", '{"word": "tea"}')), text_reply("Done."))
-    await workshop_visit.say("Report")
-    await expect(workshop_visit.cards).to_contain_text("Running")
-    await workshop_visit.cards.locator("summary").click()
-    progress = workshop_visit.cards.get_by_role("region", name="Progress")
+    await counting_visit.say("Report")
+    await expect(counting_visit.cards).to_contain_text("Running")
+    await counting_visit.cards.locator("summary").click()
+    progress = counting_visit.cards.get_by_role("region", name="Progress")
     await expect(progress).to_contain_text('"half of tea"')
-    workshop.release.set()
-    await workshop_visit.idle()
-    await expect(workshop_visit.cards.get_by_role("region", name="Result")).to_contain_text('"tea"')
+    counting_tools.release.set()
+    await counting_visit.idle()
+    await expect(counting_visit.cards.get_by_role("region", name="Result")).to_contain_text('"tea"')
 
 
 async def test_a_failed_call_shows_its_error_and_not_its_cause(
-    workshop_visit: Visit, endpoint: StrictEndpoint
+    counting_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(call_reply(("broken", '{"word": "tea"}')), text_reply("It failed."))
-    await workshop_visit.ask("Break it")
-    await expect(workshop_visit.cards).to_contain_text("Error")
-    await expect(workshop_visit.page.locator(".tool-error")).to_contain_text(
+    await counting_visit.ask("Break it")
+    await expect(counting_visit.cards).to_contain_text("Error")
+    await expect(counting_visit.page.locator(".tool-error")).to_contain_text(
         "The tool failed unexpectedly."
     )
 
 
 async def test_broken_arguments_show_as_they_came(
-    workshop_visit: Visit, endpoint: StrictEndpoint
+    counting_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(call_reply(("echo", '{"word": "te')), text_reply("It failed."))
-    await workshop_visit.ask("Break it")
-    await workshop_visit.cards.locator("summary").click()
-    await expect(workshop_visit.cards.get_by_role("region", name="Arguments")).to_have_text(
+    await counting_visit.ask("Break it")
+    await counting_visit.cards.locator("summary").click()
+    await expect(counting_visit.cards.get_by_role("region", name="Arguments")).to_have_text(
         '{"word": "te'
     )
-    await expect(workshop_visit.cards).to_contain_text("Error")
+    await expect(counting_visit.cards).to_contain_text("Error")
 
 
 async def test_a_call_that_takes_too_long_is_timed_out(
-    workshop_visit: Visit, endpoint: StrictEndpoint
+    counting_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(call_reply(("hold", '{"word": "tea"}')), text_reply("Too slow."))
-    await workshop_visit.ask("Hold it")
-    await expect(workshop_visit.cards).to_contain_text("Timed out")
+    await counting_visit.ask("Hold it")
+    await expect(counting_visit.cards).to_contain_text("Timed out")
 
 
 async def test_a_stopped_call_is_cancelled(
-    workshop_visit: Visit, endpoint: StrictEndpoint, workshop: Workshop
+    counting_visit: Visit, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> None:
     endpoint.script(call_reply(("hold", '{"word": "tea"}')))
-    await workshop_visit.say("Hold it")
-    await workshop.begun("tea")
-    await expect(workshop_visit.cards).to_contain_text("Running")
-    await workshop_visit.button("Stop").click()
-    await workshop_visit.idle()
-    await expect(workshop_visit.cards).to_contain_text("Cancelled")
+    await counting_visit.say("Hold it")
+    await counting_tools.begun("tea")
+    await expect(counting_visit.cards).to_contain_text("Running")
+    await counting_visit.button("Stop").click()
+    await counting_visit.idle()
+    await expect(counting_visit.cards).to_contain_text("Cancelled")
 
 
 async def test_parallel_calls_have_a_card_each(
-    workshop_visit: Visit, endpoint: StrictEndpoint, workshop: Workshop
+    counting_visit: Visit, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> None:
     endpoint.script(
         call_reply(("echo", '{"word": "one"}'), ("hold", '{"word": "two"}')), text_reply("Done.")
     )
-    await workshop_visit.say("Both")
-    await workshop.begun("two")
-    await expect(workshop_visit.cards).to_have_count(2)
-    await expect(workshop_visit.cards.nth(0)).to_contain_text("Complete")
-    await expect(workshop_visit.cards.nth(1)).to_contain_text("Running")
-    workshop.release.set()
-    await workshop_visit.idle()
-    await expect(workshop_visit.cards.nth(1)).to_contain_text("Complete")
+    await counting_visit.say("Both")
+    await counting_tools.begun("two")
+    await expect(counting_visit.cards).to_have_count(2)
+    await expect(counting_visit.cards.nth(0)).to_contain_text("Complete")
+    await expect(counting_visit.cards.nth(1)).to_contain_text("Running")
+    counting_tools.release.set()
+    await counting_visit.idle()
+    await expect(counting_visit.cards.nth(1)).to_contain_text("Complete")
 
 
 async def test_the_cards_of_a_loaded_thread_are_those_that_streamed(
-    workshop_visit: Visit, endpoint: StrictEndpoint
+    counting_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(
         call_reply(("echo", '{"word": "one"}'), ("broken", '{"word": "two"}')), text_reply("Done.")
     )
-    await workshop_visit.ask("Both")
-    await workshop_visit.page.reload()
-    await expect(workshop_visit.cards.nth(0)).to_contain_text("Complete")
-    await expect(workshop_visit.cards.nth(1)).to_contain_text("Error")
+    await counting_visit.ask("Both")
+    await counting_visit.page.reload()
+    await expect(counting_visit.cards.nth(0)).to_contain_text("Complete")
+    await expect(counting_visit.cards.nth(1)).to_contain_text("Error")

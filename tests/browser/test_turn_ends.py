@@ -8,10 +8,10 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.conftest import Visitors
-from tests.endpoint import Finish, Reply, Say, StrictEndpoint, call_reply
-from tests.scripted_model import ScriptedModel, finish, reasoning, text
-from tests.serving import endpoint_settings, serving, settings
-from tests.workshop import Workshop
+from tests.support.counting_tools import CountingTools
+from tests.support.endpoint import Finish, Reply, Say, StrictEndpoint, call_reply
+from tests.support.scripted_model import ScriptedModel, finish, reasoning, text
+from tests.support.serving import endpoint_settings, serving, settings
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ async def test_a_reply_that_was_cut_off_says_why(
 ) -> None:
     endpoint.script(reply)
     own = endpoint_settings(tmp_path / "t.db", endpoint, **limits)
-    async with serving(own, Workshop().catalogue) as client:
+    async with serving(own, CountingTools().catalogue) as client:
         visit = await (await visitors(client.url, look)).open()
         await visit.ask("Go on")
         await expect(visit.reply.locator(".mark")).to_have_text(note)

@@ -1,9 +1,9 @@
 """The clients that people have, at their own versions, against the real server.
 
-driver      a client in a Node process, told what to do over its pipe (`driver.mjs`)
-turns       the turns that every client is shown, and what they say
-said        what a client, or hydrate, makes of a message, in one form for all
-tools       a catalogue with tools that fail, hang and report progress
-proxy       TCP that is cut when a test wants it
-npm         node_modules as the lock file has it
+driver           a client in a Node process, controlled over its pipe (`driver.mjs`)
+scripted_turns   the turns that every client is shown, and the parts of their messages
+message_parts    a message of a client, or of hydrate, in one form for all
+random_turns     turns made at random
+proxy            TCP that is cut when a test wants it
+npm              node_modules as the lock file has it
 """

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from tests.clients.turns import ALERT, QUESTION
-from tests.endpoint import Args, Call, CloseClean, Finish, Reply, Say
-from tests.endpoint.script import FinishReason, Step
+from tests.clients.scripted_turns import ALERT, QUESTION
+from tests.support.endpoint import Args, Call, CloseClean, Finish, Reply, Say
+from tests.support.endpoint.script import FinishReason, Step
 
 WORDS = (
     *("tide", " ", "\n\n", "moon.", "**low**", "", "naïve", "潮汐", "🌊", '"quoted"', "\\"),

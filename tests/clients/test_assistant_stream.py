@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from tests.clients.driver import ClientProcess
-from tests.clients.said import of_assistant_message
-from tests.clients.stage import Stage, stage
-from tests.clients.turns import (
+from tests.clients.message_parts import parts_of_assistant_message
+from tests.clients.scripted_turns import (
     ASKED,
     PENDING,
     QUESTION,
     TOOL_TIMEOUT_SECONDS,
     TURNS,
-    Said,
+    Part,
     Turn,
     call,
     text,
 )
-from tests.endpoint import Pause, Say, call_reply, reply, text_reply
+from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
+from tests.support.scripted_server import ScriptedServer, scripted_server
 
 THREAD = "thread-1"
 PROTOCOL = "assistant-transport"
@@ -47,9 +47,9 @@ def body(**fields: Any) -> dict[str, Any]:
     return {"thread_id": THREAD, **fields}
 
 
-async def stored(show: Stage) -> list[list[Said]]:
+async def stored(server: ScriptedServer) -> list[list[Part]]:
     """The answers of the thread, as hydrate shows them."""
-    return [of_assistant_message(m) for m in (await show.messages(THREAD, PROTOCOL))[1::2]]
+    return [parts_of_assistant_message(m) for m in (await server.messages(THREAD, PROTOCOL))[1::2]]
 
 
 async def clean_report(reader: ClientProcess) -> dict[str, Any]:
@@ -64,13 +64,15 @@ async def clean_report(reader: ClientProcess) -> dict[str, Any]:
 async def test_the_accumulated_message_is_what_hydrate_shows(
     turn: Turn, tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
-    async with stage(tmp_path, *turn.replies, tool_timeout_seconds=TOOL_TIMEOUT_SECONDS) as show:
-        await assistant_stream.do("open", url=show.url)
+    async with scripted_server(
+        tmp_path, *turn.replies, tool_timeout_seconds=TOOL_TIMEOUT_SECONDS
+    ) as server:
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message="Go on"))
         report = await clean_report(assistant_stream)
         (message,) = report["messages"]
-        assert of_assistant_message(message) == turn.said
-        assert await stored(show) == [turn.said]
+        assert parts_of_assistant_message(message) == turn.parts
+        assert await stored(server) == [turn.parts]
         assert report["errors"] == turn.errors
         assert STATUS[turn.finish].items() <= message["status"].items()
         assert all(part["status"]["type"] == "complete" for part in message["parts"])
@@ -79,18 +81,18 @@ async def test_the_accumulated_message_is_what_hydrate_shows(
 async def test_an_answer_goes_on_in_a_message_of_its_own(
     tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
-    async with stage(tmp_path, ASK, text_reply("Saturday it is.")) as show:
-        await assistant_stream.do("open", url=show.url)
+    async with scripted_server(tmp_path, ASK, text_reply("Saturday it is.")) as server:
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message="Book a trip"))
         await assistant_stream.do("send", body=body(tool_results=[ANSWER]))
         report = await clean_report(assistant_stream)
-        assert [of_assistant_message(m) for m in report["messages"]] == [
+        assert [parts_of_assistant_message(m) for m in report["messages"]] == [
             [call("request_user_selection", ASKED, PENDING)],
             [text("Saturday it is.")],
         ]
         first, second = (m["metadata"]["steps"][0]["messageId"] for m in report["messages"])
         assert first == second
-        assert await stored(show) == [
+        assert await stored(server) == [
             [call("request_user_selection", ASKED, {"value": "sat"}), text("Saturday it is.")]
         ]
 
@@ -98,8 +100,8 @@ async def test_an_answer_goes_on_in_a_message_of_its_own(
 async def test_a_question_that_was_typed_past_is_said_to_be_settled(
     tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
-    async with stage(tmp_path, ASK, text_reply("As you like.")) as show:
-        await assistant_stream.do("open", url=show.url)
+    async with scripted_server(tmp_path, ASK, text_reply("As you like.")) as server:
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message="Book a trip"))
         await assistant_stream.do("send", body=body(message="Never mind"))
         report = await clean_report(assistant_stream)
@@ -107,26 +109,26 @@ async def test_a_question_that_was_typed_past_is_said_to_be_settled(
         assert told["name"] == "tool-settled"
         assert told["data"]["tool_call_id"] == "call_1"
         assert told["data"]["end"] == "cancelled"
-        (closed,), _ = await stored(show)
+        (closed,), _ = await stored(server)
         assert closed["result"] == {"error": told["data"]["result"]["error"]["message"]}
 
 
 async def test_a_stopped_turn_keeps_its_text_and_says_why_it_ended(
     tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
-    async with stage(tmp_path, reply(Say("The tide "), Pause(asyncio.Event()))) as show:
-        await assistant_stream.do("open", url=show.url)
+    async with scripted_server(tmp_path, reply(Say("The tide "), Pause(asyncio.Event()))) as server:
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message="Go on"), wait=False)
         await assistant_stream.do("saying", text="The tide ")
-        await show.http.http.post(f"/chat/{THREAD}/stop")
+        await server.http.http.post(f"/chat/{THREAD}/stop")
         await assistant_stream.do("settled")
         (message,) = (await clean_report(assistant_stream))["messages"]
-        assert of_assistant_message(message) == [text("The tide ")]
+        assert parts_of_assistant_message(message) == [text("The tide ")]
         assert message["status"] == {"type": "incomplete", "reason": "other"}
         assert message["metadata"]["unstable_data"] == [
             {"name": "run-ended", "data": {"reason": "stopped"}}
         ]
-        assert await stored(show) == [[text("The tide ")]]
+        assert await stored(server) == [[text("The tide ")]]
 
 
 async def test_attaching_in_mid_turn_reads_the_run_from_its_start(
@@ -134,72 +136,80 @@ async def test_attaching_in_mid_turn_reads_the_run_from_its_start(
 ) -> None:
     pause = Pause(asyncio.Event())
     adding = call_reply(("add", '{"a":1,"b":2}'), ids=("call_1",))
-    async with stage(tmp_path, adding, reply(Say("The sum "), pause, Say("is 3."))) as show:
-        async with show.http.chat(body(message="Add")):
+    async with scripted_server(
+        tmp_path, adding, reply(Say("The sum "), pause, Say("is 3."))
+    ) as server:
+        async with server.http.chat(body(message="Add")):
             await asyncio.wait_for(pause.reached.wait(), 5)
-        await assistant_stream.do("open", url=show.url)
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("attach", path=f"/chat/{THREAD}/stream", wait=False)
         await assistant_stream.do("saying", text="The sum ")
         pause.event.set()
         await assistant_stream.do("settled")
         (message,) = (await clean_report(assistant_stream))["messages"]
         said = [call("add", {"a": 1, "b": 2}, {"sum": 3}), text("The sum is 3.")]
-        assert of_assistant_message(message) == said
-        assert await stored(show) == [said]
+        assert parts_of_assistant_message(message) == said
+        assert await stored(server) == [said]
 
 
 async def test_attaching_in_mid_continuation_reads_the_run_that_goes_on(
     tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
     pause = Pause(asyncio.Event())
-    async with stage(tmp_path, ASK, reply(Say("Saturday "), pause, Say("it is."))) as show:
-        await assistant_stream.do("open", url=show.url)
+    async with scripted_server(
+        tmp_path, ASK, reply(Say("Saturday "), pause, Say("it is."))
+    ) as server:
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message="Book a trip"))
         await assistant_stream.do("send", body=body(tool_results=[ANSWER]), wait=False)
         await assistant_stream.do("saying", text="Saturday ")
-        await assistant_stream.do("open", url=show.url)
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("attach", path=f"/chat/{THREAD}/stream", wait=False)
         await assistant_stream.do("saying", text="Saturday ")
-        live = (await show.http.thread(THREAD))["run"]
+        live = (await server.http.thread(THREAD))["run"]
         pause.event.set()
         await assistant_stream.do("settled")
         (message,) = (await clean_report(assistant_stream))["messages"]
-        (whole,) = await stored(show)
-        assert of_assistant_message(message) == whole[live["first_part"] :]
+        (whole,) = await stored(server)
+        assert parts_of_assistant_message(message) == whole[live["first_part"] :]
 
 
 async def test_a_turn_made_anew_and_an_edit_are_what_hydrate_shows(
     tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
     words = ("First.", "Second.", "Edited.")
-    async with stage(tmp_path, *map(text_reply, words)) as show:
-        await assistant_stream.do("open", url=show.url)
+    async with scripted_server(tmp_path, *map(text_reply, words)) as server:
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message={"id": "u1", **PARTS}))
         await assistant_stream.do("send", body=body(regenerate="u1.a"))
-        assert await stored(show) == [[text("Second.")]]
+        assert await stored(server) == [[text("Second.")]]
         edit = {"message_id": "u1", "message": "Edited"}
         await assistant_stream.do("send", body=body(edit=edit))
         report = await clean_report(assistant_stream)
-        assert [of_assistant_message(m) for m in report["messages"]] == [[text(w)] for w in words]
-        assert await stored(show) == [[text("Edited.")]]
+        assert [parts_of_assistant_message(m) for m in report["messages"]] == [
+            [text(w)] for w in words
+        ]
+        assert await stored(server) == [[text("Edited.")]]
 
 
 async def test_a_tool_that_the_client_brings_runs_there_and_its_result_goes_back(
     tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
     picking = call_reply(("pick_colour", '{"of":"tea"}'), ids=("call_1",))
-    async with stage(tmp_path, picking, text_reply("Green tea.")) as show:
-        await assistant_stream.do("open", url=show.url, tools={"pick_colour": {"colour": "green"}})
+    async with scripted_server(tmp_path, picking, text_reply("Green tea.")) as server:
+        await assistant_stream.do(
+            "open", url=server.url, tools={"pick_colour": {"colour": "green"}}
+        )
         await assistant_stream.do("send", body=body(message="Tea", client_tools=[COLOUR]))
         report = await clean_report(assistant_stream)
         assert report["executed"] == [{"toolCallId": "call_1", "args": {"of": "tea"}}]
         picked = report["messages"][0]["parts"][0]["result"]
         answer = {"tool_call_id": "call_1", "result": picked}
         await assistant_stream.do("send", body=body(tool_results=[answer], client_tools=[COLOUR]))
-        assert await stored(show) == [
+        assert await stored(server) == [
             [call("pick_colour", {"of": "tea"}, {"colour": "green"}), text("Green tea.")]
         ]
-        offered = [tool["function"] for tool in show.endpoint.requests[0]["tools"]]
+        offered = [tool["function"] for tool in server.endpoint.requests[0]["tools"]]
         assert COLOUR in offered
 
 
@@ -208,8 +218,8 @@ async def test_progress_of_a_tool_comes_as_data_with_the_id_of_its_call(
     tool: str, tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
     counting = call_reply((tool, '{"to":2}'), ids=("call_1",))
-    async with stage(tmp_path, counting, text_reply("Two.")) as show:
-        await assistant_stream.do("open", url=show.url)
+    async with scripted_server(tmp_path, counting, text_reply("Two.")) as server:
+        await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message="Count"))
         (message,) = (await clean_report(assistant_stream))["messages"]
         assert message["metadata"]["unstable_data"] == [
@@ -220,5 +230,5 @@ async def test_progress_of_a_tool_comes_as_data_with_the_id_of_its_call(
             for number in (1, 2)
         ]
         said = [call(tool, {"to": 2}, {"total": 2}), text("Two.")]
-        assert of_assistant_message(message) == said
-        assert await stored(show) == [said]
+        assert parts_of_assistant_message(message) == said
+        assert await stored(server) == [said]

@@ -10,10 +10,10 @@ import pytest
 
 from tests.clients.driver import HERE, ClientProcess
 from tests.clients.npm import require_clients
-from tests.clients.stage import Stage, stage
-from tests.clients.turns import QUESTION
-from tests.endpoint import Pause, Say, call_reply, reply, text_reply
-from tests.serving import PROJECT
+from tests.clients.scripted_turns import QUESTION
+from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
+from tests.support.scripted_server import ScriptedServer, scripted_server
+from tests.support.serving import PROJECT
 
 APPS = PROJECT / "docs" / "examples"
 ALLOWED = {"allowed_origins": ("http://localhost:5173",)}
@@ -45,17 +45,17 @@ async def report(tab: ClientProcess) -> dict[str, Any]:
     return told
 
 
-async def the_thread(show: Stage) -> dict[str, Any]:
-    (entry,) = (await show.http.http.get("/threads")).json()["threads"]
-    return await show.http.thread(entry["id"])
+async def the_thread(server: ScriptedServer) -> dict[str, Any]:
+    (entry,) = (await server.http.http.get("/threads")).json()["threads"]
+    return await server.http.thread(entry["id"])
 
 
 @EXAMPLES
 async def test_a_question_is_answered_on_the_screen(
     example: str, tmp_path: Path, tab: ClientProcess
 ) -> None:
-    async with stage(tmp_path, ASK, text_reply("Saturday it is."), **ALLOWED) as show:
-        await tab.do("open", example=example, url=show.url)
+    async with scripted_server(tmp_path, ASK, text_reply("Saturday it is."), **ALLOWED) as server:
+        await tab.do("open", example=example, url=server.url)
         await tab.do("type", text="Book a trip")
         await tab.do("shows", text="Which day?")
         await tab.do("choose", value="sat")
@@ -63,7 +63,7 @@ async def test_a_question_is_answered_on_the_screen(
         await tab.do("shows", text="Saturday it is.")
         await tab.do("withdraws", name="Stop")
         assert "Book a trip" in (await report(tab))["text"]
-        part = (await the_thread(show))["messages"][1]["parts"][0]
+        part = (await the_thread(server))["messages"][1]["parts"][0]
         assert part["result"] == {"value": "sat"}
 
 
@@ -72,14 +72,14 @@ async def test_stop_ends_the_run_on_the_server_and_keeps_what_was_said(
     example: str, tmp_path: Path, tab: ClientProcess
 ) -> None:
     replies = (reply(Say("The tide "), Pause(asyncio.Event())), text_reply("Once more."))
-    async with stage(tmp_path, *replies, **ALLOWED) as show:
-        await tab.do("open", example=example, url=show.url)
+    async with scripted_server(tmp_path, *replies, **ALLOWED) as server:
+        await tab.do("open", example=example, url=server.url)
         await tab.do("type", text="Go on")
         await tab.do("shows", text="The tide ")
         await tab.do("press", name="Stop")
         await tab.do("withdraws", name="Stop")
         assert "The tide " in (await report(tab))["text"]
-        thread = await the_thread(show)
+        thread = await the_thread(server)
         assert thread["run_state"] == "stopped"
         assert thread["messages"][1]["ended"] == {"reason": "stopped"}
         await tab.do("type", text="And on")
@@ -92,8 +92,8 @@ async def test_a_reload_in_mid_turn_shows_the_turn_to_its_end(
 ) -> None:
     pause = Pause(asyncio.Event())
     replies = (text_reply("Hello."), reply(Say("The tide "), pause, Say("is high.")))
-    async with stage(tmp_path, *replies, **ALLOWED) as show:
-        await tab.do("open", example=example, url=show.url)
+    async with scripted_server(tmp_path, *replies, **ALLOWED) as server:
+        await tab.do("open", example=example, url=server.url)
         await tab.do("type", text="Good day")
         await tab.do("shows", text="Hello.")
         await tab.do("withdraws", name="Stop")
@@ -102,9 +102,9 @@ async def test_a_reload_in_mid_turn_shows_the_turn_to_its_end(
         kept = await report(tab)
         tab.close()
         await reloaded.do(
-            "open", example=example, url=show.url, hash=kept["hash"], storage=kept["storage"]
+            "open", example=example, url=server.url, hash=kept["hash"], storage=kept["storage"]
         )
-        thread_id = (await the_thread(show))["id"]
+        thread_id = (await the_thread(server))["id"]
         again = {
             "use-chat": f"GET /chat/{thread_id}/stream",
             "assistant-ui": "POST /chat",
@@ -121,21 +121,25 @@ async def test_a_reload_after_the_end_shows_what_was_missed(
     tmp_path: Path, tab: ClientProcess, reloaded: ClientProcess
 ) -> None:
     pause = Pause(asyncio.Event())
-    async with stage(tmp_path, reply(Say("The tide "), pause, Say("is high.")), **ALLOWED) as show:
-        await tab.do("open", example="assistant-ui", url=show.url)
+    async with scripted_server(
+        tmp_path, reply(Say("The tide "), pause, Say("is high.")), **ALLOWED
+    ) as server:
+        await tab.do("open", example="assistant-ui", url=server.url)
         await tab.do("type", text="Go on")
         await tab.do("shows", text="The tide ")
         kept = (await report(tab))["storage"]
         pause.event.set()
         await tab.do("withdraws", name="Stop")
-        await reloaded.do("open", example="assistant-ui", url=show.url, storage=kept)
+        await reloaded.do("open", example="assistant-ui", url=server.url, storage=kept)
         await reloaded.do("shows", text="The tide is high.")
         assert (await report(reloaded))["text"].count("The tide") == 1
 
 
 async def test_again_makes_the_last_answer_anew(tmp_path: Path, tab: ClientProcess) -> None:
-    async with stage(tmp_path, text_reply("First."), text_reply("Second."), **ALLOWED) as show:
-        await tab.do("open", example="use-chat", url=show.url)
+    async with scripted_server(
+        tmp_path, text_reply("First."), text_reply("Second."), **ALLOWED
+    ) as server:
+        await tab.do("open", example="use-chat", url=server.url)
         await tab.do("type", text="Go on")
         await tab.do("shows", text="First.")
         await tab.do("press", name="Again")
@@ -147,12 +151,12 @@ async def test_again_makes_the_last_answer_anew(tmp_path: Path, tab: ClientProce
 async def test_a_page_of_an_origin_that_is_not_allowed_gets_nothing(
     tmp_path: Path, tab: ClientProcess
 ) -> None:
-    async with stage(tmp_path) as show:
-        await tab.do("open", example="assistant-ui", url=show.url)
+    async with scripted_server(tmp_path) as server:
+        await tab.do("open", example="assistant-ui", url=server.url)
         await tab.do("type", text="Go on")
         await tab.do("alerted")
         assert (await tab.report())["alerts"] == ["Failed to fetch"]
-        assert (await show.http.http.get("/threads")).json()["threads"] == []
+        assert (await server.http.http.get("/threads")).json()["threads"] == []
 
 
 def packages(folder: Path) -> dict[str, str]:

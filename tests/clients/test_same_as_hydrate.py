@@ -4,33 +4,35 @@ from pathlib import Path
 from typing import Any
 
 from tests.clients.driver import ClientProcess
+from tests.clients.message_parts import parts_of_assistant_message
 from tests.clients.random_turns import RandomTurn, answer, random_turn
-from tests.clients.said import of_assistant_message
-from tests.clients.stage import Stage, stage
+from tests.clients.scripted_turns import PENDING, Part
 from tests.clients.test_use_chat import shown
-from tests.clients.turns import PENDING, Said
+from tests.support.scripted_server import ScriptedServer, scripted_server
 
 SEEDS = range(30)
 
 
-async def play(show: Stage, chat: ClientProcess, reader: ClientProcess, turn: RandomTurn) -> None:
+async def play(
+    server: ScriptedServer, chat: ClientProcess, reader: ClientProcess, turn: RandomTurn
+) -> None:
     """One thread, on both clients: the chat asks, the reader reads the same runs."""
-    await reader.do("open", url=show.url)
+    await reader.do("open", url=server.url)
     await chat.do("send", text="Go on")
-    await attach(show, reader)
+    await attach(server, reader)
     if turn.last is None:
         return
-    show.endpoint.script(turn.last)
+    server.endpoint.script(turn.last)
     if turn.then == "type past":
         await chat.do("send", text="Never mind")
     for id in turn.asked if turn.then != "type past" else ():
         tool = {"tool": "request_user_selection", "toolCallId": id}
         await chat.do("answer", **tool, output=answer(turn))
-    await attach(show, reader)
+    await attach(server, reader)
 
 
-async def attach(show: Stage, reader: ClientProcess) -> None:
-    entry = (await show.http.http.get("/threads")).json()["threads"][0]
+async def attach(server: ScriptedServer, reader: ClientProcess) -> None:
+    entry = (await server.http.http.get("/threads")).json()["threads"][0]
     path = f"/chat/{entry['id']}/stream?last_event_id={entry['run_id']}:0"
     await reader.do("attach", path=f"{path}&protocol=assistant-transport")
 
@@ -39,7 +41,7 @@ def metadata(messages: list[dict[str, Any]]) -> list[Any]:
     return [message.get("metadata") for message in messages]
 
 
-def settled(told: list[Said], stored: list[Said]) -> list[Said]:
+def settled(told: list[Part], stored: list[Part]) -> list[Part]:
     """What a client was told, with the answers that came to its open calls afterwards."""
     assert len(told) == len(stored)
     return [
@@ -48,12 +50,12 @@ def settled(told: list[Said], stored: list[Said]) -> list[Said]:
     ]
 
 
-def read_by(reader: dict[str, Any]) -> dict[str, list[Said]]:
+def read_by(reader: dict[str, Any]) -> dict[str, list[Part]]:
     """The parts of each message, over all its runs."""
-    messages: dict[str, list[Said]] = {}
+    messages: dict[str, list[Part]] = {}
     for message in reader["messages"]:
         id = message["metadata"]["steps"][0]["messageId"]
-        messages.setdefault(id, []).extend(of_assistant_message(message))
+        messages.setdefault(id, []).extend(parts_of_assistant_message(message))
     return messages
 
 
@@ -61,20 +63,20 @@ async def test_clients_and_hydrate_say_the_same_of_any_turn(
     tmp_path: Path, use_chat: ClientProcess, assistant_stream: ClientProcess
 ) -> None:
     model_calls = 0
-    async with stage(tmp_path) as show:
+    async with scripted_server(tmp_path) as server:
         for seed in SEEDS:
             turn, thread = random_turn(seed), f"thread-{seed}"
-            show.endpoint.script(*turn.replies)
-            await use_chat.do("open", url=show.url, id=thread)
-            await play(show, use_chat, assistant_stream, turn)
+            server.endpoint.script(*turn.replies)
+            await use_chat.do("open", url=server.url, id=thread)
+            await play(server, use_chat, assistant_stream, turn)
             model_calls += len(turn.replies) + (turn.last is not None)
-            assert len(show.endpoint.requests) == model_calls, seed
-            assert show.endpoint.unplayed == 0, seed
+            assert len(server.endpoint.requests) == model_calls, seed
+            assert server.endpoint.unplayed == 0, seed
 
             chat, reader = await use_chat.report(), await assistant_stream.report()
             assert chat["warnings"] == reader["warnings"] == [], seed
             assert reader["decoded"] == reader["events"], seed
-            ui = await show.messages(thread, "ui-message-stream")
+            ui = await server.messages(thread, "ui-message-stream")
             if turn.then == "type past":
                 # No stream can reach the questions of an earlier message.
                 del ui[1], chat["messages"][1]
@@ -83,12 +85,12 @@ async def test_clients_and_hydrate_say_the_same_of_any_turn(
             assert chat["errors"] or metadata(chat["messages"]) == metadata(ui), seed
 
             stored = {
-                message["id"]: of_assistant_message(message)
-                for message in await show.messages(thread, "assistant-transport")
+                message["id"]: parts_of_assistant_message(message)
+                for message in await server.messages(thread, "assistant-transport")
                 if message["role"] == "assistant"
             }
             told = read_by(reader)
             assert told.keys() == stored.keys(), seed
             for id, parts in stored.items():
                 assert settled(told[id], parts) == parts, seed
-        assert show.endpoint.refused == []
+        assert server.endpoint.refused == []

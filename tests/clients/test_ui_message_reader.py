@@ -7,10 +7,18 @@ from typing import Any
 import pytest
 
 from tests.clients.driver import ClientProcess
-from tests.clients.said import of_ui_message
-from tests.clients.stage import stage
-from tests.clients.turns import ASKED, QUESTION, TOOL_TIMEOUT_SECONDS, TURNS, Turn, call, text
-from tests.endpoint import Pause, Say, call_reply, reply, text_reply
+from tests.clients.message_parts import parts_of_ui_message
+from tests.clients.scripted_turns import (
+    ASKED,
+    QUESTION,
+    TOOL_TIMEOUT_SECONDS,
+    TURNS,
+    Turn,
+    call,
+    text,
+)
+from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
+from tests.support.scripted_server import scripted_server
 
 CHAT = "chat-1"
 USER = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Go on"}]}
@@ -26,15 +34,17 @@ def without_complaints(report: dict[str, Any]) -> dict[str, Any]:
 async def test_the_last_snapshot_is_what_hydrate_shows(
     turn: Turn, tmp_path: Path, ui_message_reader: ClientProcess
 ) -> None:
-    async with stage(tmp_path, *turn.replies, tool_timeout_seconds=TOOL_TIMEOUT_SECONDS) as show:
-        await ui_message_reader.do("open", url=show.url, id=CHAT)
+    async with scripted_server(
+        tmp_path, *turn.replies, tool_timeout_seconds=TOOL_TIMEOUT_SECONDS
+    ) as server:
+        await ui_message_reader.do("open", url=server.url, id=CHAT)
         message = await ui_message_reader.do("send", messages=[USER])
         report = await ui_message_reader.report()
-        assert of_ui_message(message) == turn.said
+        assert parts_of_ui_message(message) == turn.parts
         assert report["warnings"] == []
         assert [error.partition(" (")[0] for error in report["errors"]] == turn.errors
         assert report["chunks"][-1]["finishReason"] == turn.finish
-        stored = (await show.messages(CHAT, "ui-message-stream"))[1]
+        stored = (await server.messages(CHAT, "ui-message-stream"))[1]
         assert (message["id"], message["parts"]) == (stored["id"], stored["parts"])
 
 
@@ -42,48 +52,48 @@ async def test_an_answer_goes_on_with_the_message_that_asked(
     tmp_path: Path, ui_message_reader: ClientProcess
 ) -> None:
     ask = call_reply(("request_user_selection", QUESTION), ids=("call_1",))
-    async with stage(tmp_path, ask, text_reply("Saturday it is.")) as show:
-        await ui_message_reader.do("open", url=show.url, id=CHAT)
+    async with scripted_server(tmp_path, ask, text_reply("Saturday it is.")) as server:
+        await ui_message_reader.do("open", url=server.url, id=CHAT)
         asked = await ui_message_reader.do("send", messages=[USER])
         asked["parts"][-1] |= {"state": "output-available", "output": {"value": "sat"}}
         message = await ui_message_reader.do(
             "send", messages=[USER, asked], messageId=asked["id"], continued=asked
         )
         without_complaints(await ui_message_reader.report())
-        assert of_ui_message(message) == [
+        assert parts_of_ui_message(message) == [
             call("request_user_selection", ASKED, {"value": "sat"}),
             text("Saturday it is."),
         ]
-        assert message == (await show.messages(CHAT, "ui-message-stream"))[1]
+        assert message == (await server.messages(CHAT, "ui-message-stream"))[1]
 
 
 async def test_a_stopped_turn_is_told_with_abort_and_finish(
     tmp_path: Path, ui_message_reader: ClientProcess
 ) -> None:
-    async with stage(tmp_path, reply(Say("The tide "), Pause(asyncio.Event()))) as show:
-        await ui_message_reader.do("open", url=show.url, id=CHAT)
+    async with scripted_server(tmp_path, reply(Say("The tide "), Pause(asyncio.Event()))) as server:
+        await ui_message_reader.do("open", url=server.url, id=CHAT)
         sending = asyncio.create_task(ui_message_reader.do("send", messages=[USER]))
-        exchange = await show.endpoint.arrived(1)
+        exchange = await server.endpoint.arrived(1)
         assert exchange.open
-        await show.http.http.post(f"/chat/{CHAT}/stop")
+        await server.http.http.post(f"/chat/{CHAT}/stop")
         message = await sending
         report = without_complaints(await ui_message_reader.report())
         assert [chunk["type"] for chunk in report["chunks"][-2:]] == ["abort", "finish"]
         assert message["metadata"]["ended"] == {"reason": "stopped"}
-        assert message == (await show.messages(CHAT, "ui-message-stream"))[1]
+        assert message == (await server.messages(CHAT, "ui-message-stream"))[1]
 
 
 async def test_a_reader_without_a_past_gets_the_whole_message_and_nothing_when_idle(
     tmp_path: Path, ui_message_reader: ClientProcess
 ) -> None:
     pause = Pause(asyncio.Event())
-    async with stage(tmp_path, reply(Say("The tide "), pause, Say("is high."))) as show:
-        async with show.http.chat({"id": CHAT, "messages": [USER], "trigger": "submit-message"}):
+    async with scripted_server(tmp_path, reply(Say("The tide "), pause, Say("is high."))) as server:
+        async with server.http.chat({"id": CHAT, "messages": [USER], "trigger": "submit-message"}):
             await asyncio.wait_for(pause.reached.wait(), 5)
-        await ui_message_reader.do("open", url=show.url, id=CHAT)
+        await ui_message_reader.do("open", url=server.url, id=CHAT)
         resuming = asyncio.create_task(ui_message_reader.do("resume"))
         pause.event.set()
-        assert of_ui_message(await resuming) == [text("The tide is high.")]
+        assert parts_of_ui_message(await resuming) == [text("The tide is high.")]
         assert await ui_message_reader.do("resume") is None
         report = without_complaints(await ui_message_reader.report())
         assert [request["status"] for request in report["requests"]] == [200, 204]

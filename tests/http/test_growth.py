@@ -1,0 +1,55 @@
+"""What is over is forgotten: finished runs leave no tasks, no files, no objects behind."""
+
+import asyncio
+import gc
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from server.runs.run import Run
+from tests.support.serving import Client, serving, settings
+from tests.support.waiting import until
+
+RUNS = 100
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    async with serving(settings(tmp_path / "t.db", run_retention_seconds=0)) as client:
+        yield client
+
+
+def open_files() -> int:
+    return len(os.listdir("/dev/fd"))
+
+
+def held_runs() -> int:
+    gc.collect()
+    return sum(isinstance(thing, Run) for thing in gc.get_objects())
+
+
+async def turns(client: Client, first: int, last: int) -> None:
+    """Each is read by who asked, by one who attaches, and left by one in the middle."""
+    for number in range(first, last):
+        thread = {"thread_id": f"t{number}", "message": "6 * 7?"}
+        async with client.chat(thread) as stream:
+            await stream.until("step-start")
+            async with client.stream("GET", f"/chat/t{number}/stream"):
+                pass
+            await stream.rest()
+
+
+async def test_nothing_grows_with_the_number_of_finished_runs(client: Client) -> None:
+    assert client.app is not None
+    runs = client.app.state.runs
+    held = held_runs()  # by what earlier tests left behind
+    await turns(client, 0, 5)
+    await until(lambda: not runs.kept)
+    tasks, files = len(asyncio.all_tasks()), open_files()
+    await turns(client, 5, 5 + RUNS)
+    await until(lambda: not runs.kept)
+    await until(lambda: len(asyncio.all_tasks()) <= tasks)
+    await until(lambda: open_files() <= files)
+    await until(lambda: held_runs() <= held)

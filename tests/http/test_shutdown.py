@@ -1,0 +1,194 @@
+"""The end of the server on SIGTERM: runs finish or are stopped, in order."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.protocols.requests import TurnRequest
+from server.runs.registry import ShuttingDown
+from tests.support.backend import THREAD, backend, message
+from tests.support.endpoint import (
+    Body,
+    Pause,
+    Reply,
+    Say,
+    StrictEndpoint,
+    text_reply,
+)
+from tests.support.forked_server import forked_server
+from tests.support.scripted_model import ScriptedModel
+from tests.support.serving import Client, Event, endpoint_environment, process
+from tests.support.waiting import until
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+def held() -> tuple[Reply, asyncio.Event]:
+    gate = asyncio.Event()
+    return Reply((Say("One "), Pause(gate), Say("two."))), gate
+
+
+async def refuses_new_runs(client: Client) -> None:
+    """Wait until the server takes no new runs, as it says with a 503."""
+    async with asyncio.timeout(10):
+        while True:
+            request = {"thread_id": "probe", "continue": True}  # refused in any case
+            answer = await client.http.post("/chat", json=request)
+            if answer.status_code == 503:
+                assert answer.json()["code"] == "shutting_down"
+                assert int(answer.headers["retry-after"]) > 0
+                return
+
+
+def ended(events: Sequence[Event]) -> list[Json]:
+    return [item["data"] for e in events if e.type == "data" for item in e.data["data"]]
+
+
+# SIGTERM
+
+
+async def test_a_live_run_may_finish_while_new_ones_are_refused(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    reply, gate = held()
+    endpoint.script(reply)
+    async with process(tmp_path / "t.db", **endpoint_environment(endpoint)) as server:
+        client = server.client
+        async with client.chat({"thread_id": "t1", "message": "Count."}) as stream:
+            await stream.until("text-delta")
+            server.terminate()
+            await refuses_new_runs(client)
+            async with client.stream("GET", "/chat/t1/stream") as late:
+                assert late.run_id == stream.run_id
+                gate.set()
+                assert (await late.rest())[-1].data == "[DONE]"
+            events = await stream.rest()
+            assert events[-1].data == "[DONE]"
+            assert ended(events) == []
+        assert await server.exit_status() == 0
+    async with forked_server(tmp_path / "t.db", **endpoint_environment(endpoint)) as again:
+        thread = await again.client.thread("t1")
+        assert thread["run_state"] == "finished"
+        assert thread["messages"][1]["parts"] == [{"type": "text", "text": "One two."}]
+
+
+async def test_a_run_that_takes_too_long_is_stopped_and_can_be_continued(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    reply, _ = held()
+    endpoint.script(reply)
+    async with forked_server(
+        tmp_path / "t.db", DRAIN_SECONDS="0.1", **endpoint_environment(endpoint)
+    ) as server:
+        async with server.client.chat({"thread_id": "t1", "message": "Count."}) as stream:
+            await stream.until("text-delta")
+            server.terminate()
+            events = await stream.rest()
+        assert ended(events) == [{"reason": "shutdown"}]
+        assert events[-1].data == "[DONE]"
+        assert await server.exit_status() == 0
+    assert (await endpoint.closed(1)).completed is False
+    async with forked_server(tmp_path / "t.db", **endpoint_environment(endpoint)) as again:
+        thread = await again.client.thread("t1")
+        assert thread["run_state"] == "stopped"
+        assert thread["messages"][1]["ended"] == {"reason": "shutdown"}
+        assert thread["messages"][1]["parts"] == [{"type": "text", "text": "One "}]
+        endpoint.script(text_reply("two."))
+        await again.client.turn({"thread_id": "t1", "continue": True})
+        (_, answer) = (await again.client.thread("t1"))["messages"]
+        assert [part["text"] for part in answer["parts"]] == ["One ", "two."]
+
+
+async def test_a_second_signal_stops_the_runs_at_once_and_loses_nothing(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    reply, _ = held()
+    endpoint.script(reply)
+    async with forked_server(
+        tmp_path / "t.db", DRAIN_SECONDS="600", **endpoint_environment(endpoint)
+    ) as server:
+        async with server.client.chat({"thread_id": "t1", "message": "Count."}) as stream:
+            await stream.until("text-delta")
+            server.terminate()
+            await refuses_new_runs(server.client)
+            server.terminate()
+            server.terminate()
+            events = await stream.rest()
+        assert ended(events) == [{"reason": "shutdown"}]
+        assert await server.exit_status() == 0
+    async with forked_server(tmp_path / "t.db", **endpoint_environment(endpoint)) as again:
+        thread = await again.client.thread("t1")
+        assert thread["run_state"] == "stopped"
+        assert thread["messages"][1]["parts"] == [{"type": "text", "text": "One "}]
+
+
+async def test_twenty_live_runs_come_to_their_end_in_order(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    gate, never = asyncio.Event(), asyncio.Event()
+
+    def reply(body: Body) -> Reply:
+        number = int(body["messages"][-1]["content"].split()[1])
+        return Reply((Say("So far. "), Pause(gate if number % 2 else never), Say("And on.")))
+
+    endpoint.default = reply
+    async with forked_server(
+        tmp_path / "t.db", DRAIN_SECONDS="1", **endpoint_environment(endpoint)
+    ) as server:
+
+        async def read(number: int) -> list[Event]:
+            body = {"thread_id": f"t{number}", "message": f"Run {number}"}
+            async with server.client.chat(body) as stream:
+                first = await stream.until("text-delta")
+                started[number].set()
+                return [first, *await stream.rest()]
+
+        started = [asyncio.Event() for _ in range(20)]
+        reading = [asyncio.create_task(read(number)) for number in range(20)]
+        async with asyncio.timeout(20):
+            for event in started:
+                await event.wait()
+        server.terminate()
+        await refuses_new_runs(server.client)
+        gate.set()
+        streams = await asyncio.gather(*reading)
+        assert await server.exit_status() == 0
+    async with forked_server(tmp_path / "t.db", **endpoint_environment(endpoint)) as again:
+        for number, events in enumerate(streams):
+            assert events[-1].data == "[DONE]"
+            finished = bool(number % 2)
+            assert ended(events) == ([] if finished else [{"reason": "shutdown"}])
+            thread = await again.client.thread(f"t{number}")
+            assert thread["run_state"] == ("finished" if finished else "stopped")
+            told = "".join(e.data.get("textDelta", "") for e in events[:-1])
+            assert told == ("So far. And on." if finished else "So far. ")
+            assert thread["messages"][1]["parts"] == [{"type": "text", "text": told}]
+
+
+async def test_a_run_that_is_being_accepted_is_not_forgotten_by_the_shutdown(
+    tmp_path: Path,
+) -> None:
+    script = ScriptedModel.of([asyncio.Event()])
+    async with backend(tmp_path / "t.db", script) as inside:
+        starting = asyncio.create_task(inside.runs.start(THREAD, message("Hello")))
+        await until(lambda: inside.runs.live)
+        async with asyncio.timeout(10):
+            await inside.runs.drain(0)
+        run = await starting
+        assert run.log.closed
+        assert run.state == "stopped"
+        entry = await inside.store.get(THREAD)
+        assert entry is not None
+        assert entry.run_state == "stopped"
+        with pytest.raises(ShuttingDown):
+            await inside.runs.start(THREAD, TurnRequest("assistant-transport", resume=True))

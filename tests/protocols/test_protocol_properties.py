@@ -1,0 +1,321 @@
+"""Whatever a run says: what each client builds of the stream is what the history shows."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from server.protocols import WIRE_FORMATS
+from server.protocols.chunks import (
+    ArgsFinish,
+    Chunk,
+    Data,
+    Done,
+    End,
+    Error,
+    MessageFinish,
+    PartFinish,
+    PartStart,
+    ReasoningPart,
+    Result,
+    StepFinish,
+    StepStart,
+    TextDelta,
+    TextPart,
+    ToolCallPart,
+    Usage,
+)
+from server.protocols.frames import frame
+from server.protocols.history import (
+    AssistantTurn,
+    MessagePart,
+    Reasoning,
+    Step,
+    Text,
+    ToolCall,
+    Turn,
+    UserTurn,
+)
+from server.protocols.langchain_state import snapshot as state_snapshot
+from server.protocols.opening import Encoder, Opening
+from server.protocols.requests import ImageContent, TextContent
+from tests.support.protocol_readers import UIMessageReader, accumulated, decoded_state, payloads
+
+RUNS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+PARTS = WIRE_FORMATS["assistant-transport"]
+UI = WIRE_FORMATS["ui-message-stream"]
+
+texts = st.lists(st.text(max_size=4), max_size=3)
+flags: st.SearchStrategy[bool] = st.booleans()
+names = st.sampled_from(["get_weather", "render_ui_component", "ask"])
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+objects = st.dictionaries(st.text(max_size=3), json_values, max_size=3)
+usages = st.builds(Usage, st.integers(0, 99), st.integers(0, 99))
+failures = st.fixed_dictionaries(
+    {"code": st.just("x"), "message": st.text(min_size=1, max_size=5)},
+    optional={"id": st.just("e1")},
+).map(lambda error: {"error": error})
+ends: st.SearchStrategy[tuple[End, Any]] = st.one_of(
+    st.tuples(st.sampled_from(["result", "shown"]), json_values),
+    st.tuples(st.sampled_from(["error", "timeout", "cancelled"]), failures),
+)
+rejections: st.SearchStrategy[tuple[End, Any]] = st.tuples(st.just("error"), failures)
+
+
+@dataclass
+class Run:
+    """A run, and the thread before and after it."""
+
+    opening: Opening
+    chunks: list[Chunk]
+    turn: AssistantTurn
+    said: AssistantTurn
+    """What this run adds to `turn`."""
+
+    @property
+    def after(self) -> tuple[Turn, ...]:
+        earlier = tuple(turn for turn in self.opening.turns if turn is not self.opening.continued)
+        return (*earlier, self.turn)
+
+
+class Ids:
+    def __init__(self) -> None:
+        self._count = 0
+
+    def new(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+
+def spoken(draw: st.DrawFn, path: int) -> tuple[list[Chunk], MessagePart]:
+    deltas = draw(texts)
+    said = [TextDelta((path,), delta) for delta in deltas]
+    text = "".join(deltas)
+    if draw(flags):
+        return [PartStart(TextPart()), *said, PartFinish((path,))], Text(text)
+    return [PartStart(ReasoningPart()), *said, PartFinish((path,))], Reasoning(text)
+
+
+def cut(draw: st.DrawFn, text: str) -> list[str]:
+    at = draw(st.integers(0, len(text)))
+    return [text[:at], text[at:]]
+
+
+def called(draw: st.DrawFn, path: int, ids: Ids) -> tuple[list[Chunk], MessagePart]:
+    args = draw(st.none() | objects)
+    awaits = draw(flags)
+    pending = awaits and args is not None and draw(flags)
+    part = ToolCallPart(ids.new("call"), draw(names), awaits)
+    args_text = draw(st.sampled_from(['{"a', "[1]"])) if args is None else json.dumps(args)
+    call = ToolCall(part.tool_call_id, part.tool_name, args_text, args, awaits)
+    chunks: list[Chunk] = [PartStart(part)]
+    chunks += [TextDelta((path,), delta) for delta in cut(draw, args_text)]
+    chunks += [ArgsFinish((path,), args)]
+    if not pending:
+        end, result = draw(ends if args is not None else rejections)
+        call = replace(call, end=end, result=result, result_id=ids.new("r"))
+        chunks += [Result((path,), result, end, str(call.result_id))]
+    return [*chunks, PartFinish((path,))], call
+
+
+def interleaved(draw: st.DrawFn, parts: Sequence[list[Chunk]], *, noise: list[Data]) -> list[Chunk]:
+    """The chunks of all parts, each part's own in order, the parts' starts in order."""
+    waiting, live, chunks = [list(part) for part in parts], list[list[Chunk]](), list[Chunk]()
+    while waiting or live:
+        if waiting and (not live or draw(flags)):
+            live.append(waiting.pop(0))
+            source = live[-1]
+        else:
+            source = draw(st.sampled_from(live))
+        chunks.append(source.pop(0))
+        live = [part for part in live if part]
+        if draw(flags):
+            chunks.append(draw(st.sampled_from(noise)))
+    return chunks
+
+
+@st.composite
+def steps(draw: st.DrawFn, ids: Ids, message_id: str, first_path: int) -> tuple[list[Chunk], Step]:
+    drawn: list[tuple[list[Chunk], MessagePart]] = []
+    for path in range(first_path, first_path + draw(st.integers(0, 4))):
+        is_call = draw(flags)
+        drawn.append(called(draw, path, ids) if is_call else spoken(draw, path))
+    step = Step(ids.new("s"), tuple(part for _, part in drawn), draw(st.just("stop")), draw(usages))
+    calls = [part.tool_call_id for _, part in drawn if isinstance(part, ToolCall)]
+    noise = [Data("tool-progress", {"tool_call_id": i, "data": 1}) for i in [*calls, "other"]]
+    said = interleaved(draw, [chunks for chunks, _ in drawn], noise=noise)
+    start = StepStart(message_id, step.step_id)
+    assert step.usage is not None
+    return [start, *said, StepFinish(step.finish_reason, step.usage)], step
+
+
+@st.composite
+def histories(draw: st.DrawFn, ids: Ids) -> tuple[Turn, ...]:
+    turns: list[Turn] = []
+    for _ in range(draw(st.integers(0, 2))):
+        content = draw(
+            st.lists(
+                st.builds(TextContent, st.text(min_size=1, max_size=3))
+                | st.just(ImageContent("data:image/png;base64,AAAA")),
+                min_size=1,
+                max_size=2,
+            )
+        )
+        turns.append(UserTurn(ids.new("u"), tuple(content)))
+        message_id = ids.new("m")
+        said = draw(st.lists(steps(ids, message_id, 0), max_size=2))
+        turns.append(AssistantTurn(message_id, tuple(step for _, step in said), "stop"))
+    return tuple(turns)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    ids = Ids()
+    turns = draw(histories(ids))
+    goes_on = draw(flags)
+    continued = turns[-1] if turns and goes_on else None
+    if continued is None:
+        turns = (*turns, UserTurn(ids.new("u"), (TextContent("Go on"),)))
+    earlier = continued.steps if isinstance(continued, AssistantTurn) else ()
+    message_id = continued.id if continued else ids.new("m")
+    chunks, new = list[Chunk](), list[Step]()
+    for _ in range(draw(st.integers(1, 3))):
+        first_path = sum(len(step.parts) for step in new)
+        said, step = draw(steps(ids, message_id, first_path))
+        chunks += said
+        new.append(step)
+    error = draw(st.none() | st.just(Error("model_failed", "The model failed.", "e7")))
+    ended = draw(st.none() | st.just({"reason": "stopped"}))
+    if ended:
+        chunks.append(Data("run-ended", ended))
+    if error:
+        chunks.append(error)
+    usage = sum((step.usage for step in new if step.usage), start=Usage(0, 0))
+    chunks += [MessageFinish("other", usage), Done()]
+    said_now = AssistantTurn(message_id, tuple(new), "other", ended)
+    return Run(
+        Opening("thread-1", message_id, turns),
+        chunks,
+        replace(said_now, steps=(*earlier, *new)),
+        said_now,
+    )
+
+
+def encode(encoder: Encoder, chunks: Sequence[Chunk]) -> list[str]:
+    """What a client reads: through the bytes, after the prologue."""
+    stream = frame(encoder.prologue(), None)
+    for number, chunk in enumerate(chunks, start=1):
+        stream += frame(encoder.encode(chunk), f"run:{number}")
+    return payloads(stream)
+
+
+def posted_states(turns: Sequence[Turn]) -> list[Any]:
+    """What a client may hold when it posts: nothing, the thread, less, more, or something else."""
+    known = state_snapshot(turns, "thread-1")
+    messages = known["messages"]
+    return [
+        None,
+        {},
+        {"messages": "none", "thread_id": "thread-1"},
+        known,
+        {**known, "messages": messages[:-1]},
+        {**known, "messages": [*messages, *messages, {"type": "human", "id": "x"}]},
+        {**known, "messages": [{"type": "human"}, *messages[1:]]},
+        {**known, "thread_id": "another"},
+    ]
+
+
+@given(runs(), st.data())
+@RUNS
+def test_the_state_becomes_the_snapshot_of_the_thread(run: Run, data: st.DataObject) -> None:
+    posted = data.draw(st.sampled_from(posted_states(run.opening.turns)))
+    opening = replace(run.opening, with_state=True, posted_state=posted)
+    said = encode(PARTS.encoder(opening), run.chunks)
+    assert decoded_state(posted, said) == state_snapshot(run.after, "thread-1")
+
+
+@given(runs(), st.data())
+@RUNS
+def test_a_replay_on_top_of_any_moment_of_the_run_converges(run: Run, data: st.DataObject) -> None:
+    opening = replace(run.opening, with_state=True)
+    first = encode(PARTS.encoder(opening), run.chunks)
+    seen = first[: data.draw(st.integers(0, len(first)))]
+    held = decoded_state({"messages": []}, seen)
+    again = encode(PARTS.encoder(replace(opening, posted_state=held)), run.chunks)
+    assert decoded_state(held, again) == state_snapshot(run.after, "thread-1")
+
+
+@given(runs())
+@RUNS
+def test_the_parts_become_the_message_of_the_hydrated_thread(run: Run) -> None:
+    built = accumulated(encode(PARTS.encoder(run.opening), run.chunks))
+    (hydrated,) = PARTS.snapshot([run.said])
+    states = [part.pop("state") for part in hydrated["parts"] if part["type"] == "tool-call"]
+    calls = [part for part in run.said.parts if isinstance(part, ToolCall)]
+    assert states == [call.end or "pending" for call in calls]
+    assert built["id"] == hydrated["id"]
+    assert built["parts"] == hydrated["parts"]
+    assert built["usage"] == hydrated["usage"]
+    assert [step["usage"] for step in built["steps"]] == [s["usage"] for s in hydrated["steps"]]
+
+
+@given(runs())
+@RUNS
+def test_assistant_transport_says_every_chunk_in_one_payload(run: Run) -> None:
+    encoder = PARTS.encoder(run.opening)
+    assert encoder.prologue() == []
+    assert [len(encoder.encode(chunk)) for chunk in run.chunks] == [1] * len(run.chunks)
+
+
+@given(runs())
+@RUNS
+def test_the_state_goes_beside_the_very_same_parts(run: Run) -> None:
+    plain = encode(PARTS.encoder(run.opening), run.chunks)
+    both = encode(PARTS.encoder(replace(run.opening, with_state=True)), run.chunks)
+    assert [said for said in both if '"type":"update-state"' not in said] == plain
+
+
+@given(runs())
+@RUNS
+def test_use_chat_becomes_the_message_of_the_hydrated_thread(run: Run) -> None:
+    (hydrated,) = UI.snapshot([run.turn])
+    earlier = UI.snapshot([run.opening.continued])[0]["parts"] if run.opening.continued else []
+    live = UIMessageReader(earlier).read(encode(UI.encoder(run.opening), run.chunks))
+    replay = replace(run.opening, replay=True)
+    replayed = UIMessageReader().read(encode(UI.encoder(replay), run.chunks))
+    for reader in (live, replayed):
+        assert reader.id == hydrated["id"]
+        assert reader.parts == hydrated["parts"]
+        assert reader.metadata == hydrated["metadata"]
+        assert reader.aborted == (run.turn.ended is not None)
+
+
+@given(runs())
+@RUNS
+def test_use_chat_runs_only_the_calls_that_wait_for_it(run: Run) -> None:
+    reader = UIMessageReader().read(encode(UI.encoder(run.opening), run.chunks))
+    waiting = [
+        call.tool_call_id
+        for call in run.said.parts
+        if isinstance(call, ToolCall) and call.awaits_client and call.args is not None
+    ]
+    assert sorted(reader.tool_calls) == sorted(waiting)
+
+
+@given(runs())
+@RUNS
+def test_only_the_prologue_depends_on_the_reader(run: Run) -> None:
+    for wire_format in (PARTS, UI):
+        one, other = (
+            wire_format.encoder(replace(run.opening, with_state=True, replay=r, posted_state=p))
+            for r, p in ((False, None), (True, {"thread_id": "thread-1", "messages": []}))
+        )
+        assert [one.encode(c) for c in run.chunks] == [other.encode(c) for c in run.chunks]

@@ -1,0 +1,244 @@
+"""A graph that is not ours: runs, stops, crashes and branches of it are served all the same."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
+
+from docs.examples.own_graph import build as example
+from graphs.models import chat_model
+from graphs.own import Build
+from server.__main__ import main
+from server.protocols.chunks import Chunk, MessageFinish, Result
+from server.protocols.history import AssistantTurn, Text, ToolCall
+from server.protocols.requests import Fork, TurnRequest
+from server.runs.accumulate import accumulate
+from server.runs.run import Run
+from tests.support.backend import THREAD, Backend, after_crash, answers, backend, chunks_of, message
+from tests.support.counting_tools import CountingTools
+from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
+from tests.support.endpoint.failures import SERVER_ERROR
+
+CONTINUE = TurnRequest("assistant-transport", resume=True)
+TEA = '{"word":"tea"}'  # as JSON is written anew: such a graph's messages keep no raw text
+QUESTION = '{"prompt": "Which?", "kind": "single", "options": [{"label": "Red", "value": "red"}]}'
+
+
+def plain(model: Any, catalogue: Any, *, checkpointer: Any, **_: Any) -> Any:
+    """As LangGraph's own pages write it: its messages, its reducer, no word of ours."""
+    thinker = model.bind_tools(list(catalogue.real))
+
+    async def chatbot(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await thinker.ainvoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("chatbot", chatbot)
+    graph.add_node("tools", ToolNode(list(catalogue.real)))
+    graph.add_edge(START, "chatbot")
+    graph.add_conditional_edges("chatbot", tools_condition)
+    graph.add_edge("tools", "chatbot")
+    return graph.compile(checkpointer=checkpointer)
+
+
+@pytest.fixture(params=[example, plain], ids=["example", "plain"])
+def build(request: pytest.FixtureRequest) -> Build:
+    made: Build = request.param
+    return made
+
+
+@pytest.fixture
+def counting_tools() -> CountingTools:
+    return CountingTools()
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+def model_of(endpoint: StrictEndpoint) -> Any:
+    return chat_model("scripted", api_key="test", base_url=endpoint.base_url, word_seconds=0)
+
+
+@pytest.fixture
+async def inside(
+    tmp_path: Path, endpoint: StrictEndpoint, counting_tools: CountingTools, build: Build
+) -> AsyncIterator[Backend]:
+    path, catalogue = tmp_path / "t.db", counting_tools.catalogue
+    async with backend(path, model_of(endpoint), catalogue=catalogue, build=build) as inside:
+        yield inside
+
+
+def finish_of(chunks: list[Chunk]) -> str:
+    return next(chunk.reason for chunk in chunks if isinstance(chunk, MessageFinish))
+
+
+async def told_as_kept(inside: Backend, run: Run) -> AssistantTurn:
+    """The turn as it is kept, which is as it was told."""
+    assert run.plan is not None
+    chunks = await chunks_of(run)
+    kept = (await inside.turns())[-1]
+    assert accumulate(chunks, run.plan.message_id) == kept
+    assert isinstance(kept, AssistantTurn)
+    return kept
+
+
+async def goes_on(inside: Backend, endpoint: StrictEndpoint) -> None:
+    endpoint.script(text_reply("Fine."))
+    assert finish_of(await inside.turn(message("Go on."))) == "stop"
+    assert endpoint.refused == []
+
+
+async def test_a_turn_with_tools_is_told_as_it_is_kept(
+    inside: Backend, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(
+        call_reply(("echo", TEA), ("echo", '{"word":"milk"}'), ids=("c1", "c2")),
+        text_reply("Both."),
+    )
+    turn = await told_as_kept(inside, await inside.runs.start(THREAD, message("Hello")))
+    *calls, said = turn.parts
+    assert [c.result for c in calls if isinstance(c, ToolCall)] == [
+        {"word": "tea"},
+        {"word": "milk"},
+    ]
+    assert said == Text("Both.")
+    await goes_on(inside, endpoint)
+
+
+async def test_a_stop_in_a_tool_leaves_a_thread_that_a_strict_model_accepts(
+    inside: Backend, endpoint: StrictEndpoint, counting_tools: CountingTools
+) -> None:
+    endpoint.script(call_reply(("hold", TEA), ids=("c1",)))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await counting_tools.begun("tea")
+    await inside.runs.stop(THREAD)
+    (call,) = (await told_as_kept(inside, run)).parts
+    assert isinstance(call, ToolCall)
+    assert call.end == "cancelled"
+    assert run.state == "stopped"
+    await goes_on(inside, endpoint)
+
+
+async def test_a_stop_in_the_models_words_keeps_them(
+    inside: Backend, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(Reply((Say("Half "), Pause(asyncio.Event()))))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await run.log.beyond(2)
+    await inside.runs.stop(THREAD)
+    assert (await told_as_kept(inside, run)).parts == (Text("Half "),)
+    await goes_on(inside, endpoint)
+
+
+async def test_a_model_that_fails_leaves_a_thread_that_goes_on(
+    inside: Backend, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("echo", TEA), ids=("c1",)), *[SERVER_ERROR] * 3)
+    run = await inside.runs.start(THREAD, message("Hello"))
+    assert finish_of(await chunks_of(run)) == "error"
+    await told_as_kept(inside, run)
+    endpoint.script(text_reply("Back again."))
+    assert finish_of(await inside.turn(CONTINUE)) == "stop"
+    await goes_on(inside, endpoint)
+
+
+async def test_after_a_crash_a_finished_tool_is_not_run_again(
+    tmp_path: Path, inside: Backend, endpoint: StrictEndpoint, build: Build
+) -> None:
+    endpoint.script(call_reply(("echo", TEA), ids=("c1",)))
+    endpoint.default = Reply((Pause(asyncio.Event()),))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await endpoint.arrived(2)
+    reborn = CountingTools()
+    path = tmp_path / "t.db"
+    async with after_crash(path, model_of(endpoint), reborn.catalogue, build) as after:
+        endpoint.script(text_reply("It is tea."))
+        assert finish_of(await after.turn(CONTINUE)) == "stop"
+        assert not reborn.calls
+        await goes_on(after, endpoint)
+    run.end({"reason": "stopped"})
+
+
+async def test_an_answer_is_made_anew_in_a_branch_of_its_own(
+    inside: Backend, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("One."), text_reply("Two."))
+    await inside.turn(message("Hello"))
+    await inside.turn(TurnRequest("assistant-transport", fork=Fork("regenerate", None)))
+    assert [m.text for m in await inside.messages()] == ["Hello", "Two."]
+    await goes_on(inside, endpoint)
+
+
+async def test_a_question_waits_for_its_answer(
+    tmp_path: Path, endpoint: StrictEndpoint, counting_tools: CountingTools
+) -> None:
+    path, catalogue = tmp_path / "t.db", counting_tools.catalogue
+    async with backend(path, model_of(endpoint), catalogue=catalogue, build=example) as inside:
+        both = (("echo", TEA), ("request_user_selection", QUESTION))
+        endpoint.script(call_reply(*both, ids=("c1", "c2")))
+        assert finish_of(await inside.turn(message("Ask me"))) == "tool-calls"
+        assert counting_tools.calls == {"tea": 1}
+        endpoint.script(text_reply("Red it is."))
+        assert finish_of(await inside.turn(answers(("c2", {"value": "red"})))) == "stop"
+        await goes_on(inside, endpoint)
+
+
+async def test_a_call_that_was_streamed_and_not_kept_comes_to_an_end(
+    tmp_path: Path, endpoint: StrictEndpoint, counting_tools: CountingTools
+) -> None:
+    """Of broken arguments LangGraph's own node keeps no call; ours does, with its error."""
+    path, catalogue = tmp_path / "t.db", counting_tools.catalogue
+    async with backend(path, model_of(endpoint), catalogue=catalogue, build=example) as inside:
+        endpoint.script(call_reply(("echo", "no JSON"), ids=("c1",)))
+        chunks = await inside.turn(message("Hello"))
+        assert finish_of(chunks) == "stop"
+        assert [c.end for c in chunks if isinstance(c, Result)] == ["cancelled"]
+        await goes_on(inside, endpoint)
+
+
+def not_compiled(*_: Any, **__: Any) -> Any:
+    return StateGraph(MessagesState)
+
+
+def without_checkpointer(model: Any, catalogue: Any, **_: Any) -> Any:
+    return plain(model, catalogue, checkpointer=None)
+
+
+def with_a_router_first(*_: Any, checkpointer: Any, **__: Any) -> Any:
+    graph = StateGraph(MessagesState)
+    graph.add_node("chatbot", lambda state: state)
+    graph.add_conditional_edges(START, lambda _: "chatbot", ["chatbot"])
+    return graph.compile(checkpointer=checkpointer)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("nowhere:build", "No module named"),
+        ("graphs.chat:nothing", "no attribute 'nothing'"),
+        ("not a name", "graphs.chat:build"),
+        ("graphs.own:BUILT_IN", "that is a str"),
+        ("tests.runs.test_own_graph:not_compiled", "return what graph.compile() gives"),
+        ("tests.runs.test_own_graph:with_a_router_first", "put a node before it"),
+        (
+            "tests.runs.test_own_graph:without_checkpointer",
+            "with the checkpointer that it is given",
+        ),
+    ],
+)
+def test_a_name_of_no_graph_that_can_be_served_is_one_line(
+    name: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = str(tmp_path / "t.db")
+    assert main(["--port", "0", "--database", database, "--graph", name]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"turnstream: TURNSTREAM_GRAPH cannot be {name!r}")
+    assert fault in said
+    assert said.count("\n") == 1

@@ -1,0 +1,104 @@
+"""A tool's progress, from LangGraph's stream to the chunks of the run."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.prebuilt import ToolRuntime
+
+from server.protocols.chunks import Chunk, Data, Result
+from server.runs.progress import MAX_CHARS, progress
+from tests.support.backend import backend, message
+from tests.support.scripted_model import ScriptedModel, call, finish, text
+from tools.catalogue import Catalogue
+from tools.contract import real_tool
+
+Say = Callable[[Any], None]
+
+
+def catalogue_of(work: Callable[[Say], None]) -> Catalogue:
+    """One tool, `work`, that does it with a way to tell its progress."""
+
+    @real_tool(client_fields=["done"])
+    async def work_through(runtime: ToolRuntime[Any, Any]) -> dict[str, Any]:
+        """Work.
+
+        Args:
+            runtime: Where progress is told.
+        """
+        work(runtime.emit_output_delta)
+        return {"done": True}
+
+    return Catalogue((work_through,), ())
+
+
+async def chunks_while(work: Callable[[Say], None], path: Path) -> list[Chunk]:
+    model = ScriptedModel.of(
+        [call("{}", name="work_through", id="call_1"), finish("tool_calls")],
+        [text("Done."), finish()],
+    )
+    async with backend(path / "t.db", model, catalogue=catalogue_of(work)) as home:
+        return await home.turn(message("Work"))
+
+
+def told(chunks: list[Chunk]) -> list[Any]:
+    return [chunk.data["data"] for chunk in chunks if isinstance(chunk, Data)]
+
+
+async def test_progress_comes_between_the_arguments_and_the_result(tmp_path: Path) -> None:
+    def work(say: Say) -> None:
+        say({"done": 1})
+        say({"done": 2})
+
+    chunks = await chunks_while(work, tmp_path)
+    assert told(chunks) == [{"done": 1}, {"done": 2}]
+    kinds = [type(chunk) for chunk in chunks if isinstance(chunk, Data | Result)]
+    assert kinds == [Data, Data, Result]
+
+
+@pytest.mark.parametrize(
+    "said", [{1, 2}, float("nan"), "x" * MAX_CHARS], ids=["no JSON", "no number", "too long"]
+)
+async def test_progress_that_no_client_can_take_is_left_out_and_the_tool_goes_on(
+    said: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(say: Say) -> None:
+        say(said)
+        say("fine")
+
+    chunks = await chunks_while(work, tmp_path)
+    assert told(chunks) == ["fine"]
+    assert any(isinstance(chunk, Result) and chunk.result == {"done": True} for chunk in chunks)
+    assert "call_1" in caplog.text
+
+
+DELTA = {"event": "tool-output-delta", "tool_call_id": "call_1", "delta": 1}
+WRITTEN = {"tool_call_id": "call_1", "data": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "item"),
+    [
+        ("tools", DELTA | {"tool_call_id": "call_2"}),
+        ("tools", DELTA | {"event": "tool-started"}),
+        ("custom", WRITTEN | {"tool_call_id": "call_2"}),
+        ("custom", WRITTEN | {"more": 1}),
+        ("custom", {"data": 1}),
+        ("custom", "a word"),
+        ("updates", WRITTEN),
+    ],
+)
+def test_what_is_not_of_an_open_call_is_no_progress(kind: str, item: Any) -> None:
+    assert progress(kind, item, {"call_1"}) == []
+
+
+def test_the_stream_writer_tells_progress_when_it_names_the_call() -> None:
+    assert progress("custom", WRITTEN, {"call_1"}) == [Data("tool-progress", WRITTEN)]
+
+
+def test_a_tool_that_goes_on_to_change_what_it_said_changes_no_chunk() -> None:
+    rows = [1]
+    (chunk,) = progress("custom", WRITTEN | {"data": rows}, {"call_1"})
+    rows.append(2)
+    assert chunk.data["data"] == [1]

@@ -1,0 +1,356 @@
+"""Stopping a run: from anywhere, at any moment, as often as one likes; what was said is kept."""
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from graphs.models import chat_model
+from server.protocols.chunks import Data, Done, MessageFinish, PartFinish, PartStart, Result
+from server.protocols.history import AssistantTurn, Text, ToolCall, UserTurn
+from server.runs.accumulate import accumulate
+from server.runs.run import Run
+from tests.support.backend import THREAD, Backend, backend, chunks_of, message
+from tests.support.counting_tools import CountingTools
+from tests.support.endpoint import (
+    Args,
+    Body,
+    Call,
+    Delay,
+    Pause,
+    Reply,
+    Say,
+    StrictEndpoint,
+    call_reply,
+    text_reply,
+)
+from tests.support.endpoint.script import Step
+from tests.support.waiting import HeldMethod, until
+from tools.catalogue import Catalogue
+from tools.contract import real_tool
+
+STOPPED = Data("run-ended", {"reason": "stopped"})
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+@pytest.fixture
+def counting_tools() -> CountingTools:
+    return CountingTools()
+
+
+@pytest.fixture
+async def inside(
+    tmp_path: Path, endpoint: StrictEndpoint, counting_tools: CountingTools
+) -> AsyncIterator[Backend]:
+    """The server without HTTP, its model the endpoint, its tools those that count."""
+    async with backend(
+        tmp_path / "t.db", model_of(endpoint), catalogue=counting_tools.catalogue
+    ) as inside:
+        yield inside
+
+
+def model_of(endpoint: StrictEndpoint) -> Any:
+    return chat_model("scripted", api_key="test", base_url=endpoint.base_url, word_seconds=0)
+
+
+def held(*steps: Step) -> tuple[Reply, Pause]:
+    """A reply that stands still behind these steps."""
+    pause = Pause(asyncio.Event())
+    return Reply((*steps, pause, Say("Never said."))), pause
+
+
+async def reached(run: Run, chunks: int) -> None:
+    """Wait until the run has said so much, or all."""
+    async with asyncio.timeout(10):
+        await run.log.beyond(chunks - 1)
+
+
+async def stop(inside: Backend, thread: str = THREAD) -> Run:
+    async with asyncio.timeout(5):
+        run = await inside.runs.stop(thread)
+    assert run is not None
+    return run
+
+
+async def settled(inside: Backend, run: Run, thread: str = THREAD) -> AssistantTurn:
+    """The stopped run's message, after what holds of every stopped run was checked."""
+    chunks = run.log.chunks
+    assert run.state == "stopped"
+    assert chunks[-3] == STOPPED
+    assert isinstance(chunks[-2], MessageFinish)
+    assert (chunks[-2].reason, chunks[-1]) == ("other", Done())
+    assert run.plan is not None
+    told = accumulate(chunks, run.plan.message_id)
+    kept = (await inside.turns(thread))[-1]
+    assert kept == told
+    assert isinstance(kept, AssistantTurn)
+    assert kept.ended == {"reason": "stopped"}
+    calls = [part for part in kept.parts if isinstance(part, ToolCall)]
+    assert all(call.end is not None for call in calls)
+    return kept
+
+
+async def takes_a_message(inside: Backend, endpoint: StrictEndpoint, thread: str = THREAD) -> None:
+    """The next message is accepted: by the thread, and by a strict model's server."""
+    endpoint.script(text_reply("Fine."))
+    chunks = await inside.turn(message("Go on."), thread)
+    assert [c.reason for c in chunks if isinstance(c, MessageFinish)] == ["stop"]
+    assert endpoint.refused == []
+
+
+# at any moment
+
+
+async def test_a_run_can_be_stopped_at_the_instant_that_it_exists(
+    inside: Backend, endpoint: StrictEndpoint
+) -> None:
+    run = await inside.runs.start(THREAD, message("Hello"))
+    assert await stop(inside) is run
+    assert (await settled(inside, run)).parts == ()
+    assert isinstance((await inside.turns())[0], UserTurn)
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_run_can_be_stopped_while_its_request_is_being_checked(
+    inside: Backend, endpoint: StrictEndpoint
+) -> None:
+    starting = asyncio.create_task(inside.runs.start(THREAD, message("Hello")))
+    await until(lambda: inside.runs.live)
+    run = await stop(inside)
+    assert await starting is run
+    await settled(inside, run)
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_run_stopped_before_its_request_was_stored_keeps_it(
+    inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = HeldMethod(monkeypatch, AsyncSqliteSaver, "aput", once=True)
+    start = asyncio.create_task(inside.runs.start(THREAD, message("Hello")))
+    await first.reached.wait()
+    await stop(inside)
+    await start
+    assert [m.text for m in await inside.messages()] == ["Hello", ""]
+    assert endpoint.requests == []
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_run_stopped_before_the_models_first_word_closes_the_request(
+    inside: Backend, endpoint: StrictEndpoint
+) -> None:
+    reply, _ = held()
+    endpoint.script(reply)
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await endpoint.arrived(1)
+    await stop(inside)
+    assert (await endpoint.closed(1)).completed is False
+    assert (await settled(inside, run)).parts == ()
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_run_stopped_in_the_middle_of_arguments_cancels_the_call(
+    inside: Backend, endpoint: StrictEndpoint, counting_tools: CountingTools
+) -> None:
+    reply, pause = held(Say("I ask. "), Call(0, "c1", "echo", '{"wo'), Args(0, 'rd": "a'))
+    endpoint.script(reply)
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await pause.reached.wait()
+    await until(lambda: any(isinstance(c, PartStart) for c in run.log.chunks[3:]))
+    await stop(inside)
+    text, call = (await settled(inside, run)).parts
+    assert isinstance(text, Text)
+    assert isinstance(call, ToolCall)
+    assert (text.text, call.end, call.tool_call_id) == ("I ask. ", "cancelled", "c1")
+    assert call.args is None
+    assert '{"word": "a'.startswith(call.args_text)
+    assert not counting_tools.calls
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_run_stopped_in_a_tool_cancels_it_and_keeps_its_siblings_result(
+    inside: Backend, endpoint: StrictEndpoint, counting_tools: CountingTools
+) -> None:
+    endpoint.script(call_reply(("echo", '{"word":"quick"}'), ("hold", '{"word":"slow"}')))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await counting_tools.begun("slow")
+    await until(lambda: any(isinstance(c, Result) for c in run.log.chunks))
+    await stop(inside)
+    assert counting_tools.cancelled == {"slow": 1}
+    quick, slow = (await settled(inside, run)).parts
+    assert isinstance(quick, ToolCall)
+    assert isinstance(slow, ToolCall)
+    assert (quick.end, quick.result) == ("result", {"word": "quick"})
+    assert (slow.end, slow.is_error) == ("cancelled", True)
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_run_stopped_between_steps_keeps_what_the_tools_found(
+    inside: Backend, endpoint: StrictEndpoint, counting_tools: CountingTools
+) -> None:
+    reply, _ = held()
+    endpoint.script(call_reply(("echo", '{"word":"quick"}')), reply)
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await endpoint.arrived(2)
+    await stop(inside)
+    (call,) = (await settled(inside, run)).parts
+    assert isinstance(call, ToolCall)
+    assert call.result == {"word": "quick"}
+    assert counting_tools.calls == {"quick": 1}
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_message_that_was_saved_and_not_yet_told_is_told_before_the_end(
+    inside: Backend, endpoint: StrictEndpoint
+) -> None:
+    saved, commit = asyncio.Event(), inside.checkpoints.committed
+
+    async def committed_and_held() -> None:
+        await commit()
+        saved.set()
+        await asyncio.Event().wait()
+
+    inside.checkpoints.committed = committed_and_held
+    endpoint.script(Reply((Say("I ask. "), Call(0, "c1", "echo", '{"word":"a"}'))))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await saved.wait()
+    inside.checkpoints.committed = commit
+    await stop(inside)
+    _, call = (await settled(inside, run)).parts
+    assert isinstance(call, ToolCall)
+    assert (call.args, call.end) == ({"word": "a"}, "cancelled")
+    finishes = [chunk for chunk in run.log.chunks if isinstance(chunk, PartFinish)]
+    assert len(finishes) == 2
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_tool_that_swallows_a_cancellation_does_not_hold_up_the_stop(
+    inside: Backend,
+    endpoint: StrictEndpoint,
+    counting_tools: CountingTools,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    endpoint.script(call_reply(("stubborn", '{"word":"deaf"}')))
+    run = await inside.runs.start(THREAD, message("Hello"))
+    await counting_tools.begun("deaf")
+    await stop(inside)
+    assert counting_tools.cancelled == {"deaf": 1}
+    assert "abandoned" not in caplog.text
+    (call,) = (await settled(inside, run)).parts
+    assert isinstance(call, ToolCall)
+    assert call.end == "cancelled"
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_tool_that_blocks_its_thread_does_not_hold_up_the_stop(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    @real_tool(client_fields=["word"])
+    def block(word: str) -> dict[str, Any]:
+        """Block the thread.
+
+        Args:
+            word: The word.
+        """
+        begun.set()
+        release.wait()
+        return {"word": word}
+
+    endpoint.script(call_reply(("block", '{"word":"stuck"}')))
+    catalogue = Catalogue((block,), ())
+    async with backend(tmp_path / "t.db", model_of(endpoint), catalogue=catalogue) as inside:
+        run = await inside.runs.start(THREAD, message("Hello"))
+        try:
+            await until(begun.is_set)
+            await stop(inside)
+            (call,) = (await settled(inside, run)).parts
+            assert isinstance(call, ToolCall)
+            assert call.end == "cancelled"
+        finally:
+            release.set()
+        await takes_a_message(inside, endpoint)
+
+
+# at random moments
+
+SLOW = Delay(0.002)
+MOMENTS = 50
+
+
+def slow(*steps: Step) -> Reply:
+    return Reply(tuple(step for given in steps for step in (given, SLOW)))
+
+
+STEPS: Sequence[Reply] = (
+    slow(
+        *(Say(f"word{n} ") for n in range(8)),
+        Call(0, "a1", "nap", ""),
+        *(Args(0, fragment) for fragment in ('{"wo', 'rd":', '"one"}')),
+        Call(1, "a2", "echo", '{"word"'),
+        Args(1, ':"two"}'),
+    ),
+    slow(Call(0, "b1", "nap", '{"word":'), Args(0, '"three"}')),
+    slow(*(Say(f"last{n} ") for n in range(8))),
+)
+
+
+def at_random(body: Body) -> Reply:
+    """The next step of the turn; a short answer to the message after it."""
+    said = body["messages"]
+    last_user = max(n for n, m in enumerate(said) if m["role"] == "user")
+    if not said[last_user]["content"].startswith("Stop"):
+        return text_reply("Fine.")
+    steps: int = sum(m["role"] == "assistant" for m in said[last_user:])
+    return STEPS[steps]
+
+
+async def test_a_stop_at_any_moment_leaves_the_thread_whole(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.default = at_random
+    counting_tools = CountingTools(nap_seconds=0.02)
+    chance = random.Random(7)
+    at_once = asyncio.Semaphore(5)
+
+    async def stop_one(number: int, events: int) -> bool:
+        thread = f"thread-{number}-{events}"
+        async with at_once:
+            run = await within.runs.start(thread, message(f"Stop {number}"))
+            await reached(run, events)
+            seen = list(run.log.chunks)
+            await within.runs.stop(thread)
+            await chunks_of(run)
+            assert run.log.chunks[: len(seen)] == seen
+            if run.state == "stopped":
+                await settled(within, run, thread)
+            chunks = await within.turn(message("Go on."), thread)
+            assert [c.reason for c in chunks if isinstance(c, MessageFinish)] == ["stop"]
+            return run.state == "stopped"
+
+    async def stop_in_time(number: int, events: int) -> None:
+        """A run that was over before its stop came is tried again, at an earlier moment."""
+        while not await stop_one(number, events):
+            assert events
+            events //= 2
+
+    async with backend(
+        tmp_path / "t.db", model_of(endpoint), catalogue=counting_tools.catalogue
+    ) as within:
+        whole = len(await within.turn(message("Stop"), "whole"))
+        moments = [chance.randrange(whole) for _ in range(MOMENTS)]
+        await asyncio.gather(*(stop_in_time(n, events) for n, events in enumerate(moments)))
+    for number in range(1, len(endpoint.requests) + 1):
+        await endpoint.closed(number)
+    assert endpoint.open == 0

@@ -1,0 +1,19 @@
+"""What tests share.
+
+serving           the server over HTTP, in the loop of the test or as a process
+forked_server     the same, forked: it starts at once, for tests that kill it often
+scripted_server   the server on `sample_tools` and a scripted endpoint
+backend           the server without HTTP: checkpoints, runs and the store
+endpoint          a strict OpenAI-compatible endpoint that plays scripted replies
+provider_refusal  what that endpoint would refuse in a prompt
+scripted_model    a chat model that streams scripted chunks
+counting_tools    tools that can be counted, held and made to fail
+sample_tools      tools that work, refuse, hang and report progress
+run_chunks        the chunks of a run, read by call, text, result and error
+chunk_grammar     the order that chunks must keep
+protocol_readers  strict readers of the wire formats, each by one client's rules
+sse_frames        the bytes of event streams, split into events
+example_conversation, random_turns, random_histories, ui_schema   data and strategies
+offline_model, tool_invocation, solar_raw                         ways to call a model and tools
+cutting_proxy, environment, hypothesis_settings, waiting          network, settings, time
+"""

@@ -1,0 +1,103 @@
+"""The chunks of a run, checked against the grammar and read by call, text, result and error."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessageChunk
+
+from server.protocols.chunks import (
+    Chunk,
+    Data,
+    MessageFinish,
+    PartStart,
+    Result,
+    StepStart,
+    TextDelta,
+    ToolCallPart,
+)
+from tests.support import chunk_grammar
+from tests.support.backend import THREAD, Backend, answers, message
+from tests.support.scripted_model import Piece, call, finish
+
+SELECTION = "request_user_selection"
+COMPONENT = "render_ui_component"
+QUESTION = '{"kind":"single","prompt":"Which?","options":[{"value":"red"},{"value":"blue"}]}'
+ALERT = '{"component":"alert","props":{"message":"Hi"}}'
+
+
+def tool_call_message(*calls: tuple[str, str, str], reason: str = "tool_calls") -> list[Piece]:
+    """A model's message of calls: `(id, name, argument text)`, the text in two fragments."""
+    said: list[AIMessageChunk] = []
+    for index, (id, name, args) in enumerate(calls):
+        half = len(args) // 2
+        said += [call(args[:half], name=name, id=id, index=index), call(args[half:], index=index)]
+    return [*said, finish(reason)]
+
+
+class RunChunks:
+    """The chunks of a run, which keep the grammar."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        chunk_grammar.check(chunks)
+        self.chunks = chunks
+        self.parts = [chunk.part for chunk in chunks if isinstance(chunk, PartStart)]
+
+    @property
+    def text(self) -> str:
+        """All text that is no arguments."""
+        return "".join(
+            chunk.text
+            for chunk in self.chunks
+            if isinstance(chunk, TextDelta)
+            and not isinstance(self.parts[chunk.path[0]], ToolCallPart)
+        )
+
+    @property
+    def calls(self) -> list[ToolCallPart]:
+        return [part for part in self.parts if isinstance(part, ToolCallPart)]
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """By call id."""
+        found: dict[str, Result] = {}
+        for chunk in self.chunks:
+            if isinstance(chunk, Result):
+                part = self.parts[chunk.path[0]]
+                assert isinstance(part, ToolCallPart)
+                found[part.tool_call_id] = chunk
+        return found
+
+    @property
+    def error_codes(self) -> dict[str, str]:
+        """Of the calls that failed, by call id."""
+        return {
+            id: result.result["error"]["code"]
+            for id, result in self.results.items()
+            if result.is_error
+        }
+
+    @property
+    def steps(self) -> int:
+        return sum(isinstance(chunk, StepStart) for chunk in self.chunks)
+
+    @property
+    def reason(self) -> str:
+        finished = self.chunks[-2]
+        assert isinstance(finished, MessageFinish)
+        return finished.reason
+
+    def data(self, name: str) -> list[dict[str, Any]]:
+        found = [c for c in self.chunks if isinstance(c, Data) and c.name == name]
+        return [dict(chunk.data) for chunk in found]
+
+
+async def send_message(backend: Backend, words: str = "Hello", **fields: Any) -> RunChunks:
+    thread = fields.pop("thread", THREAD)
+    return RunChunks(await backend.turn(message(words, **fields), thread))
+
+
+async def answer_calls(
+    backend: Backend, *items: tuple[str, Any], words: str | None = None
+) -> RunChunks:
+    """Answer pending calls: `(call id, result)`."""
+    return RunChunks(await backend.turn(answers(*items, words=words)))

@@ -1,0 +1,274 @@
+"""The real server for a test: uvicorn on a free loopback port, in this loop or as a process."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from langchain_core.language_models import BaseChatModel
+from starlette.applications import Starlette
+
+from server.__main__ import listen
+from server.app import create_app
+from server.serving import Server
+from server.settings import Settings
+from tests.support.endpoint import StrictEndpoint
+from tools import CATALOGUE
+from tools.catalogue import Catalogue
+
+PROJECT = Path(__file__).parent.parent.parent
+WAIT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Event:
+    """One SSE event: its id, and its JSON, or the bare word of the last."""
+
+    id: str | None
+    data: Any
+
+    @property
+    def type(self) -> str:
+        return str(self.data["type"]) if isinstance(self.data, dict) else str(self.data)
+
+
+@dataclass
+class Stream:
+    """An open event stream; iterate for its events as they come, and again to read on."""
+
+    response: httpx.Response
+    raw: bytearray = field(default_factory=bytearray)
+    _events: AsyncIterator[Event] | None = None
+
+    @property
+    def thread_id(self) -> str:
+        return self.response.headers["x-thread-id"]
+
+    @property
+    def run_id(self) -> str:
+        return self.response.headers["x-run-id"]
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        if self._events is None:
+            self._events = self._read()
+        return self._events
+
+    async def _read(self) -> AsyncIterator[Event]:
+        waiting = b""
+        async for piece in self.response.aiter_raw():
+            self.raw += piece
+            *blocks, waiting = (waiting + piece).split(b"\n\n")
+            for block in blocks:
+                event = parse_event(block)
+                if event:
+                    yield event
+
+    async def until(self, kind: str) -> Event:
+        """Read on until an event of this type, and return it."""
+        async with asyncio.timeout(WAIT_SECONDS):
+            async for event in self:
+                if event.type == kind:
+                    return event
+        raise AssertionError(f"the stream ended without {kind}")
+
+    async def rest(self) -> list[Event]:
+        async with asyncio.timeout(WAIT_SECONDS):
+            return [event async for event in self]
+
+
+def parse_event(block: bytes) -> Event | None:
+    """None for a comment. The server's frames have one `data` line, and no field but `id`."""
+    fields = dict(
+        line.split(": ", 1)
+        for line in block.decode().splitlines()
+        if line and not line.startswith(":")
+    )
+    if "data" not in fields:
+        return None
+    assert set(fields) <= {"id", "data"}, fields
+    data = fields["data"]
+    return Event(fields.get("id"), data if data == "[DONE]" else json.loads(data))
+
+
+def parse_events(body: bytes) -> list[Event]:
+    events = (parse_event(block) for block in body.replace(b"\r\n", b"\n").split(b"\n\n"))
+    return [event for event in events if event]
+
+
+@dataclass
+class Client:
+    """A browser's way to the server, over HTTP."""
+
+    http: httpx.AsyncClient
+    app: Starlette | None = None
+    server: Server | None = None
+
+    @property
+    def url(self) -> str:
+        return str(self.http.base_url).rstrip("/")
+
+    @property
+    def connections(self) -> int:
+        """How many the server holds open."""
+        assert self.server is not None
+        return len(self.server.server_state.connections)
+
+    @asynccontextmanager
+    async def stream(self, method: str, path: str, **request: Any) -> AsyncIterator[Stream]:
+        async with self.http.stream(method, path, **request) as response:
+            yield Stream(response)
+
+    @asynccontextmanager
+    async def chat(self, body: Mapping[str, Any], **request: Any) -> AsyncIterator[Stream]:
+        """POST /chat, its answer as it streams."""
+        async with self.stream("POST", "/chat", json=body, **request) as stream:
+            assert stream.response.status_code == 200, await stream.response.aread()
+            yield stream
+
+    async def turn(self, body: Mapping[str, Any], **request: Any) -> tuple[str, list[Event]]:
+        """POST /chat to its end: the thread's id and the events."""
+        async with self.chat(body, **request) as stream:
+            return stream.thread_id, await stream.rest()
+
+    async def thread(self, thread_id: str, **query: str) -> dict[str, Any]:
+        """Hydrate a thread."""
+        answer = await self.http.get(f"/threads/{thread_id}", params=query)
+        assert answer.status_code == 200, answer.text
+        hydrated: dict[str, Any] = answer.json()
+        return hydrated
+
+
+def settings(database: Path, **values: Any) -> Settings:
+    """Settings of a test: nothing of the environment, the offline model at full speed."""
+    base = {"database": database, "model": "offline", "offline_word_seconds": 0.0, "port": 0}
+    return Settings.model_validate(base | values)
+
+
+def endpoint_settings(database: Path, endpoint: StrictEndpoint, **values: Any) -> Settings:
+    """Settings of a server whose model is the scripted endpoint."""
+    return settings(
+        database,
+        model="scripted",
+        openai_base_url=endpoint.base_url,
+        openai_api_key="test",
+        **values,
+    )
+
+
+def endpoint_environment(endpoint: StrictEndpoint) -> dict[str, str]:
+    """The same as variables, for a server in a process of its own."""
+    return {
+        "MODEL": "scripted",
+        "OPENAI_BASE_URL": endpoint.base_url,
+        "OPENAI_API_KEY": "test",
+        "OFFLINE_WORD_SECONDS": "0",
+    }
+
+
+@asynccontextmanager
+async def serving(
+    settings: Settings, catalogue: Catalogue = CATALOGUE, model: BaseChatModel | None = None
+) -> AsyncIterator[Client]:
+    """The server in this loop, on a port of its own."""
+    app = create_app(settings, catalogue, model)
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        async with app.router.lifespan_context(app):
+            server = InLoop(app, app.state.runs, 0)
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            try:
+                async with httpx.AsyncClient(
+                    base_url=f"http://127.0.0.1:{port}", timeout=WAIT_SECONDS
+                ) as http:
+                    yield Client(http, app, server)
+            finally:
+                await app.state.runs.drain(0)
+                server.should_exit = True
+                await serving
+
+
+class InLoop(Server):
+    """Leaves the signals of the test process alone."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@dataclass
+class Process:
+    """The server as a process of its own: to be killed."""
+
+    process: asyncio.subprocess.Process
+    url: str
+    client: Client
+    log: list[bytes]
+    """What it has said on stderr, a line each."""
+
+    def kill(self) -> None:
+        """kill -9"""
+        self.process.kill()
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    async def exit_status(self) -> int:
+        async with asyncio.timeout(60):
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def process(database: Path, **environment: str) -> AsyncIterator[Process]:
+    """`python -m server` on a free port. Variables are named without their prefix."""
+    variables = {
+        name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
+        for name, value in {"MODEL": "offline", "OFFLINE_WORD_SECONDS": "0", **environment}.items()
+    }
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "server",
+        "--port",
+        "0",
+        "--database",
+        str(database),
+        cwd=PROJECT,
+        env=clean | variables,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert child.stderr is not None
+    url, log = await _announced(child.stderr)
+    drain = asyncio.create_task(_drain(child.stderr, log))
+    try:
+        async with httpx.AsyncClient(base_url=url, timeout=WAIT_SECONDS) as http:
+            yield Process(child, url, Client(http), log)
+    finally:
+        if child.returncode is None:
+            child.kill()
+        await child.wait()
+        await drain
+
+
+async def _announced(stderr: asyncio.StreamReader) -> tuple[str, list[bytes]]:
+    log: list[bytes] = []
+    async with asyncio.timeout(60):
+        async for line in stderr:
+            log.append(line)
+            if b" on http://" in line:
+                return line.decode().rsplit(" ", 1)[1].strip(), log
+    raise AssertionError(b"".join(log).decode())
+
+
+async def _drain(stderr: asyncio.StreamReader, log: list[bytes]) -> None:
+    """Keep the pipe empty; what the server says is shown when a test fails."""
+    async for line in stderr:
+        log.append(line)
+        sys.stderr.write(line.decode(errors="replace"))

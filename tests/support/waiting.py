@@ -1,0 +1,34 @@
+"""Waiting for what becomes true by itself."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+WAIT_SECONDS = 10
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until the condition holds; TimeoutError when it does not come to hold."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not condition():  # noqa: ASYNC110  what holds it has no event to wait for
+            await asyncio.sleep(0.005)
+
+
+class HeldMethod:
+    """A method that waits to be let through: its first call, or every one."""
+
+    def __init__(
+        self, patch: pytest.MonkeyPatch, owner: object, name: str, *, once: bool = False
+    ) -> None:
+        self.reached, self.through = asyncio.Event(), asyncio.Event()
+        method = getattr(owner, name)
+
+        async def held(*given: Any, **named: Any) -> Any:
+            if not (once and self.reached.is_set()):
+                self.reached.set()
+                await self.through.wait()
+            return await method(*given, **named)
+
+        patch.setattr(owner, name, held)

@@ -1,0 +1,1 @@
+"""Pure tests: values in, values out. No server, no process, no run; seconds in all."""

@@ -1,0 +1,116 @@
+"""The house as its README says it is: the tree, the graph, the settings, the tools."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from graphs.chat import build
+from graphs.offline import EXAMPLES, OfflineChatModel
+from server.settings import Settings
+from tools import CATALOGUE
+
+PROJECT = Path(__file__).parent.parent.parent
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+TOP_LEVEL = {
+    *("pyproject.toml", "README.md", "server", "graphs", "tools", "tests", "static"),
+    *("Makefile", "constraints.txt", "LICENSE", ".ci", ".gitignore", "docs"),
+}
+MAPPED = ("server", "graphs", "tools")
+
+
+def tracked() -> list[Path]:
+    """The project's files: those that git knows or would take."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [Path(line) for line in listed.stdout.splitlines() if (PROJECT / line).exists()]
+
+
+def block(language: str, beginning: str) -> str:
+    """The README's code block of a language that begins so."""
+    for found in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL):
+        if found.startswith(beginning):
+            return str(found)
+    raise AssertionError(f"the README has no {language} block that begins with {beginning!r}")
+
+
+def mapped_paths() -> set[str]:
+    """The paths that the README's map names, from its indentation."""
+    folders: list[str] = []
+    paths = set()
+    for line in block("text", "server/").splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        for name in re.findall(r"[\w.]+(?:/|\.\w+)", line.split("  # ")[0]):
+            path = "/".join([*folders[:depth], name.rstrip("/")])
+            paths.add(path)
+            if name.endswith("/"):
+                folders[depth:] = [name.rstrip("/")]
+    return paths
+
+
+def test_nothing_stands_at_the_top_but_what_was_agreed() -> None:
+    assert {path.parts[0] for path in tracked()} <= TOP_LEVEL
+
+
+def test_the_map_names_every_module_and_nothing_else() -> None:
+    modules = {
+        path.as_posix()
+        for path in tracked()
+        if path.parts[0] in MAPPED and path.suffix == ".py" and path.name != "__init__.py"
+    }
+    shown = mapped_paths()
+    folders = {p for p in shown if (PROJECT / p).is_dir()}
+    closed = {f for f in folders if not any(other.startswith(f"{f}/") for other in shown)}
+    expected = {m for m in modules if not any(m.startswith(f"{folder}/") for folder in closed)}
+    assert {path for path in shown if path.endswith(".py")} == expected
+    assert all((PROJECT / path).exists() for path in shown)
+
+
+def test_the_drawing_is_the_graphs_own() -> None:
+    graph = build(OfflineChatModel(), CATALOGUE).get_graph()
+    drawn = graph.draw_mermaid(with_styles=False).replace("\t", "  ").strip()
+    assert block("mermaid", "graph TD").strip() == drawn
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_every_setting_stands_in_the_table(name: str) -> None:
+    variable = name.upper() if name.startswith("openai_") else f"TURNSTREAM_{name.upper()}"
+    assert f"| `{variable}` |" in README
+
+
+def test_the_defaults_in_the_table_are_the_settings_own() -> None:
+    rows = dict(re.findall(r"^\| `(?:TURNSTREAM_)?(\w+)` \| `([^`]*)` \|", README, re.MULTILINE))
+    for name, field in Settings.model_fields.items():
+        shown = rows.get(name.upper())
+        if isinstance(field.default, int | float) and not isinstance(field.default, bool):
+            assert shown is not None, name
+            assert float(shown) == float(field.default), name
+
+
+def test_every_example_prompt_of_the_readme_is_one_that_the_offline_model_knows() -> None:
+    prompts = re.findall(r"^- “(.+?)”", README, re.MULTILINE)
+    assert prompts
+    assert set(prompts) <= set(EXAMPLES)
+
+
+def test_pinned_versions_name_no_address() -> None:
+    pins = (PROJECT / "constraints.txt").read_text().splitlines()
+    assert all(re.fullmatch(r"[\w.-]+==[\w.+!-]+", pin) for pin in pins)
+    for lock in PROJECT.glob("**/package-lock.json"):
+        if "node_modules" not in lock.parts:
+            assert '"resolved"' not in lock.read_text()
+
+
+def test_no_module_outgrows_its_concept() -> None:
+    sizes = {
+        path.as_posix(): len((PROJECT / path).read_text(encoding="utf-8").splitlines())
+        for path in tracked()
+        if path.parts[0] in MAPPED and path.suffix == ".py"
+    }
+    assert {path: lines for path, lines in sizes.items() if lines > 260} == {}
