@@ -1,21 +1,20 @@
 """How a tool call ends: the tool message that answers it.
 
 The model reads `content`. The client sees `artifact`, or the JSON of `content` where there is no
-artifact. How the call ended stands in `response_metadata["end"]`; without it, it is a result.
+artifact. How the call ended is in the message's metadata (`graphs.stored`).
 A call that failed has the same `{"error": {"code", "message", "id"?}}` for both.
 """
 
-import json
-from typing import Any, Literal, cast
+from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import ToolCall, ToolMessage
 
-from graphs.calls import StreamedCall, dump_args
-
-END = "end"
-
-End = Literal["result", "error", "timeout", "cancelled", "shown"]
+from graphs import stored
+from graphs.calls import StreamedCall
+from graphs.stored import End
+from tools import strict_json
+from tools.strict_json import text_of
 
 
 def answer(call: ToolCall | StreamedCall, content: str, end: End, **fields: Any) -> ToolMessage:
@@ -28,7 +27,7 @@ def answer(call: ToolCall | StreamedCall, content: str, end: End, **fields: Any)
         tool_call_id=id,
         id=f"tool-{uuid4()}",
         status="success" if end in ("result", "shown") else "error",
-        response_metadata={} if end == "result" else {END: end},
+        response_metadata=stored.tool_metadata(end),
         **fields,
     )
 
@@ -43,7 +42,7 @@ def failed(
 ) -> ToolMessage:
     """Answer a call with an error that model and client may read."""
     error = {"code": code, "message": message} | ({"id": error_id} if error_id else {})
-    return answer(call, dump_args({"error": error}), end)
+    return answer(call, text_of({"error": error}), end)
 
 
 def shown(call: StreamedCall, args: dict[str, Any], filled: dict[str, Any]) -> ToolMessage:
@@ -53,13 +52,19 @@ def shown(call: StreamedCall, args: dict[str, Any], filled: dict[str, Any]) -> T
     the model, which has it from where it came.
     """
     if filled == args:
-        return answer(call, dump_args(args), "shown")
-    return answer(call, dump_args({"status": "shown"}), "shown", artifact=filled)
+        return answer(call, text_of(args), "shown")
+    return answer(call, text_of({"status": "shown"}), "shown", artifact=filled)
 
 
-def end_of(message: ToolMessage) -> End:
-    default = "error" if message.status == "error" else "result"
-    return cast(End, message.response_metadata.get(END, default))
+REFUSALS = ("unknown_tool", "invalid_json", "invalid_arguments", "limit_reached")
+"""Error codes of calls that were refused instead of run, shown or asked."""
+
+
+def was_refused(message: ToolMessage) -> bool:
+    match client_view(message) if stored.end_of(message) == "error" else None:
+        case {"error": {"code": str(code)}}:
+            return code in REFUSALS
+    return False
 
 
 def client_view(message: ToolMessage) -> Any:
@@ -67,6 +72,6 @@ def client_view(message: ToolMessage) -> Any:
     if message.artifact is not None:
         return message.artifact
     try:
-        return json.loads(str(message.content), parse_constant=str)
-    except (ValueError, RecursionError):
+        return strict_json.read(str(message.content), constant=str)
+    except ValueError:
         return message.text

@@ -1,16 +1,15 @@
 """The budgets that a step can break. What broke is data: `reason` limit, `limit`, `value`."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graphs.calls import StreamedCall, dump_args, parse_args
+from graphs import stored
+from graphs.calls import StreamedCall, parse_args
 from graphs.context import TurnContext, run_messages
-from graphs.execution import DURATION_MS
 from graphs.limits import Limits
-
-Ended = dict[str, Any]
+from graphs.stored import Ended
+from tools.strict_json import text_of
 
 
 def same_call_again(
@@ -21,13 +20,13 @@ def same_call_again(
 ) -> Ended | None:
     """The limit of identical calls, if one of these calls would break it."""
     seen = [
-        (call["name"], dump_args(call["args"]))
+        (call["name"], text_of(call["args"]))
         for message in run_messages(messages, context)
         if isinstance(message, AIMessage)
         for call in message.tool_calls
     ]
     for call in calls:
-        key = (call.name, dump_args(parse_args(call.args_text) or {}))
+        key = (call.name, text_of(parse_args(call.args_text) or {}))
         if seen.count(key) >= limits.max_identical_calls:
             return limit_ended("max_identical_calls", limits.max_identical_calls)
         seen.append(key)
@@ -43,7 +42,7 @@ def tool_time_spent(
 ) -> Ended | None:
     """The limit of tool seconds, if they are spent and one of these calls would take more."""
     spent = sum(
-        message.response_metadata.get(DURATION_MS, 0)
+        stored.duration_ms(message) or 0
         for message in run_messages(messages, context)
         if isinstance(message, ToolMessage)
     )

@@ -6,7 +6,6 @@ that give every call the same number, repeat ids, or send none.
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +13,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from tools.strict_json import clean_text, read_storable_object, text_of
+
 MAX_ID_CHARS = 40
-MAX_DEPTH = 100
-"""Levels of JSON; a checkpoint (msgpack) holds about 250."""
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -65,7 +63,7 @@ class CallAssembler:
                 if chunk["index"] in self._open or chunk["id"] or chunk["name"] or chunk["args"]
             ]
         whole: list[tuple[str | None, str | None, str]] = [
-            (call["id"], call["name"], dump_args(call["args"])) for call in message.tool_calls
+            (call["id"], call["name"], text_of(call["args"])) for call in message.tool_calls
         ]
         whole += [
             (call["id"], call["name"], call["args"] or "") for call in message.invalid_tool_calls
@@ -118,57 +116,12 @@ def safe_name(name: str) -> str:
     return _REFUSED.sub("_", name)[:64] or "unnamed"
 
 
-def clean_text(text: str) -> str:
-    """Text without lone surrogates, which neither UTF-8 nor the thread's storage can hold."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-def dump_args(args: Any) -> str:
-    return json.dumps(args, ensure_ascii=False, separators=(",", ":"))
-
-
 def parse_args(text: str) -> dict[str, Any] | None:
     """The arguments, if the text is one whole JSON object; a call without any text has none.
 
     None for anything else: cut off, not an object, nested too deep, NaN, numbers beyond a float.
     """
-    try:
-        args = storable_json(text or "{}")
-    except (ValueError, RecursionError):
-        return None
-    return args if isinstance(args, dict) else None
-
-
-def storable_json(text: str) -> Any:
-    """A JSON text as what a checkpoint can hold: integers of more than 64 bits become floats.
-
-    Raises ValueError for what is no JSON, has lone surrogates, or numbers that no float reaches;
-    ValueError or RecursionError for what is nested too deep.
-    """
-    value = json.loads(text, parse_int=_storable_int)
-    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    if _is_deep(value):
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
-    return value
-
-
-def _is_deep(value: Any) -> bool:
-    layer = [value]
-    for _ in range(MAX_DEPTH + 1):
-        layer = [
-            item
-            for outer in layer
-            if isinstance(outer, dict | list)
-            for item in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-        if not layer:
-            return False
-    return True
-
-
-def _storable_int(digits: str) -> int | float:
-    value = int(digits)
-    return value if -(2**63) <= value < 2**64 else float(digits)
+    return read_storable_object(text or "{}")
 
 
 def call_ids(messages: Sequence[Any]) -> set[str]:

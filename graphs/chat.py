@@ -22,6 +22,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 
 from graphs.agent import Agent
+from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.execution import INNER, execute
 from graphs.limits import Limits
@@ -45,14 +46,15 @@ def build(
 ) -> ChatGraph:
     """Compile the chat graph of a model and a catalogue of tools."""
     limits = limits or Limits()
-    real = catalogue.real_by_name
     bind = _binder(model, catalogue)
     recovery = build_recovery(catalogue, limits)
+    classifier = Classifier(catalogue)
 
     async def agent(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
-        thinker = Agent(bind(context.client_tools), catalogue, limits, system_prompt)
-        return {"messages": await thinker.step(state["messages"], context)}
+        rules = Classifier(catalogue, context.client_tools)
+        step = Agent(bind(context.client_tools), rules, limits, system_prompt).step
+        return {"messages": await step(state["messages"], context)}
 
     async def recover(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
@@ -67,13 +69,13 @@ def build(
 
     # Async, since LangGraph runs plain functions in threads, which costs more than these do.
     async def from_agent(state: ChatState) -> list[Send] | str:
-        return after_agent(state["messages"], real)
+        return after_agent(state["messages"], classifier)
 
     async def from_recovery(state: ChatState) -> str:
         return after_recovery(state["messages"])
 
     async def from_tools(state: ChatState) -> str:
-        return after_tools(state["messages"], real)
+        return after_tools(state["messages"], classifier)
 
     graph = StateGraph(ChatState, context_schema=TurnContext)
     graph.add_node(AGENT, agent)

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from graphs import stored
 from tools.contract import UITool
-
-RUN_ID = "run_id"
-"""Key in an AI message's `response_metadata`: the run that made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +23,7 @@ def run_messages(
     found: list[AIMessage | ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, ToolMessage) or (
-            isinstance(message, AIMessage)
-            and message.response_metadata.get(RUN_ID) == context.run_id
+            isinstance(message, AIMessage) and stored.run_id(message) == context.run_id
         ):
             found.append(message)
         else:

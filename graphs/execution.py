@@ -1,7 +1,6 @@
 """Running one real tool: its time limit, its failures, the size of its result."""
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -12,17 +11,17 @@ from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import ToolException
 
 from graphs.answers import answer, client_view, failed
-from graphs.calls import clean_text, dump_args, parse_args, storable_json
+from graphs.calls import parse_args
 from graphs.limits import Limits
+from graphs.stored import tool_metadata
+from tools import strict_json
 from tools.components import drawable
+from tools.strict_json import clean_text
 
 logger = logging.getLogger(__name__)
 
 INNER = "inner"
 """Tag of what runs inside a tool: a model that it asks does not speak to the user."""
-
-DURATION_MS = "duration_ms"
-"""Key in a tool message's `response_metadata`: how long the tool took."""
 
 
 async def execute(call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Limits) -> ToolMessage:
@@ -34,7 +33,8 @@ async def execute(call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Lim
     """
     start = time.monotonic()
     message = await _answered(call, run, limits)
-    message.response_metadata[DURATION_MS] = round((time.monotonic() - start) * 1000)
+    took = round((time.monotonic() - start) * 1000)
+    message.response_metadata |= tool_metadata("result", took)
     return message
 
 
@@ -77,9 +77,8 @@ def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
     content = clean_text(returned.text)
     if returned.status == "error":
         return failed(call, "tool_error", content[: limits.max_result_chars])
-    text = json.dumps(client_view(returned), ensure_ascii=False, allow_nan=False)
-    view = storable_json(clean_text(text))
-    size = len(json.dumps(view, ensure_ascii=False).encode())
+    view = strict_json.read_storable(clean_text(strict_json.write(client_view(returned))))
+    size = len(strict_json.write(view).encode())
     if size > limits.max_result_bytes:
         view = {"truncated": True, "bytes": size, "max_bytes": limits.max_result_bytes}
     content = _with_offer(call, content, view, limits)
@@ -101,6 +100,6 @@ def _with_offer(call: ToolCall, content: str, view: Any, limits: Limits) -> str:
     if said is None:
         return content
     offer = {"data_from": call["id"], "draws": draws}
-    offered = dump_args(offer | said | offer)
+    offered = strict_json.write(offer | said | offer)
     fits = len(offered) <= limits.max_result_chars
     return offered if fits or len(content) > limits.max_result_chars else content

@@ -14,6 +14,15 @@ class ModelUnavailable(Exception):
     """The model's stream broke off before its message was whole."""
 
 
+def is_empty_stream(error: ValueError) -> bool:
+    """Whether a model's stream ended before its first chunk.
+
+    LangChain has no type of its own for that: read in langchain-core 1.7.2,
+    `BaseChatModel.astream`.
+    """
+    return str(error) == "No generation chunks were returned"
+
+
 def chat_model(
     name: str, *, api_key: str | None, base_url: str | None, word_seconds: float
 ) -> BaseChatModel:

@@ -5,22 +5,18 @@ part. The node that calls the model and the stream that shows it share this rule
 is loaded has the very parts that were streamed.
 """
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 from langchain_core.messages import AIMessage, ToolCall
 
-from graphs.calls import CallAssembler, StreamedCall, clean_text, dump_args, parse_args
+from graphs import stored
+from graphs.calls import CallAssembler, StreamedCall, parse_args
+from graphs.stored import PROVIDER, Layout
+from tools.strict_json import clean_text, text_of
 
 Kind = Literal["text", "reasoning"]
-
-PROVIDER = "model_provider"
-"""LangChain's key in a message's `response_metadata`: whose blocks its content is made of."""
-
-LAYOUT, ARGS_TEXT = "layout", "args_text"
-"""Keys in an AI message's `response_metadata`: its parts as `[kind, characters]` where they are not
-text, then calls; and by call id the text of arguments that their parsed form does not give back."""
 
 
 @dataclass(slots=True)
@@ -98,25 +94,27 @@ def stored_call(call: StreamedCall) -> ToolCall:
     return ToolCall(type="tool_call", id=call.id, name=call.name, args=args or {})
 
 
-def parts_metadata(parts: Sequence[StreamedPart]) -> dict[str, Any]:
-    """What the message itself does not say of its parts, for its `response_metadata`."""
+class PartsMetadata(TypedDict):
+    """What a message itself does not say of its parts."""
+
+    layout: Layout | None
+    args_text: Mapping[str, str]
+
+
+def parts_metadata(parts: Sequence[StreamedPart]) -> PartsMetadata:
     calls = [part for part in parts if isinstance(part, StreamedCall)]
     written = {
         call.id: call.args_text
         for call in calls
-        if call.args_text and call.args_text != dump_args(stored_call(call)["args"])
+        if call.args_text and call.args_text != text_of(stored_call(call)["args"])
     }
     layout = [
-        ["call", 0] if isinstance(part, StreamedCall) else [part.kind, len(part.text)]
+        ("call", 0) if isinstance(part, StreamedCall) else (str(part.kind), len(part.text))
         for part in parts
     ]
     kinds = [kind for kind, _ in layout]
     plain = kinds in (["call"] * len(calls), ["text"] + ["call"] * len(calls))
-    return {
-        key: value
-        for key, value in ((ARGS_TEXT, written), (LAYOUT, None if plain else layout))
-        if value
-    }
+    return PartsMetadata(layout=None if plain else layout, args_text=written)
 
 
 def said_content(parts: Sequence[StreamedPart]) -> str | list[str | dict[str, Any]]:
@@ -149,21 +147,23 @@ def _clean(value: Any) -> Any:
 
 
 def _by_kind(said: Iterable[tuple[Kind, str]]) -> dict[Kind, str]:
-    texts: dict[Kind, str] = {"text": "", "reasoning": ""}
+    texts: dict[Kind, list[str]] = {"text": [], "reasoning": []}
     for kind, text in said:
-        texts[kind] += text
-    return texts
+        texts[kind].append(text)
+    return {kind: "".join(pieces) for kind, pieces in texts.items()}
 
 
-def partial_message(
-    message_id: str, parts: Sequence[StreamedPart], metadata: dict[str, Any]
-) -> AIMessage:
-    """The message of a model that was cut off, such as it streamed so far."""
+def partial_message(run_id: str, message_id: str, parts: Sequence[StreamedPart]) -> AIMessage:
+    """The message of a model that was cut off, as far as it streamed. Its calls never became whole,
+    so nobody is to end them."""
+    calls = [stored_call(part) for part in parts if isinstance(part, StreamedCall)]
     return AIMessage(
         content=said_content(parts),
         id=message_id,
-        tool_calls=[stored_call(part) for part in parts if isinstance(part, StreamedCall)],
-        response_metadata=metadata | parts_metadata(parts),
+        tool_calls=calls,
+        response_metadata=stored.ai_metadata(
+            run_id=run_id, dispositions=["invalid"] * len(calls), **parts_metadata(parts)
+        ),
     )
 
 
@@ -179,21 +179,23 @@ class StoredPart:
 def stored_parts(message: AIMessage) -> list[StoredPart]:
     """The parts of a stored message, as they streamed."""
     said = _by_kind(_said(message))
-    written = message.response_metadata.get(ARGS_TEXT, {})
+    written = stored.args_text(message)
     calls = [
-        StoredPart("call", written.get(call["id"]) or dump_args(call["args"]), call)
+        StoredPart("call", written.get(call["id"] or "") or text_of(call["args"]), call)
         for call in message.tool_calls
     ]
-    layout = message.response_metadata.get(LAYOUT) or [
-        *([kind, len(text)] for kind, text in reversed(said.items()) if text),
-        *(["call", 0] for _ in calls),
+    layout = stored.layout(message) or [
+        *((kind, len(text)) for kind, text in reversed(said.items()) if text),
+        *(("call", 0) for _ in calls),
     ]
     parts: list[StoredPart] = []
     waiting = iter(calls)
+    read = dict.fromkeys(said, 0)
     for kind, length in layout:
         if kind == "call":
             parts.append(next(waiting))
         else:
-            parts.append(StoredPart(kind, said[kind][:length]))
-            said[kind] = said[kind][length:]
+            spoken, start = cast(Kind, kind), read[cast(Kind, kind)]
+            parts.append(StoredPart(spoken, said[spoken][start : start + length]))
+            read[spoken] = start + length
     return parts

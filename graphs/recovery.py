@@ -4,11 +4,10 @@
             -> (missed again)           ask: the user chooses one of them
 
 A tool says so by the `status` of its result: `no_data`, or `no_data_in_window` with the windows
-that have some, `available: [{"start", "end"}]`. A tool made with `survey="..."` names the tool
-that knows what there is. Each miss is dealt with once, so a run cannot recover for ever.
+that have some, `available: [{"start", "end"}]`. A tool made with `availability_tool="..."` names
+the tool that knows what there is. Each miss is dealt with once, so a run cannot recover for ever.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 from uuid import uuid4
@@ -17,18 +16,16 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from graphs.answers import client_view, end_of
-from graphs.calls import dump_args
-from graphs.context import RUN_ID, TurnContext, run_messages
-from graphs.execution import DURATION_MS, execute
+from graphs import stored
+from graphs.answers import client_view
+from graphs.context import TurnContext, run_messages
+from graphs.execution import execute
 from graphs.limits import Limits
+from tools import strict_json
 from tools.catalogue import Catalogue
-from tools.contract import SURVEY
+from tools.contract import AVAILABILITY_TOOL
 
 MISSES = ("no_data", "no_data_in_window")
-RECOVERED = "recovered"
-"""Key in a tool message's `response_metadata`: this miss has been dealt with."""
-
 ASK = "request_user_selection"
 LOOK_UP, RETRY = "look_up", "retry"
 MAX_WINDOWS = 12
@@ -48,8 +45,8 @@ class Recovery(TypedDict):
     """What has data, for the model."""
     options: Sequence[Window]
     """Those of them that the client may see: the user can be asked to choose one."""
-    survey: Mapping[str, Any]
-    """What the surveying tool said of the data; empty if it was not asked, or failed."""
+    availability: Mapping[str, Any]
+    """What the availability tool said of the data; empty if it was not asked, or failed."""
     messages: Sequence[AnyMessage]
     """What recovery adds to the thread."""
 
@@ -64,8 +61,7 @@ def fresh_misses(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
     for message in reversed(messages):
         if not isinstance(message, ToolMessage):
             break
-        known = message.response_metadata
-        ours = DURATION_MS in known and RECOVERED not in known
+        ours = stored.duration_ms(message) is not None and not stored.is_recovered(message)
         if ours and _read(message).get("status") in MISSES:
             found.insert(0, message)
     return found
@@ -74,10 +70,16 @@ def fresh_misses(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
 def entry(messages: Sequence[AnyMessage], context: TurnContext) -> Recovery:
     """The subgraph's input for a history that ends in misses."""
     tried = any(
-        RECOVERED in message.response_metadata for message in run_messages(messages, context)
+        isinstance(message, ToolMessage) and stored.is_recovered(message)
+        for message in run_messages(messages, context)
     )
     return Recovery(
-        misses=fresh_misses(messages), tried=tried, windows=(), options=(), survey={}, messages=()
+        misses=fresh_misses(messages),
+        tried=tried,
+        windows=(),
+        options=(),
+        availability={},
+        messages=(),
     )
 
 
@@ -85,16 +87,16 @@ def build_recovery(catalogue: Catalogue, limits: Limits) -> RecoveryGraph:
     """The subgraph; it keeps its checkpoints with those of the graph that it runs in."""
 
     async def look_up(state: Recovery) -> dict[str, Any]:
-        surveys = [await _survey(miss, catalogue, limits) for miss in state["misses"]]
-        found = [*state["misses"], *filter(None, surveys)]
+        answers = [await _availability(miss, catalogue, limits) for miss in state["misses"]]
+        found = [*state["misses"], *filter(None, answers)]
         return {
             "windows": _windows(map(_read, found)),
             "options": _windows(map(client_view, found)),
-            "survey": next((_read(survey) for survey in surveys if survey), {}),
+            "availability": next((_read(answer) for answer in answers if answer), {}),
         }
 
     def retry(state: Recovery) -> dict[str, Any]:
-        hopeless = state["tried"] or not (state["windows"] or state["survey"])
+        hopeless = state["tried"] or not (state["windows"] or state["availability"])
         advice = GIVE_UP_ADVICE if hopeless else RETRY_ADVICE
         return {"messages": [_advised(miss, state, advice, limits) for miss in state["misses"]]}
 
@@ -121,23 +123,26 @@ def marked_as(messages: Sequence[AnyMessage], context: TurnContext) -> list[AnyM
     """Messages of the subgraph, as the run's own."""
     for message in messages:
         if isinstance(message, AIMessage):
-            message.response_metadata[RUN_ID] = context.run_id
+            message.response_metadata |= stored.ai_metadata(run_id=context.run_id)
     return list(messages)
 
 
-async def _survey(miss: ToolMessage, catalogue: Catalogue, limits: Limits) -> ToolMessage | None:
+async def _availability(
+    miss: ToolMessage, catalogue: Catalogue, limits: Limits
+) -> ToolMessage | None:
     """What the tool says that knows what data there is, if the one that missed names it."""
     missed = catalogue.real_by_name.get(miss.name or "")
-    surveyor = catalogue.real_by_name.get(((missed and missed.metadata) or {}).get(SURVEY) or "")
-    if surveyor is None:
+    name = ((missed and missed.metadata) or {}).get(AVAILABILITY_TOOL) or ""
+    tool = catalogue.real_by_name.get(name)
+    if tool is None:
         return None
-    call = ToolCall(type="tool_call", id=f"survey-{uuid4()}", name=surveyor.name, args={})
+    call = ToolCall(type="tool_call", id=f"availability-{uuid4()}", name=tool.name, args={})
 
     async def run() -> Any:
-        return await surveyor.ainvoke(call)
+        return await tool.ainvoke(call)
 
     answer = await execute(call, run, limits)
-    return answer if end_of(answer) == "result" else None
+    return answer if stored.end_of(answer) == "result" else None
 
 
 def _advised(miss: ToolMessage, state: Recovery, advice: str, limits: Limits) -> ToolMessage:
@@ -146,17 +151,21 @@ def _advised(miss: ToolMessage, state: Recovery, advice: str, limits: Limits) ->
         update={
             "content": _with_hint(miss, state, advice, limits.max_result_chars),
             "artifact": client_view(miss),
-            "response_metadata": {**miss.response_metadata, RECOVERED: True},
+            "response_metadata": stored.recovered(miss),
         }
     )
 
 
 def _with_hint(miss: ToolMessage, state: Recovery, advice: str, max_chars: int) -> str:
     """As much of the hint as the model may get of one result; the advice in any case."""
-    hint = {"advice": advice, "available": list(state["windows"]), "survey": state["survey"]}
+    hint = {
+        "advice": advice,
+        "available": list(state["windows"]),
+        "availability": state["availability"],
+    }
     given = {key: value for key, value in hint.items() if value}
     while True:
-        text = dump_args({**_read(miss), "recovery": given})
+        text = strict_json.write({**_read(miss), "recovery": given})
         if len(text) <= max_chars or len(given) == 1:
             return text
         given.popitem()
@@ -169,17 +178,12 @@ def _question(windows: Sequence[Window]) -> AIMessage:
     ]
     args = {"kind": "single", "prompt": QUESTION, "options": options}
     call = ToolCall(type="tool_call", id=f"call_{uuid4().hex[:24]}", name=ASK, args=args)
-    return AIMessage(
-        "", id=f"ask-{uuid4()}", tool_calls=[call], response_metadata={"finish_reason": "stop"}
-    )
+    metadata = stored.ai_metadata(run_id=None, dispositions=["client"], finish_reason="stop")
+    return AIMessage("", id=f"ask-{uuid4()}", tool_calls=[call], response_metadata=metadata)
 
 
 def _read(message: ToolMessage) -> dict[str, Any]:
-    try:
-        said = json.loads(message.text)
-    except (ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
+    return strict_json.read_object(message.text) or {}
 
 
 def _windows(answers: Iterable[Any]) -> Sequence[Window]:

@@ -1,25 +1,25 @@
 """The conditional edges: pure functions of the history."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.graph import END
 from langgraph.types import Send
 
-from graphs.answers import end_of
+from graphs import stored
+from graphs.classify import Classifier, ends_turn
+from graphs.dispositions import of_message
 from graphs.recovery import fresh_misses
-
-ENDED = "ended"
-"""Key in an AI message's `response_metadata`: the run ended here, `{"reason", ...}` says why."""
+from tools.contract import Disposition
 
 AGENT, TOOLS, RECOVER = "agent", "tools", "recover"
 
 
-def after_agent(messages: Sequence[AnyMessage], real_tools: Collection[str]) -> list[Send] | str:
+def after_agent(messages: Sequence[AnyMessage], classifier: Classifier) -> list[Send] | str:
     """Where a model's message leads.
 
-    Real calls run, one task each, whatever stands beside them. Without them a UI call, shown or
-    pending, ends the turn; invalid calls (answered with their error) go back to the model; a
+    Calls of real tools run, one task each, whatever is beside them. Without them a UI call, shown
+    or pending, ends the turn; invalid calls (answered with their error) go back to the model; a
     message without calls ends the turn. Results that found no data are recovered from before the
     model sees them.
     """
@@ -28,16 +28,23 @@ def after_agent(messages: Sequence[AnyMessage], real_tools: Collection[str]) -> 
     message, answers = _last_step(messages)
     if message is None:
         return END
-    real = [c for c in message.tool_calls if c["id"] not in answers and c["name"] in real_tools]
+    dispositions = of_message(message, answers, classifier.fallback)
+    real = [
+        call
+        for call in message.tool_calls
+        if call["id"] not in answers and dispositions[call["id"] or ""] == "server"
+    ]
     if real:
         return [Send(TOOLS, [call]) for call in real]
-    return AGENT if message.tool_calls and not _ends(message, answers, real_tools) else END
+    return AGENT if message.tool_calls and not _ends(message, dispositions) else END
 
 
-def after_tools(messages: Sequence[AnyMessage], real_tools: Collection[str]) -> str:
+def after_tools(messages: Sequence[AnyMessage], classifier: Classifier) -> str:
     """Back to the model with the results, unless the message also had a UI call."""
     message, answers = _last_step(messages)
-    return END if message is None or _ends(message, answers, real_tools) else AGENT
+    if message is None:
+        return END
+    return END if _ends(message, of_message(message, answers, classifier.fallback)) else AGENT
 
 
 def after_recovery(messages: Sequence[AnyMessage]) -> str:
@@ -47,15 +54,8 @@ def after_recovery(messages: Sequence[AnyMessage]) -> str:
     return END if asked else AGENT
 
 
-def _ends(message: AIMessage, answers: dict[str, ToolMessage], real_tools: Collection[str]) -> bool:
-    return ENDED in message.response_metadata or any(
-        _is_ui(call, answers, real_tools) for call in message.tool_calls
-    )
-
-
-def _is_ui(call: ToolCall, answers: dict[str, ToolMessage], real_tools: Collection[str]) -> bool:
-    found = answers.get(call["id"] or "")
-    return call["name"] not in real_tools if found is None else end_of(found) == "shown"
+def _ends(message: AIMessage, dispositions: Mapping[str, Disposition]) -> bool:
+    return stored.ended(message) is not None or any(map(ends_turn, dispositions.values()))
 
 
 def _last_step(

@@ -11,12 +11,12 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 from pydantic_settings.exceptions import SettingsError
 
+from graphs.loading import GraphError
 from graphs.models import OFFLINE
-from graphs.own import GraphError
 from server.app import create_app
-from server.serving import Server
+from server.serving import Server, with_state
 from server.settings import Settings
-from server.storage import StorageError
+from server.storage.interfaces import StorageError
 from tools.contract import CatalogueError
 
 OUR_LOGGERS = ("turnstream", "server", "graphs", "tools")
@@ -92,11 +92,13 @@ def announce(settings: Settings, listener: socket.socket) -> None:
 
 async def serve(settings: Settings, listener: socket.socket) -> None:
     app = create_app(settings)
-    async with app.router.lifespan_context(app):
+    async with app.router.lifespan_context(app) as state:
         announce(settings, listener)
         gc.collect()
         gc.freeze()  # What is there by now stays: the collector need not look at it again.
-        await Server(app, app.state.runs, settings.drain_seconds).serve(sockets=[listener])
+        assert state is not None
+        server = Server(with_state(app, state), state["runs"], settings.drain_seconds)
+        await server.serve(sockets=[listener])
 
 
 if __name__ == "__main__":

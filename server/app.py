@@ -1,48 +1,70 @@
-"""create_app(settings, catalogue) -> Starlette: routes and lifespan, nothing else."""
+"""The application: routes, and the lifespan that wires everything together."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
 
+from graphs.classify import Classifier
+from graphs.loading import BUILT_IN, Build, build_function, checked
 from graphs.models import chat_model
-from graphs.own import build_function, checked
-from server import info
-from server.chat import Chat
-from server.guard import Guard
-from server.problems import HANDLERS
-from server.protocols import Limits
+from server.http.chat import Chat, ChatStop, ChatStream
+from server.http.event_streams import EventStreams
+from server.http.guard import Guard
+from server.http.info import Health
+from server.http.problems import HANDLERS
+from server.http.state import AppState
+from server.http.static import static_files
+from server.http.threads import Thread, Threads
+from server.http.tools import Tool, Tools
+from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
-from server.runs.crash import settle_lost_runs
-from server.runs.registry import Runs
+from server.runs.reader import RunReader
+from server.runs.recovery import settle_lost_runs
+from server.runs.run import RunLimits
+from server.runs.runs import Runs, RunSettings
 from server.settings import Settings
-from server.static import static_files
-from server.storage import BUSY_TIMEOUT_MS, committed, open_saver
-from server.store import open_store
-from server.streams import Streams
-from server.threads import Threads
-from server.tool_calls import ToolCalls
-from tools import CATALOGUE
+from server.storage.checkpointer import BUSY_TIMEOUT_MS, SqliteCheckpointer, open_checkpointer
+from server.storage.interfaces import ThreadStore
+from server.storage.memory_logs import MemoryLogs
+from server.storage.store import open_store
+from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 from tools.remote import with_remote_tools
 
 STATIC = Path(__file__).parent.parent / "static"
 EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
 
+ROUTES = (
+    Route("/chat", Chat),
+    Route("/chat/{thread_id}/stream", ChatStream),
+    Route("/chat/{thread_id}/stop", ChatStop),
+    Route("/threads", Threads),
+    Route("/threads/{thread_id}", Thread),
+    Route("/tools", Tools),
+    Route("/tools/{name}", Tool),
+    Route("/health", Health),
+)
+
+
+def create() -> Starlette:
+    """The application by its environment alone, for any ASGI server:
+    `uvicorn server.app:create --factory`.
+
+    Such a server ends live runs when it stops instead of letting them finish.
+    """
+    return create_app(Settings.model_validate({}))
+
 
 def create_app(
     settings: Settings, catalogue: Catalogue = CATALOGUE, model: BaseChatModel | None = None
 ) -> Starlette:
-    """The whole server, on the model that the settings name if none is given.
+    """The application, on the model that the settings name if none is given.
 
     Raises GraphError if the setting names no graph that can be served; so does its lifespan, and
     StorageError if the database cannot be opened.
@@ -50,9 +72,9 @@ def create_app(
     build = build_function(settings.graph)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
         async with (
-            open_saver(settings.database) as saver,
+            open_checkpointer(settings.database) as checkpointer,
             open_store(settings.database, BUSY_TIMEOUT_MS) as store,
             with_remote_tools(
                 catalogue,
@@ -61,70 +83,82 @@ def create_app(
                 max_bytes=settings.max_result_bytes,
             ) as tools,
         ):
-            graph = build(
-                model or _model(settings),
-                tools,
-                checkpointer=saver,
-                limits=settings.limits,
-                system_prompt=settings.system_prompt,
-            )
-            checked(settings.graph, graph, saver)
-            checkpoints = Checkpoints(graph, saver, partial(committed, saver))
-            await settle_lost_runs(store, checkpoints)
-            app.state.runs = runs = Runs(
-                checkpoints,
-                tools,
-                store,
-                max_run_seconds=settings.max_run_seconds,
-                retention_seconds=settings.run_retention_seconds,
-                unread_seconds=settings.unread_seconds,
-            )
-            app.state.chat = Chat(
-                runs=runs,
-                store=store,
-                streams=Streams(settings.ping_seconds),
-                awaits_client=tools.awaits_client,
-                limits=Limits(max_message_chars=settings.max_message_chars),
-                max_body_bytes=settings.max_body_bytes,
-            )
-            app.state.threads = Threads(runs, store, tools.awaits_client, settings.max_body_bytes)
-            app.state.tool_calls = ToolCalls(tools, settings.limits, settings.max_body_bytes)
+            state = await _wired(settings, build, model, tools, checkpointer, store)
             try:
-                yield
+                yield state
             finally:
-                await runs.drain(0)
+                await state["runs"].drain(0)
 
     app = Starlette(
-        routes=[
-            Route("/chat", _to_chat(Chat.post), methods=["POST"]),
-            Route("/chat/{thread_id}/stream", _to_chat(Chat.stream), methods=["GET"]),
-            Route("/chat/{thread_id}/stop", _to_chat(Chat.stop), methods=["POST"]),
-            Route("/threads", _to_threads(Threads.page), methods=["GET"]),
-            Route("/threads/{thread_id}", _one_thread, methods=list(_ONE_THREAD)),
-            Route("/tools", _to_tools(ToolCalls.describe), methods=["GET"]),
-            Route("/tools/{name}", _to_tools(ToolCalls.call), methods=["POST"]),
-            Route("/health", info.health(settings.model_name)),
-        ],
-        middleware=[
-            Middleware(
-                Guard,
-                allowed_hosts=settings.allowed_hosts,
-                allowed_origins=settings.allowed_origins,
-            ),
-            Middleware(
-                CORSMiddleware,
-                allow_origins=settings.allowed_origins,
-                allow_methods=["GET", "POST", "PATCH", "DELETE"],
-                allow_headers=["*"],
-                expose_headers=EXPOSED_HEADERS,
-            ),
-        ],
+        routes=ROUTES,
+        middleware=_middleware(settings),
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
     # Not a mount: that would take a known address with another method for a file, and say 404.
     app.router.default = static_files(STATIC)
     return app
+
+
+async def _wired(
+    settings: Settings,
+    build: Build,
+    model: BaseChatModel | None,
+    catalogue: Catalogue,
+    checkpointer: SqliteCheckpointer,
+    store: ThreadStore,
+) -> AppState:
+    graph = build(
+        model or _model(settings),
+        catalogue,
+        checkpointer=checkpointer,
+        limits=settings.limits,
+        system_prompt=settings.system_prompt,
+    )
+    checked(settings.graph, graph, checkpointer)
+    # A graph that is not ours may have tools that the catalogue does not know.
+    classifier = Classifier(
+        catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
+    )
+    checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
+    await settle_lost_runs(store, checkpoints)
+    logs = MemoryLogs()
+    return AppState(
+        runs=Runs(checkpoints, classifier, store, logs, _run_settings(settings)),
+        reader=RunReader(checkpoints, store, logs),
+        store=store,
+        streams=EventStreams(settings.ping_seconds),
+        catalogue=catalogue,
+        tool_limits=settings.limits,
+        body_limits=BodyLimits(max_message_chars=settings.max_message_chars),
+        max_body_bytes=settings.max_body_bytes,
+        model_name=settings.model_name,
+    )
+
+
+def _run_settings(settings: Settings) -> RunSettings:
+    return RunSettings(
+        graph=settings.graph,
+        limits=RunLimits(settings.max_run_seconds, settings.unread_seconds),
+        retention_seconds=settings.run_retention_seconds,
+    )
+
+
+def _middleware(settings: Settings) -> list[Middleware]:
+    return [
+        Middleware(
+            Guard,
+            allowed_hosts=settings.allowed_hosts,
+            allowed_origins=settings.allowed_origins,
+        ),
+        Middleware(
+            CORSMiddleware,
+            allow_origins=settings.allowed_origins,
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=EXPOSED_HEADERS,
+        ),
+    ]
 
 
 def _model(settings: Settings) -> BaseChatModel:
@@ -134,32 +168,3 @@ def _model(settings: Settings) -> BaseChatModel:
         base_url=settings.openai_base_url,
         word_seconds=settings.offline_word_seconds,
     )
-
-
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-def _to(name: str, method: Callable[[Any, Request], Awaitable[Response]]) -> Endpoint:
-    """A method of what the lifespan made, as an endpoint."""
-
-    async def endpoint(request: Request) -> Response:
-        return await method(getattr(request.app.state, name), request)
-
-    return endpoint
-
-
-_to_chat = partial(_to, "chat")
-_to_threads = partial(_to, "threads")
-_to_tools = partial(_to, "tool_calls")
-
-_ONE_THREAD = {
-    "GET": _to_threads(Threads.one),
-    "HEAD": _to_threads(Threads.one),
-    "PATCH": _to_threads(Threads.rename),
-    "DELETE": _to_threads(Threads.delete),
-}
-
-
-async def _one_thread(request: Request) -> Response:
-    """One route for all methods of the address, so that a 405 names them all."""
-    return await _ONE_THREAD[request.method](request)

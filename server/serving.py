@@ -9,36 +9,20 @@ live runs from their readers.
 
 import asyncio
 import signal
-import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from sse_starlette.sse import AppStatus
-from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.runs.registry import Runs
+from server.connections import Connection
+from server.runs.runs import Runs
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CLOSE_SECONDS = 5
 """How long readers may take to fetch what is ready, once all runs have ended."""
-TRANSPORT = "transport"
-"""In a request's state: the connection's `asyncio.Transport`."""
-UNACKNOWLEDGED_MS = 30_000
-"""A peer that has answered no packet for so long is gone: pings find it out."""
-
-
-class Connection(H11Protocol):
-    """Hands its transport to the app, which may have to cut a reader off."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.app_state = {TRANSPORT: transport}
-        option = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux has it
-        if option is not None:
-            accepted = transport.get_extra_info("socket")
-            accepted.setsockopt(socket.IPPROTO_TCP, option, UNACKNOWLEDGED_MS)
 
 
 class Server(uvicorn.Server):
@@ -79,3 +63,13 @@ class Server(uvicorn.Server):
     async def _end(self) -> None:
         await self._runs.drain(self._drain_seconds)
         self.should_exit = True
+
+
+def with_state(app: ASGIApp, state: Mapping[str, Any]) -> ASGIApp:
+    """The app with its lifespan's state in every scope, for a server that did not open it."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {}).update(state)
+        await app(scope, receive, send)
+
+    return call

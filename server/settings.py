@@ -18,8 +18,8 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from graphs.limits import Limits
+from graphs.loading import BUILT_IN
 from graphs.models import DEFAULT_MODEL, OFFLINE
-from graphs.own import BUILT_IN
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a helpful assistant in a web chat. Use the tools for anything that they can compute "

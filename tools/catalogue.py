@@ -39,11 +39,6 @@ class Catalogue:
     def ui_by_name(self) -> Mapping[str, UITool]:
         return MappingProxyType({tool.name: tool for tool in self.ui})
 
-    def awaits_client(self, name: str) -> bool:
-        """Whether a call of this name is the browser's to answer: also a tool that it brought."""
-        ui = self.ui_by_name.get(name)
-        return name not in self.real_by_name and (ui is None or ui.awaits_client)
-
     def describe(self) -> list[dict[str, Any]]:
         """Each tool as the model sees it; `parameters` is JSON Schema."""
         return [
@@ -52,7 +47,7 @@ class Catalogue:
         ]
 
 
-def _shelves(catalogue: Catalogue) -> tuple[Tool, ...]:
+def _all_tools(catalogue: Catalogue) -> tuple[Tool, ...]:
     return (*catalogue.real, *catalogue.ui)
 
 
@@ -71,19 +66,19 @@ def _parameters(tool: BaseTool) -> dict[str, Any]:
 
 
 def _foreign(catalogue: Catalogue) -> Iterator[str]:
-    shelves: tuple[tuple[str, Iterable[object], type, str], ...] = (
+    groups: tuple[tuple[str, Iterable[object], type, str], ...] = (
         ("REAL", catalogue.real, BaseTool, "decorate the function with @real_tool"),
         ("UI", catalogue.ui, UITool, "make it a UITool"),
     )
-    for shelf, things, kind, remedy in shelves:
+    for group, things, kind, remedy in groups:
         for thing in things:
             if not isinstance(thing, kind):
-                yield f"{shelf} holds {thing!r}, which is no {kind.__name__}: {remedy}."
+                yield f"{group} has {thing!r}, which is not a {kind.__name__}: {remedy}."
 
 
 def _doubled(catalogue: Catalogue) -> Iterator[str]:
     seen: dict[str, Tool] = {}
-    for tool in _shelves(catalogue):
+    for tool in _all_tools(catalogue):
         if tool.name in seen:
             yield (
                 f"Two tools are named {tool.name!r}: {_where(seen[tool.name])} and {_where(tool)}. "
@@ -93,7 +88,7 @@ def _doubled(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _misnamed(catalogue: Catalogue) -> Iterator[str]:
-    for tool in _shelves(catalogue):
+    for tool in _all_tools(catalogue):
         if not NAME.fullmatch(tool.name):
             yield (
                 f"No model provider takes the tool name {tool.name!r} ({_where(tool)}): "
@@ -102,7 +97,7 @@ def _misnamed(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _undescribed(catalogue: Catalogue) -> Iterator[str]:
-    for tool in _shelves(catalogue):
+    for tool in _all_tools(catalogue):
         if not tool.description.strip():
             yield (
                 f"The tool {tool.name!r} ({_where(tool)}) has no description, so no model can know "

@@ -17,7 +17,7 @@ from tools.arguments import (
     shorten,
     unstorable,
 )
-from tools.contract import Points
+from tools.contract import ResultLookup
 
 Text: TypeAlias = Annotated[str, Field(max_length=2000)]
 ShortText: TypeAlias = Annotated[str, Field(max_length=80)]
@@ -131,9 +131,9 @@ def parse_render(args: Mapping[str, Any]) -> Props:
     return parse(COMPONENTS[rendering.component], rendering.props, at="props")
 
 
-def validate_render(args: dict[str, Any], points: Points | None = None) -> dict[str, Any]:
+def validate_render(args: dict[str, Any], results: ResultLookup | None = None) -> dict[str, Any]:
     """The arguments with `data_from` resolved. Raises ValueError with a sentence for the model."""
-    resolved = _resolved(args, points)
+    resolved = _resolved(args, results)
     faults = [*parse_render(resolved).faults(), *unstorable(resolved)]
     if faults:
         raise ValueError(listed(faults))
@@ -157,11 +157,11 @@ def _labels(component: str, found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: found[name] for name in names if isinstance(found.get(name), str)}
 
 
-def _resolved(args: dict[str, Any], points: Points | None) -> dict[str, Any]:
+def _resolved(args: dict[str, Any], results: ResultLookup | None) -> dict[str, Any]:
     rendering = parse(Rendering, args)
     if not rendering.data_from:
         return args
-    found = points(rendering.data_from) if points else None
+    found = results(rendering.data_from) if results else None
     if found is None:
         raise ValueError(
             f"data_from: there is no earlier tool call {shorten(rendering.data_from)!r} with "

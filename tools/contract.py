@@ -18,16 +18,16 @@ A *UI tool* has no code here: the browser renders its arguments, or answers it.
 
 import functools
 import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool
 
+from tools import strict_json
 from tools.threads import in_thread
 
-CLIENT_FIELDS, SURVEY = "client_fields", "survey"
+CLIENT_FIELDS, AVAILABILITY_TOOL = "client_fields", "availability_tool"
 """Keys of a real tool's `metadata`."""
 
 
@@ -35,7 +35,11 @@ class CatalogueError(Exception):
     """The catalogue cannot be served as it is; the message says which tool and why."""
 
 
-Points = Callable[[str], Mapping[str, Any] | None]
+Disposition = Literal["server", "shown", "client", "approval", "invalid"]
+"""Who ends a tool call: a real tool of the server; nobody, since the client shows its arguments;
+the client, with its answer; a person who approves it; nobody, since the call is not valid."""
+
+ResultLookup = Callable[[str], Mapping[str, Any] | None]
 """The result, as the client may see it, of an earlier tool call of the turn, by the call's id or
 the tool's name; None if there is none."""
 
@@ -54,7 +58,7 @@ class UITool:
     name: str
     description: str
     parameters: Mapping[str, Any]
-    validate: Callable[[dict[str, Any], Points], dict[str, Any]]
+    validate: Callable[[dict[str, Any], ResultLookup], dict[str, Any]]
     check_answer: Callable[[Mapping[str, Any], Any], Any] | None = None
 
     @property
@@ -73,13 +77,13 @@ class UITool:
 
 
 def real_tool(
-    *, client_fields: Sequence[str], artifact: bool = False, survey: str | None = None
+    *, client_fields: Sequence[str], artifact: bool = False, availability_tool: str | None = None
 ) -> Callable[[Callable[..., Any]], BaseTool]:
     """Make a real tool of a function, sync or async; its docstring is the tool's description.
 
-    `survey` names the tool, callable without arguments, that knows what data there is; it is asked
-    when this one answers with the `status` `no_data` or `no_data_in_window`. Raises CatalogueError
-    if `client_fields` is one string: its letters would be the fields.
+    `availability_tool` names the tool, callable without arguments, that knows what data there is;
+    it is asked when this one answers with the `status` `no_data` or `no_data_in_window`. Raises
+    CatalogueError if `client_fields` is one string: its letters would be the fields.
     """
     if isinstance(client_fields, str):
         raise CatalogueError(f'client_fields is {client_fields!r}; write ["{client_fields}"].')
@@ -104,7 +108,7 @@ def real_tool(
             response_format="content_and_artifact",
             parse_docstring=True,
         )
-        tool.metadata = {CLIENT_FIELDS: tuple(client_fields), SURVEY: survey}
+        tool.metadata = {CLIENT_FIELDS: tuple(client_fields), AVAILABILITY_TOOL: availability_tool}
         return tool
 
     return decorate
@@ -113,14 +117,14 @@ def real_tool(
 def _dump(value: Any) -> str:
     if not isinstance(value, Mapping):
         raise TypeError(f"a real tool returns a JSON object, not {type(value).__name__}")
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return strict_json.write_spaced(value)
 
 
 def _visible(value: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     """The client's view of a result, as plain JSON data.
 
-    Raises TypeError or ValueError if it is not JSON.
+    Raises ValueError if it is not JSON.
     """
     shown = {name: value[name] for name in fields if name in value}
-    plain: dict[str, Any] = json.loads(json.dumps(shown, allow_nan=False))
+    plain: dict[str, Any] = strict_json.copy(shown)
     return plain

@@ -5,7 +5,6 @@ connection that fails is tried again: a call that was sent may have run.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 import httpx
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
+from tools import strict_json
 from tools.catalogue import Catalogue
 from tools.contract import CLIENT_FIELDS, CatalogueError
 from tools.schemas import fault
@@ -64,7 +64,7 @@ class Remote:
 
         async def call(**args: Any) -> tuple[str, dict[str, Any]]:
             result = await self._call(name, args)
-            return json.dumps(result, ensure_ascii=False), result
+            return strict_json.write_spaced(result), result
 
         tool = StructuredTool(
             name=name,
@@ -110,8 +110,8 @@ class Remote:
                         f"The tool's server answered more than {self.max_bytes} bytes."
                     )
         try:
-            return response.status_code, json.loads(bytes(answer), parse_constant=_refuse)
-        except (ValueError, RecursionError):
+            return response.status_code, strict_json.read(bytes(answer))
+        except ValueError:
             return response.status_code, None
 
 
@@ -119,7 +119,7 @@ class Remote:
 async def with_remote_tools(
     catalogue: Catalogue, urls: Sequence[str], *, timeout_seconds: float, max_bytes: int
 ) -> AsyncIterator[Catalogue]:
-    """The catalogue with the real tools of other servers on its shelf.
+    """The catalogue with the real tools of other servers added.
 
     Raises CatalogueError if one cannot be asked, or if a name is there twice.
     """
@@ -140,7 +140,3 @@ def _is_real(item: Any) -> bool:
 
 def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)

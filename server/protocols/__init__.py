@@ -1,100 +1,78 @@
-"""Wire formats. Each is three functions: a body to a TurnRequest, a run's chunks to payloads, and
-a history to its snapshot. Pure: no HTTP, no graph.
+"""The wire formats, and the forms of a request's body. Pure: no HTTP, no graph.
 
-A body is recognised by its shape, whatever the format of the answer:
+A body is recognised by its shape:
 
     {"commands": [...], ...}                assistant-transport
     {"messages": [...], "trigger", ...}     AI SDK
     any other object                        native, answered in assistant-transport
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.protocols import (
-    assistant_transport_request,
-    assistant_transport_snapshot,
-    native,
-    ui_message_request,
-    ui_message_snapshot,
-)
-from server.protocols.assistant_transport import PartsEncoder
-from server.protocols.fields import Limits, mapping, shown
-from server.protocols.history import Turn
-from server.protocols.langchain_state_encoder import StateEncoder
-from server.protocols.opening import Encoder, Opening
-from server.protocols.requests import InvalidRequest, ProtocolName, TurnRequest
-from server.protocols.ui_message_stream import UIMessageStreamEncoder
+from server.protocols import ai_sdk, assistant_transport, native
+from server.protocols.fields import BodyLimits, mapping, shown
+from server.protocols.format import BodyFormat, View, WireFormat
+from server.turns.requests import AttachRequest, InvalidRequest, TurnRequest
 
-__all__ = ["WIRE_FORMATS", "Limits", "WireFormat", "parse", "protocol_name"]
+__all__ = [
+    "DEFAULT",
+    "WIRE_FORMATS",
+    "BodyLimits",
+    "PostedTurn",
+    "WireFormat",
+    "parse",
+    "wire_format",
+]
+
+DEFAULT = assistant_transport.WIRE_FORMAT
+
+WIRE_FORMATS: Mapping[str, WireFormat] = {
+    format.name: format for format in (assistant_transport.WIRE_FORMAT, ai_sdk.WIRE_FORMAT)
+}
+
+BODY_FORMATS: tuple[BodyFormat, ...] = (
+    assistant_transport.BODY_FORMAT,
+    ai_sdk.BODY_FORMAT,
+    native.BODY_FORMAT,
+)
+"""The first one that recognises a body reads it; the last recognises any."""
 
 
 @dataclass(frozen=True, slots=True)
-class WireFormat:
-    name: ProtocolName
-    headers: Mapping[str, str]
-    """Of its streams, besides those that every stream has."""
-    encoder: Callable[[Opening], Encoder]
-    snapshot: Callable[[Sequence[Turn]], list[dict[str, Any]]]
+class PostedTurn:
+    """A body, read; `view` belongs to the wire format."""
 
-
-def _parts_or_state(opening: Opening) -> Encoder:
-    return StateEncoder(opening) if opening.with_state else PartsEncoder()
-
-
-WIRE_FORMATS: Mapping[ProtocolName, WireFormat] = {
-    wire_format.name: wire_format
-    for wire_format in (
-        WireFormat(
-            "assistant-transport", {}, _parts_or_state, assistant_transport_snapshot.snapshot
-        ),
-        WireFormat(
-            "ui-message-stream",
-            {"x-vercel-ai-ui-message-stream": "v1"},
-            UIMessageStreamEncoder,
-            ui_message_snapshot.snapshot,
-        ),
-    )
-}
+    request: TurnRequest | AttachRequest
+    wire_format: WireFormat
+    view: View
 
 
 def parse(
-    body: Any, limits: Limits, *, protocol: str | None = None, on_busy: str | None = None
-) -> TurnRequest:
+    body: Any, limits: BodyLimits, *, protocol: str | None = None, on_busy: str | None = None
+) -> PostedTurn:
     """What a body asks for. `protocol` and `on_busy` are those of the query, and win.
 
     Raises InvalidRequest.
     """
     fields = mapping(body, "The body")
-    request = _reader(fields)(fields, limits)
-    if protocol is not None:
-        request = _answered_in(request, protocol_name(protocol))
-    if on_busy is not None:
+    reader = next(format for format in BODY_FORMATS if format.recognises(fields))
+    parsed = reader.parse(fields, limits)
+    request = parsed.request
+    if on_busy is not None and isinstance(request, TurnRequest):
         request = replace(request, on_busy=native.on_busy(on_busy))
-    return request
+    answer = wire_format(reader.answered_in if protocol is None else protocol)
+    # A view is that of the body's own format; to another it says nothing.
+    view = parsed.view if answer.name == reader.answered_in else None
+    return PostedTurn(request, answer, view)
 
 
-def _answered_in(request: TurnRequest, protocol: ProtocolName) -> TurnRequest:
-    """Only assistant-transport has a state to go with."""
-    state = request.state if protocol == "assistant-transport" else None
-    return replace(request, protocol=protocol, state=state)
-
-
-def protocol_name(value: str) -> ProtocolName:
-    """The name of a wire format as a query gives it. Raises InvalidRequest."""
-    for name in WIRE_FORMATS:
-        if name == value:
-            return name
+def wire_format(name: str) -> WireFormat:
+    """The wire format that a query names. Raises InvalidRequest."""
+    if name in WIRE_FORMATS:
+        return WIRE_FORMATS[name]
     raise InvalidRequest(
         "invalid_protocol",
-        f"The protocol is {shown(value)}: ask for {' or '.join(WIRE_FORMATS)}.",
+        f"The protocol is {shown(name)}: ask for {' or '.join(WIRE_FORMATS)}.",
     )
-
-
-def _reader(body: Mapping[str, Any]) -> Callable[[Mapping[str, Any], Limits], TurnRequest]:
-    if isinstance(body.get("commands"), list):
-        return assistant_transport_request.parse
-    if isinstance(body.get("messages"), list) and "trigger" in body:
-        return ui_message_request.parse
-    return native.parse

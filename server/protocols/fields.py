@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from reprlib import Repr
 from typing import Any
 
-from server.protocols.frames import dumps
-from server.protocols.requests import InvalidRequest
+from server.protocols.json_text import dumps
+from server.turns.requests import InvalidRequest
 
 _THREAD_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -22,7 +22,7 @@ _repr.maxstring = _repr.maxother = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BodyLimits:
     max_message_chars: int
     """Of the text of a message, and of each other thing that a request adds, as JSON."""
 
@@ -75,7 +75,7 @@ def only(body: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
         )
 
 
-def plain_json(value: Any, where: str, limits: Limits) -> Any:
+def plain_json(value: Any, where: str, limits: BodyLimits) -> Any:
     """The value itself, if it is JSON that can be stored and sent on."""
     try:
         text = dumps(value)

@@ -3,52 +3,98 @@
 Of a graph it knows the `messages` channel, and no node: any compiled graph fits.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START
 from langgraph.pregel import Pregel
 from langgraph.types import Overwrite
 
-from server.runs.forks import Cut
+from graphs.dispositions import Fallback, all_carry, of_history
+from graphs.history import pending_calls
+from server.runs.branches import BranchPoint
+from server.turns.chunks import Disposition
+from server.turns.header import ThreadKey
 
 STREAM_MODES: Any = ["tasks", "messages", "updates", "tools", "custom"]
+
+KeptDispositions = Callable[[ThreadKey], Awaitable[Mapping[str, Disposition]]]
+
+
+class Writes(Protocol):
+    """What LangGraph has written to one thread while a run works on it."""
+
+    newest: str | None
+    """The id of the newest checkpoint; None if there is none yet."""
+
+    async def committed(self) -> None:
+        """Return when every write that was begun so far is on disk."""
+
+
+class Checkpointer(Protocol):
+    def watch(self, checkpoint_key: str) -> AbstractContextManager[Writes]:
+        """Follow the writes to a thread."""
+
+    async def adelete_thread(self, thread_id: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadState:
-    messages: Sequence[AnyMessage]
-    unfinished: bool
-    """Whether the graph was on its way: a run is live, or broke off."""
-    checkpoint_id: str | None
+    messages: Sequence[AnyMessage] = ()
+    dispositions: Mapping[str, Disposition] = field(default_factory=dict)
+    """Of the thread's tool calls, by id."""
+    unfinished: bool = False
+    """Whether the graph has tasks left: a run is live, or broke off."""
+    checkpoint_id: str | None = None
     """None: the thread has nothing saved."""
 
+    def pending(self, *dispositions: Disposition) -> list[ToolCall]:
+        """The calls without an answer that have one of these dispositions, in order."""
+        return [
+            call
+            for call in pending_calls(self.messages)
+            if self.dispositions.get(call["id"] or "") in dispositions
+        ]
 
-NEW_THREAD = ThreadState((), unfinished=False, checkpoint_id=None)
+
+NEW_THREAD = ThreadState()
 
 
 class Checkpoints:
-    """`committed` returns when every write that was handed to the checkpointer is on disk."""
+    """`fallback` and `kept` give the dispositions of calls whose messages do not carry them."""
 
     def __init__(
         self,
         graph: Pregel[Any, Any, Any, Any],
-        saver: BaseCheckpointSaver[Any],
-        committed: Callable[[], Awaitable[None]],
+        saver: Checkpointer,
+        fallback: Fallback,
+        kept: KeptDispositions,
     ) -> None:
         self._graph = graph
         self._saver = saver
-        self.committed = committed
+        self._fallback = fallback
+        self._kept = kept
 
-    async def load(self, thread_id: str, checkpoint_id: str | None = None) -> ThreadState:
-        """A thread as it is, or as it was at a checkpoint."""
-        snapshot = await self._graph.aget_state(_config(thread_id, checkpoint_id))
+    def watch(self, key: ThreadKey) -> AbstractContextManager[Writes]:
+        """Follow what a run writes to its thread."""
+        return self._saver.watch(key.checkpoint_key)
+
+    async def load(self, key: ThreadKey, checkpoint_id: str | None = None) -> ThreadState:
+        """A thread as it is, or as it was at a checkpoint.
+
+        At a checkpoint it is without the results of tasks that were saved later, on the way to the
+        next one.
+        """
+        snapshot = await self._graph.aget_state(_config(key, checkpoint_id))
+        messages = snapshot.values.get("messages", [])
+        kept = {} if all_carry(messages) else await self._kept(key)
         return ThreadState(
-            messages=snapshot.values.get("messages", []),
+            messages=messages,
+            dispositions=of_history(messages, kept, self._fallback),
             # Not `next`: that is empty when all tasks have finished and no step has stored it.
             unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
@@ -56,19 +102,19 @@ class Checkpoints:
 
     def stream(
         self,
-        thread_id: str,
+        key: ThreadKey,
         messages: Sequence[AnyMessage] | None,
         context: object,
-        cut: Cut | None = None,
+        point: BranchPoint | None = None,
     ) -> AsyncIterator[Any]:
         """Run the graph on new messages, or with None on from the last checkpoint.
 
-        With a cut the messages begin a new branch there. Every step is on disk before the next
-        begins; the first item, of `tasks`, says that the messages are.
+        With a branch point the messages begin a new branch there. Every step is on disk before the
+        next begins; when the first item, of `tasks`, comes, the messages are.
         """
         stream: AsyncIterator[Any] = self._graph.astream(
-            None if messages is None else _input(messages, cut),
-            _config(thread_id, cut.checkpoint_id if cut else None),
+            None if messages is None else _input(messages, point),
+            _config(key, point.checkpoint_id if point else None),
             stream_mode=STREAM_MODES,
             version="v2",
             durability="sync",
@@ -77,35 +123,37 @@ class Checkpoints:
         return stream
 
     async def add(
-        self, thread_id: str, messages: Sequence[AnyMessage], cut: Cut | None = None
+        self, key: ThreadKey, messages: Sequence[AnyMessage], point: BranchPoint | None = None
     ) -> None:
-        """Add messages to a thread that no run is working on; with a cut, in a new branch."""
-        config = _config(thread_id, cut.checkpoint_id if cut else None)
-        await self._graph.aupdate_state(config, _input(messages, cut), as_node=START)
-        await self._graph.aupdate_state(_config(thread_id), None, as_node=END)
+        """Add messages to a thread that no graph is working on; with a branch point, in a new
+        branch."""
+        config = _config(key, point.checkpoint_id if point else None)
+        await self._graph.aupdate_state(config, _input(messages, point), as_node=START)
+        await self._graph.aupdate_state(_config(key), None, as_node=END)
 
-    async def delete(self, thread_id: str) -> None:
+    async def delete(self, key: ThreadKey) -> None:
         """Remove all checkpoints and writes of a thread."""
-        await self._saver.adelete_thread(thread_id)
+        await self._saver.adelete_thread(key.checkpoint_key)
 
-    async def rest(self, thread_id: str) -> ThreadState:
-        """Let go of what a run left unfinished; keep the results of its tasks that did finish.
+    async def abandon_pending(self, key: ThreadKey) -> ThreadState:
+        """Discard the tasks that a run left unfinished; keep the results of those that finished.
 
         The first update stores those results, which can make the next node due; hence the loop.
         """
-        state = await self.load(thread_id)
+        state = await self.load(key)
         while state.unfinished:
-            await self._graph.aupdate_state(_config(thread_id), None, as_node=END)
-            state = await self.load(thread_id)
+            await self._graph.aupdate_state(_config(key), None, as_node=END)
+            state = await self.load(key)
         return state
 
 
-def _input(messages: Sequence[AnyMessage], cut: Cut | None) -> dict[str, Any]:
-    """A cut with nothing before it has no checkpoint to go back to: it empties the thread."""
-    empties = cut is not None and cut.checkpoint_id is None
+def _input(messages: Sequence[AnyMessage], point: BranchPoint | None) -> dict[str, Any]:
+    """A branch point with nothing before it has no checkpoint to go back to: it empties the
+    thread."""
+    empties = point is not None and point.checkpoint_id is None
     return {"messages": Overwrite(list(messages)) if empties else list(messages)}
 
 
-def _config(thread_id: str, checkpoint_id: str | None = None) -> RunnableConfig:
+def _config(key: ThreadKey, checkpoint_id: str | None = None) -> RunnableConfig:
     place = {"checkpoint_ns": "", "checkpoint_id": checkpoint_id} if checkpoint_id else {}
-    return {"configurable": {"thread_id": thread_id, **place}}
+    return {"configurable": {"thread_id": key.checkpoint_key, **place}}

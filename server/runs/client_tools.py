@@ -3,22 +3,24 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphs.calls import dump_args
-from server.protocols.requests import ClientTool, InvalidRequest
+from server.turns.requests import ClientTool, InvalidRequest
 from tools.catalogue import Catalogue
-from tools.contract import Points, UITool
+from tools.contract import ResultLookup, UITool
 from tools.schemas import fault, misfit
+from tools.strict_json import write
 
 MAX_TOOLS, MAX_SCHEMA_CHARS = 64, 100_000
 """Of one request: checking a schema takes its time, in which no run gets on."""
 
 
 def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITool, ...]:
-    """They await the client. Of a name that the catalogue has as a UI tool, ours holds.
+    """Tools that wait for the client. A UI tool of the catalogue takes precedence over one of the
+    same name.
 
-    Raises InvalidRequest: 409 for the name of a real tool, 422 for a schema that is none.
+    Raises InvalidRequest: 409 for the name of a real tool, 422 for a schema that cannot be
+    used.
     """
-    size = sum(len(dump_args(tool.parameters)) for tool in tools)
+    size = sum(len(write(tool.parameters)) for tool in tools)
     if len(tools) > MAX_TOOLS or size > MAX_SCHEMA_CHARS:
         raise InvalidRequest(
             "too_many_tools",
@@ -41,7 +43,7 @@ def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITo
 
 
 def _ui_tool(tool: ClientTool) -> UITool:
-    def validate(args: dict[str, Any], _points: Points) -> dict[str, Any]:
+    def validate(args: dict[str, Any], _results: ResultLookup) -> dict[str, Any]:
         problem = misfit(tool.parameters, args)
         if problem:
             raise ValueError(f"The arguments do not fit the schema. {problem}")

@@ -1,7 +1,6 @@
 """What a failed run may say: a code and a fixed sentence; the cause goes to the log."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from langchain_core.exceptions import (
     ContextOverflowError,
@@ -15,6 +14,7 @@ from langchain_core.exceptions import (
 )
 
 from graphs.models import ModelUnavailable
+from graphs.stored import StoredError
 
 SENTENCES = {
     "model_rate_limited": "The model's provider is limiting requests. Try again in a moment.",
@@ -59,12 +59,12 @@ class Failure:
     error_id: str | None
 
     @property
-    def mark(self) -> dict[str, Any]:
-        """How the thread remembers it."""
-        return {"code": self.code, "message": self.message, "id": self.error_id}
+    def stored(self) -> StoredError:
+        """As it is stored with the thread's last message."""
+        return StoredError(code=self.code, message=self.message, id=self.error_id)
 
 
-def classify(cause: BaseException) -> str:
+def failure_code(cause: BaseException) -> str:
     """The code of what a run raised."""
     provider_code = _CODES.get(str(getattr(cause, "code", "")))
     if provider_code:
@@ -81,5 +81,5 @@ def classify(cause: BaseException) -> str:
 
 
 def failure(cause: BaseException, error_id: str) -> Failure:
-    code = classify(cause)
+    code = failure_code(cause)
     return Failure(code, SENTENCES[code], error_id)

@@ -5,25 +5,26 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
+from graphs import stored
 from graphs.answers import answer, failed
-from graphs.calls import dump_args
 from graphs.history import pending_calls
 from graphs.state import add_messages_in_order
-from server.protocols.chunks import Data
-from server.protocols.requests import (
+from server.runs.branches import BranchPoint
+from server.runs.checkpoints import ThreadState
+from server.runs.endings import broke_off, settled
+from server.runs.transcript import assistant_id
+from server.turns.chunks import ToolSettled
+from server.turns.requests import (
     InvalidRequest,
     TextContent,
     ToolAnswer,
     TurnRequest,
     UserMessage,
 )
-from server.runs.checkpoints import ThreadState
-from server.runs.finish import broke_off, settled
-from server.runs.forks import CHECKPOINT, Cut
-from server.runs.transcript import assistant_id
 from tools.catalogue import Catalogue
+from tools.strict_json import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,13 @@ class Plan:
     """
 
     user_message_id: str
-    before: Sequence[AnyMessage]
+    before: ThreadState
+    """The thread up to what the request adds: up to the branch point, if there is one."""
     new: Sequence[AnyMessage] | None
-    settled: Sequence[Data] = ()
+    settled: Sequence[ToolSettled] = ()
     calls_model: bool = True
-    cut: Cut | None = None
-    """The run begins a new branch here; `before` is the thread up to it."""
+    point: BranchPoint | None = None
+    """The run begins a new branch here."""
 
     @property
     def message_id(self) -> str:
@@ -48,83 +50,92 @@ class Plan:
     @property
     def after(self) -> list[AnyMessage]:
         """The thread as the run begins."""
-        return add_messages_in_order(list(self.before), [list(self.new or ())])
+        return add_messages_in_order(list(self.before.messages), [list(self.new or ())])
+
+    @property
+    def continues(self) -> bool:
+        """Whether earlier runs have said a part of the turn's message."""
+        spoken = (m for m in reversed(self.after) if isinstance(m, AIMessage | HumanMessage))
+        return isinstance(next(spoken, None), AIMessage)
 
 
 def plan(
-    request: TurnRequest, state: ThreadState, catalogue: Catalogue, cut: Cut | None = None
+    request: TurnRequest,
+    state: ThreadState,
+    catalogue: Catalogue,
+    point: BranchPoint | None = None,
 ) -> Plan:
-    """`state` is the thread's, or that before the cut of a fork.
+    """`state` is the thread's, or that at the branch point.
 
     Raises InvalidRequest if the thread cannot take the request.
     """
-    if request.resume:
-        return _resume(state)
+    if request.continue_:
+        return _continue(state)
     messages = list(state.messages)
     answers = [
-        *(cut.answers if cut else ()),
-        *(_answered(item, messages, catalogue) for item in _new_answers(request, messages)),
+        *(point.answers if point else ()),
+        *(_answered(item, state, catalogue) for item in _new_answers(request, state)),
     ]
     if len({item.tool_call_id for item in answers}) < len(answers):
         raise InvalidRequest("already_answered", "The request answers a call twice.", 409)
     answered = add_messages_in_order(messages, [list(answers)])
     if request.message:
         human = _human(request.message, state)
-    elif cut:
-        human = cut.message
+    elif point:
+        human = point.message
     elif answers:
-        return _answering(messages, answers, pending_calls(answered), catalogue)
+        return _answering(state, answers, pending_calls(answered))
     else:
         raise InvalidRequest(
             "nothing_to_do", "The request brings nothing that the thread does not have.", 409
         )
-    closers = [_closed(call, catalogue) for call in pending_calls(answered)]
+    closers = [_closed(call, state) for call in pending_calls(answered)]
     new: list[AnyMessage] = [*answers, *closers, human]
-    return Plan(human.id or "", messages, new, [settled(c) for c in closers], cut=cut)
+    return Plan(human.id or "", state, new, [settled(c) for c in closers], point=point)
 
 
 def _answering(
-    messages: Sequence[AnyMessage],
-    answers: Sequence[ToolMessage],
-    pending: Sequence[ToolCall],
-    catalogue: Catalogue,
+    state: ThreadState, answers: Sequence[ToolMessage], pending: Sequence[ToolCall]
 ) -> Plan:
-    """The turn goes on when its last question is answered. A real call that is pending, since a
-    crash broke its run off, waits for nobody: it is closed."""
-    broken_off = [call for call in pending if call["name"] in catalogue.real_by_name]
-    closers = [_closed(call, catalogue) for call in broken_off]
+    """The turn goes on when its last question is answered. A call of the server that is pending,
+    since a crash broke its run off, waits for nobody: it is closed."""
+    broken_off = [call for call in pending if not _awaits_client(call, state)]
+    closers = [_closed(call, state) for call in broken_off]
     return Plan(
-        _last_user_id(messages),
-        messages,
+        _last_user_id(state.messages),
+        state,
         [*answers, *closers],
         [settled(closer) for closer in closers],
         calls_model=len(broken_off) == len(pending),
     )
 
 
-def _new_answers(request: TurnRequest, messages: Sequence[AnyMessage]) -> Sequence[ToolAnswer]:
+def _new_answers(request: TurnRequest, state: ThreadState) -> Sequence[ToolAnswer]:
     if not request.answers_are_copies:
         return request.answers
-    pending = {call["id"] for call in pending_calls(messages)}
-    return [item for item in request.answers if item.tool_call_id in pending]
+    pending = {call["id"] for call in pending_calls(state.messages)}
+    return [
+        item
+        for item in request.answers
+        # A copy of a client's answer is fine; an answer to a call of the server never is.
+        if item.tool_call_id in pending or state.dispositions.get(item.tool_call_id) == "server"
+    ]
 
 
-def _resume(state: ThreadState) -> Plan:
+def _continue(state: ThreadState) -> Plan:
     if not (state.unfinished or broke_off(state.messages)):
         raise InvalidRequest(
             "nothing_to_continue",
             "The thread's last turn has ended as it should; send a message instead.",
             409,
         )
-    return Plan(_last_user_id(state.messages), state.messages, None if state.unfinished else [])
+    return Plan(_last_user_id(state.messages), state, None if state.unfinished else [])
 
 
-def _answered(
-    item: ToolAnswer, messages: Sequence[AnyMessage], catalogue: Catalogue
-) -> ToolMessage:
-    call = _pending_call(item.tool_call_id, messages, catalogue)
+def _answered(item: ToolAnswer, state: ThreadState, catalogue: Catalogue) -> ToolMessage:
+    call = _pending_call(item.tool_call_id, state)
     if item.is_error:
-        text = item.result if isinstance(item.result, str) else dump_args(item.result)
+        text = item.result if isinstance(item.result, str) else text_of(item.result)
         return failed(call, "client_error", text)
     result = item.result
     tool = catalogue.ui_by_name.get(call["name"])
@@ -135,18 +146,19 @@ def _answered(
             raise InvalidRequest(
                 "invalid_answer", f"The answer to {item.tool_call_id!r} does not fit. {error}"
             ) from None
-    content = result if isinstance(result, str) else dump_args(result)
+    content = result if isinstance(result, str) else text_of(result)
     message = answer(call, content, "result")
     if isinstance(result, str):
         message.artifact = result
     return message
 
 
-def _pending_call(id: str, messages: Sequence[AnyMessage], catalogue: Catalogue) -> ToolCall:
-    for call in pending_calls(messages):
-        if call["id"] == id and call["name"] not in catalogue.real_by_name:
+def _pending_call(id: str, state: ThreadState) -> ToolCall:
+    for call in state.pending("client"):
+        if call["id"] == id:
             return call
-    if any(isinstance(m, ToolMessage) and m.tool_call_id == id for m in messages):
+    answered = any(isinstance(m, ToolMessage) and m.tool_call_id == id for m in state.messages)
+    if answered and state.dispositions.get(id) == "client":
         raise InvalidRequest(
             "already_answered", f"The tool call {id!r} has its answer; the first one counts.", 409
         )
@@ -156,6 +168,10 @@ def _pending_call(id: str, messages: Sequence[AnyMessage], catalogue: Catalogue)
         "which calls are.",
         409,
     )
+
+
+def _awaits_client(call: ToolCall, state: ThreadState) -> bool:
+    return state.dispositions.get(call["id"] or "") == "client"
 
 
 def _cancels(result: Any) -> bool:
@@ -178,16 +194,16 @@ def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
     ]
     if all(isinstance(item, TextContent) for item in message.content):
         content = message.text
-    metadata = {CHECKPOINT: state.checkpoint_id} if state.checkpoint_id else {}
+    metadata = stored.human_metadata(state.checkpoint_id)
     return HumanMessage(content=content, id=id, response_metadata=metadata)
 
 
-def _closed(call: ToolCall, catalogue: Catalogue) -> ToolMessage:
-    if call["name"] in catalogue.real_by_name:
-        sentence = "The run broke off before this call finished."
-        return failed(call, "interrupted", sentence, end="cancelled")
-    sentence = "The user did not answer and wrote a new message instead."
-    return failed(call, "not_answered", sentence, end="cancelled")
+def _closed(call: ToolCall, state: ThreadState) -> ToolMessage:
+    if _awaits_client(call, state):
+        sentence = "The user did not answer and wrote a new message instead."
+        return failed(call, "not_answered", sentence, end="cancelled")
+    sentence = "The run broke off before this call finished."
+    return failed(call, "interrupted", sentence, end="cancelled")
 
 
 def _last_user_id(messages: Sequence[AnyMessage]) -> str:

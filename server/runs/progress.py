@@ -5,12 +5,12 @@ with the stream writer, which names no call by itself: `write({"tool_call_id": i
 is progress, anything else is the graph's own affair.
 """
 
-import json
 import logging
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from typing import Any
 
-from server.protocols.chunks import Data
+from server.turns.chunks import ToolProgress
+from tools import strict_json
 
 logger = logging.getLogger(__name__)
 
@@ -18,27 +18,29 @@ MAX_CHARS = 100_000
 """Of one piece of progress, as JSON."""
 
 
-def progress(kind: str, data: Any, open_calls: Container[str]) -> list[Data]:
+def progress(kind: str, data: Any, open_calls: Container[str]) -> list[ToolProgress]:
     """The chunk of a stream item that is progress of a call which is not answered yet."""
     match kind, data:
-        case "tools", {"event": "tool-output-delta", "tool_call_id": id, "delta": said}:
+        case "tools", {"event": "tool-output-delta", "tool_call_id": id, "delta": told}:
             pass
-        case "custom", {"tool_call_id": str(id), "data": said, **rest} if not rest:
+        case "custom", {"tool_call_id": str(id), "data": told, **rest} if not rest:
             pass
         case _:
             return []
-    plain = _plain(id, said) if id in open_calls else None
-    return [] if plain is None else [Data("tool-progress", {"tool_call_id": id, **plain})]
+    text = _json(id, told) if id in open_calls else None
+    # A copy: a tool may go on to change what it has told.
+    return [] if text is None else [ToolProgress(id, strict_json.read(text))]
 
 
-def _plain(tool_call_id: str, said: Any) -> Mapping[str, Any] | None:
-    """A copy, as JSON: a tool may go on to change what it has said."""
+def _json(tool_call_id: str, told: Any) -> str | None:
     try:
-        text = json.dumps(said, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        logger.warning("progress of the call %s is not JSON, and not told: %s", tool_call_id, error)
+        text = strict_json.write(told)
+    except ValueError as error:
+        logger.warning(
+            "progress of the call %s is not JSON and is dropped: %s", tool_call_id, error
+        )
         return None
     if len(text) > MAX_CHARS:
-        logger.warning("progress of the call %s is too long, and not told", tool_call_id)
+        logger.warning("progress of the call %s is too long and is dropped", tool_call_id)
         return None
-    return {"data": json.loads(text)}
+    return text

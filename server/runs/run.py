@@ -2,160 +2,181 @@
 
 import asyncio
 import logging
-import secrets
-import string
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage
 
-from graphs.context import RUN_ID, TurnContext
-from graphs.history import close_pending
-from graphs.parts import partial_message
-from graphs.routing import ENDED
-from server.protocols.chunks import Chunk, Done, MessageFinish, Usage
-from server.protocols.requests import ProtocolName
-from server.runs.checkpoints import Checkpoints, ThreadState
+from graphs import stored
+from graphs.classify import Classifier
+from graphs.context import TurnContext
+from graphs.dispositions import of_message
+from graphs.stored import Ended
+from server.runs.checkpoints import Checkpoints, Writes
 from server.runs.failures import Failure, failure
-from server.runs.finish import ERROR, mark_id
-from server.runs.log import ChunkLog
+from server.runs.finalize import Unfinished, finalize
+from server.runs.log_writer import LogWriter
 from server.runs.plan import Plan
-from server.runs.translate import Translator
+from server.runs.signals import StopSignal
+from server.runs.translate import Translator, added_messages
+from server.storage.interfaces import RunLog, ThreadStore
+from server.turns.chunks import Chunk, Disposition, Done, MessageFinish, Usage
+from server.turns.header import RunHeader, ThreadKey
 
 logger = logging.getLogger(__name__)
 
 RunState = Literal["live", "finished", "stopped", "failed"]
-_ALPHABET = string.ascii_letters + string.digits
 _CANCEL_AGAIN_SECONDS = 0.1
 _CANCEL_TRIES = 20
-_STOPPED = "The run was stopped before this call finished."
-_FAILED = "The run failed before this call finished."
 
 
-def new_run_id() -> str:
-    """12 letters and digits: it stands in every event of the run."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(12))
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What ends a run from outside."""
+
+    max_seconds: float
+    unread_seconds: float = 0
+    """Seconds without a reader; 0: it runs on unread."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """Everything that a run needs to exist."""
+
+    run_id: str
+    key: ThreadKey
+    graph: str
+    wire_format: str
+    plan: Plan
+    context: TurnContext
+    classifier: Classifier
+    limits: RunLimits
+
+    def header(self, checkpoint_id: str | None) -> RunHeader:
+        return RunHeader(
+            key=self.key,
+            run_id=self.run_id,
+            graph=self.graph,
+            message_id=self.plan.message_id,
+            user_message_id=self.plan.user_message_id,
+            wire_format=self.wire_format,
+            checkpoint_id=checkpoint_id,
+            continues=self.plan.continues,
+        )
 
 
 class Run:
     """One run of a thread, from its claim to its terminal chunk."""
 
     def __init__(
-        self, thread_id: str, protocol: ProtocolName, *, unread_seconds: float = 0
-    ) -> None:
-        self.id = new_run_id()
-        self.thread_id = thread_id
-        self.protocol = protocol
-        self.state: RunState = "live"
-        self.log = ChunkLog()
-        self.plan: Plan | None = None
-        self.context = TurnContext(run_id=self.id)
-        self.idempotency_key: str | None = None
-        self.unread_seconds = unread_seconds
-        self._readers = 0
-        self._unread_timer: asyncio.TimerHandle | None = None
-        self.started = time.monotonic()
-        self.decided = asyncio.Event()
-        """Set when the run has begun, or its request was refused."""
-        self.begun = asyncio.Event()
-        """Set when what the request brought is on disk, or the run is over."""
-        self.done = asyncio.Event()
-        """Set when the thread is free and the log is closed."""
-        self._ended: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-
-    def end(self, reason: dict[str, Any]) -> None:
-        """Ask the run to end, for `{"reason", ...}`; the first reason stands."""
-        if self.state == "live" and not self._ended.done():
-            self._ended.set_result(reason)
-
-    @contextmanager
-    def reader(self) -> Iterator[None]:
-        """Somebody reads the run; without a reader it may be ended after a while."""
-        self._readers += 1
-        self._unread_timer.cancel() if self._unread_timer else None
-        try:
-            yield
-        finally:
-            self._readers -= 1
-            self.watch_readers()
-
-    def watch_readers(self) -> None:
-        """End the run when nobody has read it for `unread_seconds`."""
-        if self.unread_seconds and not self._readers and self.state == "live":
-            limit = {"reason": "limit", "limit": "unread_seconds", "value": self.unread_seconds}
-            loop = asyncio.get_running_loop()
-            self._unread_timer = loop.call_later(self.unread_seconds, self.end, limit)
-
-    async def work(
         self,
+        start: RunStart,
         checkpoints: Checkpoints,
-        plan: Plan,
-        awaits_client: Callable[[str], bool],
-        *,
-        context: TurnContext,
-        max_seconds: float,
-    ) -> list[Chunk]:
+        store: ThreadStore,
+        log: RunLog,
+        stop: StopSignal,
+    ) -> None:
+        self.start = start
+        self.state: RunState = "live"
+        self.started = time.monotonic()
+        self.log = LogWriter(log)
+        self._raw_log = log
+        self._checkpoints = checkpoints
+        self._store = store
+        self._stop = stop
+        self._request_saved = False
+        self._translator = Translator(start.plan.message_id, start.plan.after, start.classifier)
+
+    async def work(self) -> list[Chunk]:
         """Run the graph to its end, whatever that is, and save what it leaves.
 
         Returns the terminal chunks, to be logged when the thread is free again.
         """
-        translator = Translator(plan.message_id, plan.after, awaits_client)
-        self.log.extend(plan.settled)
-        self.watch_readers()
-        pump = asyncio.create_task(
-            self._run_graph(checkpoints, plan, translator, context), name=f"run {self.id}"
-        )
         try:
-            return await self._conclude(pump, checkpoints, translator, max_seconds)
+            with self._checkpoints.watch(self.start.key) as writes, self._ended_when_unread():
+                return await self._to_its_end(writes)
         except Exception as cause:  # noqa: BLE001  a run always ends in order
-            return translator.settle([], failed=self._fail(cause))
+            return self._translator.settle([], failed=self._fail(cause))
 
-    async def _run_graph(
-        self,
-        checkpoints: Checkpoints,
-        plan: Plan,
-        translator: Translator,
-        context: TurnContext,
-    ) -> None:
+    async def _to_its_end(self, writes: Writes) -> list[Chunk]:
+        pump = asyncio.create_task(self._run_graph(writes), name=f"run {self.start.run_id}")
+        try:
+            return await self._conclude(pump)
+        finally:
+            if not self._request_saved:
+                await self._open_log(writes)
+
+    async def _run_graph(self, writes: Writes) -> None:
+        plan, key = self.start.plan, self.start.key
         if not plan.calls_model:
-            await checkpoints.add(self.thread_id, plan.new or ())
+            await self._checkpoints.add(key, plan.new or ())
+            await self._open_log(writes)
             return
-        stream = checkpoints.stream(self.thread_id, plan.new, context, plan.cut)
+        stream = self._checkpoints.stream(key, plan.new, self.start.context, plan.point)
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
-                if item["type"] == "tasks":
-                    self.begun.set()
+                if item["type"] == "tasks" and not self._request_saved:
+                    await self._open_log(writes)
                 if item["type"] == "updates":
                     # What was seen as finished must survive a stop and a crash.
-                    await checkpoints.committed()
-                self.log.extend(translator.feed(item))
+                    await writes.committed()
+                    await self._keep_dispositions(item["data"])
+                chunks = self._translator.feed(item)
+                if chunks:
+                    await self.log.write(chunks)
 
-    async def _conclude(
-        self,
-        pump: asyncio.Task[None],
-        checkpoints: Checkpoints,
-        translator: Translator,
-        max_seconds: float,
-    ) -> list[Chunk]:
+    async def _open_log(self, writes: Writes) -> None:
+        """What the request brought is on disk, or the run is over: readers may come."""
+        self._request_saved = True
+        before = self.start.plan.before.checkpoint_id
+        await self._raw_log.open(self.start.header(writes.newest or before))
+        if self.start.plan.settled:
+            await self.log.write(self.start.plan.settled)
+
+    async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
+        """Of a graph that is not ours: its messages do not carry them."""
+        calls: dict[str, Disposition] = {}
+        for message in added_messages(updates):
+            if isinstance(message, AIMessage) and stored.dispositions(message) is None:
+                calls |= of_message(message, {}, self.start.classifier.fallback)
+        others = {id: disposition for id, disposition in calls.items() if disposition != "server"}
+        if others:
+            await self._store.keep_dispositions(self.start.key, others)
+
+    async def _conclude(self, pump: asyncio.Task[None]) -> list[Chunk]:
         """Wait for the graph, end it if it must end, and save what it left."""
-        either = (pump, self._ended)
-        await asyncio.wait(either, timeout=max_seconds, return_when=asyncio.FIRST_COMPLETED)
+        seconds, either = self.start.limits.max_seconds, (pump, self._stop.sent)
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if not pump.done():
-            self.end({"reason": "limit", "limit": "max_run_seconds", "value": max_seconds})
+            self._stop.send({"reason": "limit", "limit": "max_run_seconds", "value": seconds})
             await self._cancelled(pump)
         cause = _cause(pump)
-        if self._ended.done() and (cause or not pump.done()):
+        reason = self._stop.reason
+        if reason and (cause or not pump.done()):
             self.state = "stopped"
-            return await self._settle(checkpoints, translator, ended=self._ended.result())
+            return await self._finalize(reason)
         if cause:
-            return await self._settle(checkpoints, translator, failed=self._fail(cause))
+            return await self._finalize(self._fail(cause))
         self.state = "finished"
-        if self.plan and not self.plan.calls_model:
+        if not self.start.plan.calls_model:
             return [MessageFinish("tool-calls", Usage(0, 0)), Done()]
-        return translator.finish()
+        return self._translator.finish()
+
+    async def _finalize(self, cause: Ended | Failure) -> list[Chunk]:
+        start = self.start
+        unfinished = Unfinished(
+            start.run_id,
+            start.key,
+            start.plan,
+            self._request_saved,
+            self._translator,
+            self._checkpoints,
+        )
+        return await finalize(unfinished, cause)
 
     async def _cancelled(self, pump: asyncio.Task[None]) -> None:
         """Cancel again and again: asyncio.wait_for and careless code swallow a cancel."""
@@ -165,78 +186,32 @@ class Run:
             pump.cancel()
             await asyncio.wait({pump}, timeout=_CANCEL_AGAIN_SECONDS)
         if not pump.done():
-            logger.error("run %s does not heed its cancellation; it is abandoned", self.id)
+            logger.error("run %s ignores its cancellation; it is abandoned", self.start.run_id)
+
+    @contextmanager
+    def _ended_when_unread(self) -> Iterator[None]:
+        seconds = self.start.limits.unread_seconds
+        watcher = asyncio.create_task(self._end_when_unread(seconds)) if seconds else None
+        try:
+            yield
+        finally:
+            if watcher:
+                watcher.cancel()
+
+    async def _end_when_unread(self, seconds: float) -> None:
+        while True:
+            status = await self._raw_log.status()
+            if status.unread_seconds >= seconds:
+                limit: Ended = {"reason": "limit", "limit": "unread_seconds", "value": seconds}
+                self._stop.send(limit)
+                return
+            await asyncio.sleep(seconds - status.unread_seconds)
 
     def _fail(self, cause: BaseException) -> Failure:
         self.state = "failed"
         error_id = uuid4().hex[:12]
-        logger.error("run %s failed, error %s", self.id, error_id, exc_info=cause)
+        logger.error("run %s failed, error %s", self.start.run_id, error_id, exc_info=cause)
         return failure(cause, error_id)
-
-    async def _settle(
-        self,
-        checkpoints: Checkpoints,
-        translator: Translator,
-        *,
-        ended: dict[str, Any] | None = None,
-        failed: Failure | None = None,
-    ) -> list[Chunk]:
-        """Save what a run left behind that did not come to its end: the words so far, marked, and
-        an answer to every call that is open."""
-        state = await self._with_request(checkpoints)
-        seen = self._catch_up(state.messages, translator)
-        mark = {ERROR: failed.mark} if failed else {ENDED: ended}
-        marked = self._marked(state.messages, translator, mark)
-        others = [message for message in state.messages if message.id != marked.id]
-        closers = close_pending(
-            [*others, marked],
-            "cancelled" if ended else "run_failed",
-            _STOPPED if ended else _FAILED,
-        )
-        await checkpoints.add(self.thread_id, _in_order(marked, closers))
-        answers = [m for m in state.messages if isinstance(m, ToolMessage)]
-        return seen + translator.settle([*answers, *closers], ended=ended, failed=failed)
-
-    async def _with_request(self, checkpoints: Checkpoints) -> ThreadState:
-        """The thread at rest, with what the request brought. That may not be stored yet if the run
-        was ended at once; storing it twice changes nothing, since messages have ids."""
-        plan = self.plan
-        if plan and plan.new and not self.begun.is_set():
-            await checkpoints.rest(self.thread_id)
-            await checkpoints.add(self.thread_id, plan.new, plan.cut)
-        return await checkpoints.rest(self.thread_id)
-
-    def _catch_up(self, messages: Sequence[AnyMessage], translator: Translator) -> list[Chunk]:
-        """A message that was saved whole just before the end, and not yet told."""
-        cut = translator.streaming
-        saved = [m for m in messages if cut and m.id == cut.step_id]
-        return translator.feed({"type": "updates", "data": {"": {"messages": saved}}})
-
-    def _marked(
-        self, messages: Sequence[AnyMessage], translator: Translator, mark: dict[str, Any]
-    ) -> AIMessage:
-        """The run's last message with the mark of its end: what streamed so far, the one that is
-        stored, or an empty one if the model has not said a word."""
-        cut = translator.streaming
-        if cut:
-            return partial_message(cut.step_id, cut.parts.parts, {RUN_ID: self.id, **mark})
-        earlier = {message.id for message in self.plan.after} if self.plan else set()
-        for message in reversed(messages):
-            if isinstance(message, AIMessage):
-                if message.id in earlier:
-                    break
-                metadata = {**message.response_metadata, **mark}
-                return message.model_copy(update={"response_metadata": metadata})
-            if not isinstance(message, ToolMessage):
-                break
-        return AIMessage("", id=mark_id(self.id), response_metadata={RUN_ID: self.id, **mark})
-
-
-def _in_order(marked: AIMessage, closers: Sequence[ToolMessage]) -> list[AnyMessage]:
-    """A call's answer comes before the next message: not every graph's state sees to that."""
-    own = {call["id"] for call in marked.tool_calls}
-    before = [closer for closer in closers if closer.tool_call_id not in own]
-    return [*before, marked, *(closer for closer in closers if closer.tool_call_id in own)]
 
 
 def _cause(pump: asyncio.Task[None]) -> BaseException | None:

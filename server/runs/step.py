@@ -1,12 +1,13 @@
 """One step of a run as it streams: the parts of a model call, and which of them are open."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from graphs.calls import parse_args
 from graphs.parts import PartAssembler, StreamedPart, StreamedText
-from server.protocols.chunks import (
+from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Disposition,
     PartFinish,
     Path,
     TextDelta,
@@ -42,9 +43,11 @@ class StreamedStep:
         path, self._open_text = self._open_text, None
         return [PartFinish(path)] if path else []
 
-    def finish_args(self) -> Iterator[Chunk]:
+    def finish_args(self, dispositions: Mapping[str, Disposition]) -> Iterator[Chunk]:
+        """End the arguments of all calls; one that `dispositions` lacks never became whole."""
         for call in self.parts.calls:
             path = self.path(call)
             if not call.args_text:
                 yield TextDelta(path, "{}")
-            yield ArgsFinish(path, parse_args(call.args_text))
+            disposition = dispositions.get(call.id, "invalid")
+            yield ArgsFinish(path, parse_args(call.args_text), disposition)

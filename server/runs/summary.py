@@ -1,46 +1,69 @@
-"""A run in one line of the log: ids, counts and durations, never content."""
+"""A run in one line of the server's log: ids, counts and durations, never content."""
 
-import json
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, TypeVar
 
-from server.protocols.chunks import (
-    Data,
+from server.runs.run import Run
+from server.storage.interfaces import RunLog
+from server.turns.chunks import (
+    Chunk,
     Error,
     MessageFinish,
     PartStart,
     Result,
+    RunEnded,
     StepStart,
     ToolCallPart,
 )
-from server.runs.run import Run
+from tools import strict_json
+
+C = TypeVar("C")
 
 
-def summary(run: Run) -> str:
+async def summary(run: Run, log: RunLog) -> str:
     """One JSON object: `{"run", "thread", "state", "finish", "steps", "tool_calls", "failed_calls",
     "input_tokens", "output_tokens", "first_token_ms"?, "model_ms"?, "tool_ms", "run_ms", "chunks",
-    "ended"?, "error"?}`."""
-    chunks = run.log.chunks
-    finish = next((c for c in reversed(chunks) if isinstance(c, MessageFinish)), None)
+    "ended"?, "error"?}`. The run is over."""
+    chunks = [chunk async for batch in log.read(0) for _, chunk in batch]
     line = {
-        "run": run.id,
-        "thread": run.thread_id,
+        "run": run.start.run_id,
+        "thread": run.start.key.thread_id,
         "state": run.state,
-        "finish": finish.reason if finish else None,
-        "steps": sum(isinstance(c, StepStart) for c in chunks),
-        "tool_calls": sum(
-            isinstance(c, PartStart) and isinstance(c.part, ToolCallPart) for c in chunks
-        ),
-        "failed_calls": sum(isinstance(c, Result) and c.is_error for c in chunks),
-        "input_tokens": finish.usage.input_tokens if finish else 0,
-        "output_tokens": finish.usage.output_tokens if finish else 0,
-        "first_token_ms": finish.timing.first_token_ms if finish and finish.timing else None,
-        "model_ms": finish.timing.model_ms if finish and finish.timing else None,
-        "tool_ms": sum(finish.tool_ms.values()) if finish else 0,
+        **_counts(chunks),
         "run_ms": round((time.monotonic() - run.started) * 1000),
         "chunks": len(chunks),
-        "ended": next(
-            (dict(c.data) for c in chunks if isinstance(c, Data) and c.name == "run-ended"), None
-        ),
-        "error": next((c.code for c in chunks if isinstance(c, Error)), None),
+        **_end(chunks),
     }
-    return json.dumps({key: value for key, value in line.items() if value is not None})
+    return strict_json.write({key: value for key, value in line.items() if value is not None})
+
+
+def _counts(chunks: Sequence[Chunk]) -> dict[str, Any]:
+    finish = _first(chunks, MessageFinish)
+    timing = finish.timing if finish else None
+    calls = sum(isinstance(c.part, ToolCallPart) for c in chunks if isinstance(c, PartStart))
+    return {
+        "finish": finish.reason if finish else None,
+        "steps": sum(isinstance(c, StepStart) for c in chunks),
+        "tool_calls": calls,
+        "failed_calls": sum(c.is_error for c in chunks if isinstance(c, Result)),
+        "input_tokens": finish.usage.input_tokens if finish else 0,
+        "output_tokens": finish.usage.output_tokens if finish else 0,
+        "first_token_ms": timing.first_token_ms if timing else None,
+        "model_ms": timing.model_ms if timing else None,
+        "tool_ms": sum(finish.tool_ms.values()) if finish else 0,
+    }
+
+
+def _end(chunks: Sequence[Chunk]) -> dict[str, Any]:
+    ended, error = _first(chunks, RunEnded), _first(chunks, Error)
+    values = asdict(ended) if ended else {}
+    return {
+        "ended": {key: value for key, value in values.items() if value is not None} or None,
+        "error": error.code if error else None,
+    }
+
+
+def _first(chunks: Sequence[Chunk], kind: type[C]) -> C | None:
+    return next((chunk for chunk in chunks if isinstance(chunk, kind)), None)

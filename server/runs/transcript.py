@@ -1,14 +1,23 @@
-"""A thread's messages as the turns that every protocol shows: the very parts that were streamed."""
+"""A thread's messages as the turns that every wire format shows: the parts that were streamed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
-from graphs.answers import client_view, end_of
+from graphs import stored
+from graphs.answers import client_view
 from graphs.calls import parse_args
-from graphs.execution import DURATION_MS
 from graphs.parts import StoredPart, stored_parts
-from server.protocols.history import (
+from server.runs.endings import (
+    last_reason,
+    only_ends_its_run,
+    run_ended,
+    timing_of,
+    usage_of,
+)
+from server.turns.chunks import Disposition
+from server.turns.messages import (
     AssistantTurn,
     MessagePart,
     Reasoning,
@@ -17,9 +26,8 @@ from server.protocols.history import (
     Turn,
     UserTurn,
 )
-from server.protocols.history import ToolCall as ShownCall
-from server.protocols.requests import ImageContent, TextContent, UserContent
-from server.runs.finish import ended_mark, error_mark, is_mark, last_reason, timing_of, usage_of
+from server.turns.messages import ToolCall as ShownCall
+from server.turns.requests import ImageContent, TextContent, UserContent
 
 
 def assistant_id(user_message_id: str) -> str:
@@ -28,22 +36,26 @@ def assistant_id(user_message_id: str) -> str:
 
 
 def transcript(
-    messages: Sequence[AnyMessage], awaits_client: Callable[[str], bool], *, running: bool = False
+    messages: Sequence[AnyMessage],
+    dispositions: Mapping[str, Disposition],
+    *,
+    running: bool = False,
 ) -> tuple[Turn, ...]:
     """The turns of a thread; `running`: the last one has not ended yet."""
     answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
+    calls = _Calls(answers, dispositions)
     turns: list[Turn] = []
-    for human, said in _grouped(messages):
+    for human, spoken in _grouped(messages):
         if human is not None:
             turns.append(UserTurn(human.id or "", tuple(_user_content(human))))
-        if said:
-            goes_on = running and said[-1] is _last_said(messages)
-            turns.append(_assistant_turn(human, said, answers, awaits_client, goes_on=goes_on))
+        if spoken:
+            goes_on = running and spoken[-1] is _last_spoken(messages)
+            turns.append(_assistant_turn(human, spoken, calls, goes_on=goes_on))
     return tuple(turns)
 
 
-def _last_said(messages: Sequence[AnyMessage]) -> AnyMessage | None:
-    """The model's last message, if the user has said nothing since."""
+def _last_spoken(messages: Sequence[AnyMessage]) -> AnyMessage | None:
+    """The model's last message, if the user has written nothing since."""
     spoken = (m for m in reversed(messages) if isinstance(m, AIMessage | HumanMessage))
     return next(spoken, None)
 
@@ -52,73 +64,75 @@ def _grouped(
     messages: Sequence[AnyMessage],
 ) -> Iterator[tuple[HumanMessage | None, list[AIMessage]]]:
     human: HumanMessage | None = None
-    said: list[AIMessage] = []
+    spoken: list[AIMessage] = []
     for message in messages:
         if isinstance(message, HumanMessage):
-            if human or said:
-                yield human, said
-            human, said = message, []
+            if human or spoken:
+                yield human, spoken
+            human, spoken = message, []
         elif isinstance(message, AIMessage):
-            said.append(message)
-    if human or said:
-        yield human, said
+            spoken.append(message)
+    if human or spoken:
+        yield human, spoken
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """What a thread knows of its tool calls beside their messages, by call id."""
+
+    answers: Mapping[str, ToolMessage]
+    dispositions: Mapping[str, Disposition]
+
+    def shown(self, call: ToolCall, args_text: str) -> ShownCall:
+        id = call["id"] or ""
+        answer = self.answers.get(id)
+        return ShownCall(
+            tool_call_id=id,
+            tool_name=call["name"],
+            args_text=args_text,
+            args=parse_args(args_text),
+            disposition=self.dispositions.get(id, "server"),
+            end=stored.end_of(answer) if answer else None,
+            result=client_view(answer) if answer else None,
+            result_id=answer.id if answer else None,
+            duration_ms=stored.duration_ms(answer) if answer else None,
+        )
 
 
 def _assistant_turn(
-    human: HumanMessage | None,
-    said: list[AIMessage],
-    answers: dict[str, ToolMessage],
-    awaits_client: Callable[[str], bool],
-    *,
-    goes_on: bool,
+    human: HumanMessage | None, spoken: list[AIMessage], calls: _Calls, *, goes_on: bool
 ) -> AssistantTurn:
-    last = said[-1]
-    pending = any(call["id"] not in answers for call in last.tool_calls)
-    reason = last_reason(last, pending=pending)
+    last = spoken[-1]
+    pending = any(call["id"] not in calls.answers for call in last.tool_calls)
     steps = tuple(
         Step(
             step_id=message.id or "",
-            parts=tuple(_part(part, answers, awaits_client) for part in stored_parts(message)),
+            parts=tuple(_part(part, calls) for part in stored_parts(message)),
             finish_reason=last_reason(message, pending=pending or goes_on or message is not last),
             usage=usage_of(message),
             timing=timing_of(message),
         )
-        for message in said
-        if not is_mark(message)
+        for message in spoken
+        if not only_ends_its_run(message)
     )
-    first_id = human.id if human else said[0].id
+    first_id = human.id if human else spoken[0].id
     id = assistant_id(first_id or "")
     if goes_on:
         return AssistantTurn(id, steps)
-    return AssistantTurn(id, steps, reason, ended_mark(last), error_mark(last))
-
-
-def _part(
-    part: StoredPart, answers: dict[str, ToolMessage], awaits_client: Callable[[str], bool]
-) -> MessagePart:
-    if part.call is not None:
-        return _call(part.call, part.text, answers, awaits_client)
-    return Text(part.text) if part.kind == "text" else Reasoning(part.text)
-
-
-def _call(
-    call: ToolCall,
-    args_text: str,
-    answers: dict[str, ToolMessage],
-    awaits_client: Callable[[str], bool],
-) -> ShownCall:
-    id, found = call["id"] or "", answers.get(call["id"] or "")
-    return ShownCall(
-        tool_call_id=id,
-        tool_name=call["name"],
-        args_text=args_text,
-        args=parse_args(args_text),
-        awaits_client=awaits_client(call["name"]),
-        end=end_of(found) if found else None,
-        result=client_view(found) if found else None,
-        result_id=found.id if found else None,
-        duration_ms=found.response_metadata.get(DURATION_MS) if found else None,
+    ended = stored.ended(last)
+    return AssistantTurn(
+        id,
+        steps,
+        last_reason(last, pending=pending),
+        run_ended(ended) if ended else None,
+        stored.error(last),
     )
+
+
+def _part(part: StoredPart, calls: _Calls) -> MessagePart:
+    if part.call is not None:
+        return calls.shown(part.call, part.text)
+    return Text(part.text) if part.kind == "text" else Reasoning(part.text)
 
 
 def _user_content(message: HumanMessage) -> Iterator[UserContent]:

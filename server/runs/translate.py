@@ -5,20 +5,28 @@ message that is stored, the answers to calls), `tools` and `custom` (a tool's pr
 node and no tool by name.
 """
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
-from graphs.answers import client_view, end_of, failed
+from graphs import stored
+from graphs.answers import client_view, failed
 from graphs.calls import StreamedCall, call_ids
-from graphs.execution import DURATION_MS, INNER
+from graphs.classify import Classifier
+from graphs.dispositions import of_message
+from graphs.execution import INNER
 from graphs.history import pending_calls
 from graphs.parts import PartAssembler, PartDelta, StreamedPart
-from server.protocols.chunks import (
+from graphs.stored import Ended
+from server.runs.endings import last_reason, run_ended, settled, timing_of, usage_of
+from server.runs.failures import Failure
+from server.runs.progress import progress
+from server.runs.step import StreamedStep
+from server.turns.chunks import (
     Chunk,
-    Data,
+    Disposition,
     Done,
     Error,
     FinishReason,
@@ -36,31 +44,23 @@ from server.protocols.chunks import (
     ToolCallPart,
     Usage,
 )
-from server.runs.failures import Failure
-from server.runs.finish import ended_mark, last_reason, settled, timing_of, usage_of
-from server.runs.progress import progress
-from server.runs.step import StreamedStep
 
 _UNANSWERED = "The run ended before this call finished."
 
 
 class Translator:
-    """The chunks of one run, in the order of the grammar in `server.protocols.chunks`.
+    """The chunks of one run, in the order of the grammar in `server.turns.chunks`.
 
-    `message_id` is the assistant message's, `history` the thread as the run begins, and
-    `awaits_client` tells the names of the tools that the browser answers.
+    `message_id` is the assistant message's, `history` the thread as the run begins.
     """
 
     def __init__(
-        self,
-        message_id: str,
-        history: Sequence[AnyMessage],
-        awaits_client: Callable[[str], bool],
+        self, message_id: str, history: Sequence[AnyMessage], classifier: Classifier
     ) -> None:
         self._message_id = message_id
         self._call_ids = call_ids(history)
         self._pending = {call["id"] for call in pending_calls(history)}
-        self._awaits_client = awaits_client
+        self._classifier = classifier
         self._step: StreamedStep | None = None
         self._step_ids: set[str] = set()
         self._parts = 0
@@ -81,7 +81,7 @@ class Translator:
             message, about = data
             return [] if INNER in about.get("tags", ()) else list(self._said(message))
         if kind == "updates":
-            return [c for message in _messages(data) for c in self._stored(message)]
+            return [c for message in added_messages(data) for c in self._stored(message)]
         return [*progress(kind, data, self._step.open_calls if self._step else ())]
 
     def finish(self) -> list[Chunk]:
@@ -91,16 +91,16 @@ class Translator:
         pending = bool(self._step and self._step.open_calls)
         reason = last_reason(self._last, pending=pending) if self._last else "stop"
         chunks += self._close_step(reason)
-        ended = ended_mark(self._last) if self._last else None
+        ended = stored.ended(self._last) if self._last else None
         if ended:
-            chunks.append(Data("run-ended", ended))
+            chunks.append(run_ended(ended))
         return [*chunks, self._message_finish(reason), Done()]
 
     def settle(
         self,
         answers: Sequence[ToolMessage],
         *,
-        ended: dict[str, Any] | None = None,
+        ended: Ended | None = None,
         failed: Failure | None = None,
     ) -> list[Chunk]:
         """The end of a run that was ended from outside or that failed.
@@ -115,7 +115,7 @@ class Translator:
         reason: FinishReason = "error" if failed else "other"
         chunks += self._close_step(reason)
         if ended:
-            chunks.append(Data("run-ended", ended))
+            chunks.append(run_ended(ended))
         if failed:
             chunks.append(Error(failed.code, failed.message, failed.error_id))
         return [*chunks, self._message_finish(reason), Done()]
@@ -152,7 +152,7 @@ class Translator:
     def _part(self, part: StreamedPart) -> Part:
         if isinstance(part, StreamedCall):
             self._call_ids.add(part.id)
-            return ToolCallPart(part.id, part.name, self._awaits_client(part.name))
+            return ToolCallPart(part.id, part.name, self._classifier.expected(part.given_name))
         return TextPart() if part.kind == "text" else ReasoningPart()
 
     def _stored(self, message: AnyMessage) -> Iterator[Chunk]:
@@ -167,16 +167,25 @@ class Translator:
                 step.usage, step.timing = usage_of(message), timing_of(message)
                 self._usage += step.usage
                 yield from step.close_text()
-                yield from step.finish_args()
+                yield from step.finish_args(self._dispositions(message, step))
+
+    def _dispositions(self, message: AIMessage, step: StreamedStep) -> dict[str, Disposition]:
+        """Final: as the message carries them. A graph that is not ours may have given a call
+        another id than the one that streamed."""
+        carried = of_message(message, {}, self._classifier.fallback)
+        return {
+            call.id: carried.get(call.id) or self._classifier.expected(call.given_name)
+            for call in step.parts.calls
+        }
 
     def _answered(self, message: ToolMessage) -> Iterator[Chunk]:
         step = self._step
         path = step.open_calls.pop(message.tool_call_id, None) if step else None
         if path is not None:
-            ms = message.response_metadata.get(DURATION_MS)
+            ms = stored.duration_ms(message)
             if step and ms is not None:
                 step.tool_ms[message.tool_call_id] = ms
-            yield Result(path, client_view(message), end_of(message), message.id or "", ms)
+            yield Result(path, client_view(message), stored.end_of(message), message.id or "", ms)
             yield PartFinish(path)
         elif message.tool_call_id in self._pending:
             self._pending.remove(message.tool_call_id)
@@ -187,7 +196,7 @@ class Translator:
         step = self.streaming
         if step:
             yield from step.close_text()
-            yield from step.finish_args()
+            yield from step.finish_args({})
 
     def _unanswered(self, known: Container[str | None]) -> list[ToolMessage]:
         """Answers to the open calls that the thread does not know."""
@@ -217,10 +226,10 @@ class Translator:
         return MessageFinish(reason, self._usage, self._timing, self._tool_ms)
 
 
-def _messages(updates: dict[str, Any]) -> list[AnyMessage]:
+def added_messages(updates: dict[str, Any]) -> list[AnyMessage]:
     """The messages that nodes added, in order."""
-    found: list[AnyMessage] = []
+    messages: list[AnyMessage] = []
     for update in updates.values():
         added = update.get("messages", []) if isinstance(update, dict) else []
-        found += added if isinstance(added, list) else [added]
-    return found
+        messages += added if isinstance(added, list) else [added]
+    return messages

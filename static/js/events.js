@@ -6,13 +6,19 @@
  * by a drop comes again, whole, with the next connection.
  */
 
+/** The data of a stream's last event, which is not JSON. */
+export const END_MARK = "[DONE]";
+
 const END = /\r?\n\r?\n/g;
 
 export class EventCutter {
   #decoder = new TextDecoder();
   #rest = "";
 
-  /** @returns {{id: string, data: string, text: string}[]} comments (pings) are left out */
+  /**
+   * @returns {{id: string, data: string, chunk: object | null, text: string}[]}  `chunk` is the
+   *   JSON of `data`, null for the end mark; comments (pings) are left out
+   */
   push(bytes) {
     const text = this.#rest + this.#decoder.decode(bytes, { stream: true });
     const events = [];
@@ -35,5 +41,7 @@ function read(block) {
     if (line.startsWith("id:")) id = line.slice(3).trimStart();
     else if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
   }
-  return data.length ? { id, data: data.join("\n"), text: `${block}\n\n` } : null;
+  if (!data.length) return null;
+  const whole = data.join("\n");
+  return { id, data: whole, chunk: whole === END_MARK ? null : JSON.parse(whole), text: `${block}\n\n` };
 }

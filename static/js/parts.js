@@ -19,7 +19,7 @@ export function toAccumulated(part) {
   if (part.state !== "pending") {
     const { args, result, isError } = part;
     const status = { type: "complete", reason: "stop" };
-    return { ...call, args, state: "result", result, isError, status };
+    return { ...call, args, state: "result", result, isError, status, end: part.state };
   }
   const whole = isWhole(argsText);
   return {
@@ -30,8 +30,8 @@ export function toAccumulated(part) {
   };
 }
 
-/** The shown form of an accumulated part. */
-export function fromAccumulated(part, isLive) {
+/** The shown form of an accumulated part; `end` is how its call ended, if its result was streamed. */
+export function fromAccumulated(part, isLive, end = part.end) {
   if (part.type === "text" || part.type === "reasoning") {
     return { type: part.type, text: part.text, open: isLive && part.status.type === "running" };
   }
@@ -41,7 +41,7 @@ export function fromAccumulated(part, isLive) {
   const ms = timing?.completedAt ? timing.completedAt - timing.startedAt : undefined;
   if (part.state === "result") {
     const { result, isError } = part;
-    return { ...call, state: endOf(toolName, result, isError), result, isError, ms };
+    return { ...call, state: end ?? (isError ? "error" : "result"), result, isError, ms };
   }
   return { ...call, state: isLive ? openState(part) : "pending" };
 }
@@ -74,16 +74,6 @@ export const isSettled = (part) => !["writing", "running", "pending"].includes(p
 function openState(part) {
   if (part.status.type === "complete") return "pending";
   return part.state === "partial-call" ? "writing" : "running";
-}
-
-const CANCELLED = ["cancelled", "interrupted", "not_answered", "run_failed"];
-
-/** How a call ended: the stream says only whether it failed, and with which code. */
-export function endOf(toolName, result, isError) {
-  if (!isError) return toolName === RENDER ? "shown" : "result";
-  const code = result?.error?.code;
-  if (code === "tool_timeout") return "timeout";
-  return CANCELLED.includes(code) ? "cancelled" : "error";
 }
 
 function isWhole(text) {

@@ -7,7 +7,7 @@
  */
 
 import * as api from "./api.js";
-import { EventCutter } from "./events.js";
+import { END_MARK, EventCutter } from "./events.js";
 import {
   AssistantMessageAccumulator,
   AssistantTransportDecoder,
@@ -30,7 +30,7 @@ export const LOST = "lost";
  * @param {object[]} run.parts  this run's parts up to the cursor
  * @param {AbortSignal} run.signal
  * @param {(message: object) => void} run.onMessage  the message as accumulated so far
- * @param {(event: {id: string, data: string}) => void} run.onEvent
+ * @param {(event: {id: string, data: string, chunk: object | null}) => void} run.onEvent
  * @param {(attempt: number) => void} run.onConnection  0: connected; else the attempt's number
  * @returns {Promise<"done" | "lost">}
  * @throws {api.Problem} when the server stays out of reach
@@ -101,7 +101,7 @@ class Reading {
     }
     const text = events.map((event) => event.text).join("");
     if (text) await this.writer.write(this.encoder.encode(text));
-    return events.some((event) => event.data === "[DONE]") ? DONE : undefined;
+    return events.some((event) => event.data === END_MARK) ? DONE : undefined;
   }
 
   async #reconnect(attempt) {
@@ -135,8 +135,7 @@ const GONE = {
   detail: "The connection to the server was lost. The run may well go on there.",
 };
 
-const isCursorLost = (event) =>
-  event.data.startsWith('{"type":"error"') && JSON.parse(event.data).code === "cursor_lost";
+const isCursorLost = ({ chunk }) => chunk?.type === "error" && chunk.code === "cursor_lost";
 
 /** Let a stream come to its own end: one that is cancelled shows as a failed request. */
 async function drain(reader) {

@@ -19,7 +19,9 @@ export class Follower {
     this.#scroller = scroller;
     this.#onPinned = onPinned;
     const options = { passive: true };
-    scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#let(), options);
+    // Not passive: the browser must ask before it scrolls. Else, on a busy main thread, it scrolls
+    // first, and `follow` takes the position back before the event arrives.
+    scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#let(), { passive: false });
     scroller.addEventListener("touchmove", () => this.#unlessNear(), options);
     scroller.addEventListener("pointerdown", (event) => {
       if (event.target === scroller) this.#let();

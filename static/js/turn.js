@@ -10,6 +10,8 @@ export class Turn {
   #dataSeen = 0;
   #settled = [];
   #progress = {};
+  /** How the run's tool calls ended, by the index of their part. */
+  #ends = {};
 
   /** @param {object} message  with the parts of earlier runs @param {number} [startedAt]  ms */
   constructor(message, startedAt) {
@@ -30,12 +32,17 @@ export class Turn {
 
   /** An event as it came: what the accumulator does not keep. */
   see(event, now) {
-    if (this.timing && !this.timing.firstAt && event.data.startsWith('{"type":"text-delta"')) {
-      this.timing.firstAt = now;
-    }
-    if (event.data.startsWith('{"type":"error"')) {
-      const { code, error, id } = JSON.parse(event.data);
-      this.message.error = { code, message: error, id };
+    const { chunk } = event;
+    switch (chunk?.type) {
+      case "text-delta":
+        if (this.timing) this.timing.firstAt ??= now;
+        break;
+      case "result":
+        this.#ends[chunk.path[0]] = chunk.end;
+        break;
+      case "error":
+        this.message.error = { code: chunk.code, message: chunk.error, id: chunk.id };
+        break;
     }
   }
 
@@ -56,7 +63,7 @@ export class Turn {
   /** The message to show: a new object each time. */
   shown() {
     const run = this.#accumulated;
-    const parts = run ? run.parts.map((part) => this.#part(part)) : [];
+    const parts = run ? run.parts.map((part, index) => this.#part(part, index)) : [];
     const steps = [...this.#baseSteps, ...(run?.metadata.steps ?? [])];
     return {
       ...this.message,
@@ -68,8 +75,8 @@ export class Turn {
     };
   }
 
-  #part(part) {
-    const shown = fromAccumulated(part, this.#live);
+  #part(part, index) {
+    const shown = fromAccumulated(part, this.#live, this.#ends[index]);
     const progress = this.#progress[part.toolCallId];
     return progress === undefined ? shown : { ...shown, progress };
   }

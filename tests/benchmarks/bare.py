@@ -26,7 +26,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from graphs.models import chat_model
-from tools import CATALOGUE
+from tools.builtin import CATALOGUE
 
 
 def bare_app(database: str, base_url: str) -> Starlette:

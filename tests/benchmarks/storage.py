@@ -12,7 +12,7 @@ from pathlib import Path
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from tests.support.backend import THREAD, Backend, backend, message
+from tests.support.backend import Backend, backend, message
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
 
 TURNS, SPAN = 300, 10
@@ -67,7 +67,7 @@ async def added(inner: Backend, database: Path) -> float:
 
 async def seconds_to_load(inner: Backend) -> float:
     start = time.perf_counter()
-    await inner.checkpoints.load(THREAD)
+    await inner.state()
     return time.perf_counter() - start
 
 

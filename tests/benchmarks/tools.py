@@ -13,10 +13,10 @@ from typing import Any
 from langchain_core.messages import ToolCall
 from langchain_core.tools import BaseTool
 
-from graphs.answers import end_of
 from graphs.execution import execute
 from graphs.limits import Limits
-from tools import CATALOGUE
+from graphs.stored import end_of
+from tools.builtin import CATALOGUE
 
 ROUNDS, WARM_UP = 21, 2
 LIMIT_MS = 50

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from server import streams
+from server.http import event_streams
+from tests.http.claims import claimed, dropped, free
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import (
     Call,
@@ -105,9 +106,8 @@ async def test_who_attaches_while_a_run_is_being_accepted_gets_it_whole(
     gate = asyncio.Event()
     endpoint.script(held_reply(gate))
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
-        assert client.app is not None
         posting = asyncio.create_task(whole_turn(client, {"thread_id": "t1", "message": "Hi"}))
-        await until(lambda: "t1" in client.app.state.runs.live)  # type: ignore[union-attr]
+        await claimed(client, "t1")
         async with client.stream("GET", "/chat/t1/stream") as reader:
             gate.set()
             await reader.rest()
@@ -214,12 +214,11 @@ async def test_a_cursor_of_another_thread_is_lost_here(tmp_path: Path) -> None:
 
 async def test_a_run_can_be_read_after_its_end_until_its_retention_is_over(tmp_path: Path) -> None:
     async with serving(settings(tmp_path / "t.db", run_retention_seconds=0.3)) as client:
-        assert client.app is not None
         whole = await whole_turn(client)
         run_id = (event_id(frames(whole)[0]) or "").split(":")[0]
         start = {"Last-Event-ID": f"{run_id}:0"}
         assert await body_of(client, headers=start) == whole
-        await until(lambda: run_id not in client.app.state.runs.kept)  # type: ignore[union-attr]
+        await dropped(client, "t1", run_id)
         lost = parse_events(await body_of(client, headers=start))
         assert lost[0].data["code"] == "cursor_lost"
 
@@ -228,7 +227,6 @@ async def test_respond_async_gives_an_address_of_the_whole_run_also_when_it_has_
     tmp_path: Path,
 ) -> None:
     async with serving(settings(tmp_path / "t.db")) as client:
-        assert client.app is not None
         accepted = await client.http.post(
             "/chat", json=QUESTION, headers={"Prefer": "respond-async"}
         )
@@ -237,7 +235,7 @@ async def test_respond_async_gives_an_address_of_the_whole_run_also_when_it_has_
         location = accepted.headers["location"]
         run_id = accepted.json()["run_id"]
         assert location == f"/chat/t1/stream?last_event_id={run_id}:0"
-        await until(lambda: "t1" not in client.app.state.runs.live)  # type: ignore[union-attr]
+        await free(client, "t1")
         events = parse_events(await body_of(client, location))
         assert [e.id for e in events] == [f"{run_id}:{n}" for n in range(1, len(events) + 1)]
         assert events[0].type == "step-start"
@@ -295,7 +293,7 @@ async def test_a_late_reader_gets_what_it_missed_in_one_write(
 async def test_a_reader_that_does_not_read_holds_up_nobody_and_is_cut_off(
     tmp_path: Path, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "SEND_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(event_streams, "SEND_TIMEOUT_SECONDS", 0.2)
     gate = asyncio.Event()
     endpoint.script(Reply((Say("Much: "), Pause(gate), *[Say("x" * 100_000)] * 80)))
     async with (
@@ -315,7 +313,7 @@ async def test_a_reader_that_does_not_read_holds_up_nobody_and_is_cut_off(
 async def test_a_reader_that_does_not_take_even_the_end_is_cut_off(
     tmp_path: Path, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "SEND_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(event_streams, "SEND_TIMEOUT_SECONDS", 0.2)
     endpoint.script(Reply((Say("x" * 8_000_000),)))
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
         async with client.chat({"thread_id": "t1", "message": "Tell me much."}) as reader:
@@ -353,12 +351,11 @@ async def test_leaving_the_page_does_not_stop_the_run(
     gate = asyncio.Event()
     endpoint.script(held_reply(gate))
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
-        assert client.app is not None
         async with client.chat({"thread_id": "t1", "message": "Count."}) as stream:
             await stream.until("text-delta")
         gate.set()
         assert (await endpoint.closed(1)).completed
-        await until(lambda: "t1" not in client.app.state.runs.live)  # type: ignore[union-attr]
+        await free(client, "t1")
         thread = await client.thread("t1")
         assert thread["run_state"] == "finished"
         assert thread["messages"][1]["parts"] == [{"type": "text", "text": "One two three."}]
@@ -370,10 +367,9 @@ async def test_a_run_that_nobody_reads_is_ended_if_the_server_is_set_so(
     endpoint.script(held_reply(asyncio.Event()))
     values = endpoint_settings(tmp_path / "t.db", endpoint, unread_seconds=0.1)
     async with serving(values) as client:
-        assert client.app is not None
         async with client.chat({"thread_id": "t1", "message": "Count."}) as stream:
             await stream.until("text-delta")
-        await until(lambda: "t1" not in client.app.state.runs.live)  # type: ignore[union-attr]
+        await free(client, "t1")
         thread = await client.thread("t1")
         assert thread["messages"][1]["ended"] == {
             "reason": "limit",
@@ -393,10 +389,9 @@ async def test_a_run_that_somebody_reads_is_not_ended_as_unread(
         serving(values) as client,
         client.chat({"thread_id": "t1", "message": "Count."}) as stream,
     ):
-        assert client.app is not None
         await pings(stream, 5)
         gate.set()
-        await until(lambda: "t1" not in client.app.state.runs.live)  # type: ignore[union-attr]
+        await free(client, "t1")
         thread = await client.thread("t1")
         assert thread["messages"][1]["parts"] == [{"type": "text", "text": "One two three."}]
 

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.http.claims import claimed, dropped, free
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.sse_frames import without_pings
-from tests.support.waiting import until
 
 HELLO = {"thread_id": "t1", "message": "Hello"}
 
@@ -36,12 +36,6 @@ def gate(endpoint: StrictEndpoint) -> asyncio.Event:
 async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
         yield client
-
-
-async def ended(client: Client) -> None:
-    assert client.app is not None
-    runs = client.app.state.runs
-    await until(lambda: not runs.live)
 
 
 def texts(thread: dict[str, Any]) -> list[tuple[str, str]]:
@@ -170,7 +164,7 @@ async def test_requests_sent_at_once_under_one_key_start_one_run_on_one_new_thre
     assert [answer.status_code for answer in answers] == [202] * 5
     assert len({answer.headers["location"] for answer in answers}) == 1
     gate.set()
-    await ended(client)
+    await free(client, answers[0].headers["x-thread-id"])
     assert len(endpoint.requests) == 1
     threads = (await client.http.get("/threads")).json()["threads"]
     assert [thread["id"] for thread in threads] == [answers[0].headers["x-thread-id"]]
@@ -209,11 +203,11 @@ async def test_a_key_is_free_again_when_its_run_is_no_longer_held(
 ) -> None:
     values = endpoint_settings(tmp_path / "t.db", endpoint, run_retention_seconds=0)
     async with serving(values) as client:
-        assert client.app is not None
-        runs = client.app.state.runs
         for message in ("Hello", "Something else"):
-            await client.turn({"thread_id": "t1", "message": message}, headers=KEY)
-            await until(lambda: not runs.kept)
+            body = {"thread_id": "t1", "message": message}
+            async with client.chat(body, headers=KEY) as stream:
+                await stream.rest()
+            await dropped(client, "t1", stream.run_id)
     assert len(endpoint.requests) == 2
 
 
@@ -246,7 +240,8 @@ async def test_of_two_requests_at_once_on_each_of_200_threads_one_runs_and_one_i
     pairs = await asyncio.gather(*map(two, threads))
     assert Counter(status for pair in pairs for status, _, _ in pair) == {202: 200, 409: 200}
     gate.set()
-    await ended(client)
+    for thread_id in threads:
+        await free(client, thread_id)
     for thread_id, pair in zip(threads, pairs, strict=True):
         (accepted,) = [words for status, words, _ in pair if status == 202]
         assert len({run_id for _, _, run_id in pair}) == 1
@@ -259,12 +254,10 @@ async def test_of_two_requests_at_once_on_each_of_200_threads_one_runs_and_one_i
 async def test_a_client_that_leaves_before_its_answer_has_its_run_all_the_same(
     client: Client, gate: asyncio.Event
 ) -> None:
-    assert client.app is not None
-    runs = client.app.state.runs
     async with httpx.AsyncClient(base_url=client.http.base_url) as hasty:
         posting = asyncio.create_task(hasty.post("/chat", json=HELLO))
-        await until(lambda: runs.live)
+        await claimed(client, "t1")
         posting.cancel()
     gate.set()
-    await ended(client)
+    await free(client, "t1")
     assert texts(await client.thread("t1")) == [("user", "Hello"), ("assistant", "One two.")]

@@ -282,6 +282,7 @@ async def test_the_arguments_come_before_they_are_whole_and_the_tool_runs_after(
             "type": "tool-call",
             "toolCallId": "c1",
             "toolName": "calculator",
+            "disposition": "server",
         }
         assert (await stream.until("text-delta")).data["textDelta"] == '{"expression":'
         gate.set()

@@ -148,7 +148,7 @@ async def test_a_real_call_cannot_be_answered_by_the_client(tmp_path: Path) -> N
     async with scripted_server(tmp_path, adding, text_reply("Three.")) as server:
         await done(server, ai_sdk(user("Add", "u1")))
         forged = {**output("call_1", {"sum": 9}), "type": "tool-add"}
-        await refused(server, ai_sdk(user("Add", "u1"), assistant(forged)), 409, "nothing_to_do")
+        await refused(server, ai_sdk(user("Add", "u1"), assistant(forged)), 409, "not_pending")
 
 
 async def test_an_answer_that_does_not_fit_its_question_is_refused_whole(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from server.protocols.requests import InvalidRequest, TurnRequest
-from server.store import ThreadStore
-from tests.support.backend import THREAD, Backend, after_crash, backend, message
+from server.storage.store import SqliteStore
+from server.turns.header import LOCAL_OWNER
+from server.turns.requests import InvalidRequest, TurnRequest
+from tests.support.backend import Backend, after_crash, backend, key_of, message
 from tests.support.endpoint import (
     Body,
     Call,
@@ -218,12 +219,12 @@ async def test_results_beside_a_call_that_had_not_finished_survive(
 # between two writes: what the disk held at that instant
 
 
-CONTINUE = TurnRequest("assistant-transport", resume=True)
+CONTINUE = TurnRequest(continue_=True)
 HELLO: list[Piece] = [text("Hello."), finish()]
 
 
 async def state(inside: Backend) -> str | None:
-    entry = await inside.store.get(THREAD)
+    entry = await inside.entry()
     return entry.run_state if entry else None
 
 
@@ -232,22 +233,23 @@ async def killed_before_the_end_was_noted(
     path: Path, model: ScriptedModel, patch: pytest.MonkeyPatch, *, stop: bool = False
 ) -> AsyncIterator[Backend]:
     async with backend(path, model) as before:
-        end = HeldMethod(patch, ThreadStore, "end_run")
-        run = await before.runs.start(THREAD, message("Hi"))
-        if stop:
-            run.end({"reason": "stopped"})
+        end = HeldMethod(patch, SqliteStore, "end_run")
+        await before.start(message("Hi"))
+        stopping = asyncio.create_task(before.stop()) if stop else None
         await end.reached.wait()
         assert await state(before) == "live"
         patch.undo()
         async with after_crash(path, ScriptedModel.of(HELLO)) as after:
             yield after
         end.through.set()
+        if stopping:
+            await stopping
 
 
 async def test_a_run_is_told_of_only_when_its_request_is_on_disk(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     async with backend(path, ScriptedModel.of([asyncio.Event()])) as before:
-        await before.runs.start(THREAD, message("Hi"))
+        await before.start(message("Hi"))
         async with after_crash(path, ScriptedModel.of(HELLO)) as after:
             assert [m.text for m in await after.messages()] == ["Hi"]
             assert await state(after) == "interrupted"
@@ -261,13 +263,13 @@ async def test_a_new_thread_whose_first_request_was_not_answered_is_none(
     path = tmp_path / "t.db"
     async with backend(path, ScriptedModel.of(HELLO)) as before:
         checkpoint = HeldMethod(monkeypatch, AsyncSqliteSaver, "aput")
-        start = asyncio.create_task(before.runs.start(THREAD, message("Hi")))
+        start = asyncio.create_task(before.start(message("Hi")))
         await checkpoint.reached.wait()
         assert await state(before) == "live"
         monkeypatch.undo()
         async with after_crash(path, ScriptedModel.of(HELLO)) as after:
             assert await state(after) is None
-            assert (await after.store.page(10)).entries == []
+            assert (await after.store.page(LOCAL_OWNER, 10)).entries == []
             await after.turn(message("Hi"))
             assert await state(after) == "finished"
         assert not start.done()
@@ -282,7 +284,7 @@ async def test_a_thread_whose_next_request_was_not_answered_is_as_it_was(
     async with backend(path, ScriptedModel.of(HELLO, HELLO)) as before:
         await before.turn(message("Hi"))
         checkpoint = HeldMethod(monkeypatch, AsyncSqliteSaver, "aput")
-        start = asyncio.create_task(before.runs.start(THREAD, message("And now?")))
+        start = asyncio.create_task(before.start(message("And now?")))
         await checkpoint.reached.wait()
         assert await state(before) == "live"
         monkeypatch.undo()
@@ -327,12 +329,12 @@ async def test_a_thread_that_cannot_be_read_keeps_no_server_from_starting(tmp_pa
     path = tmp_path / "t.db"
     async with backend(path, ScriptedModel.of()) as before:
         await before.turn(message("Hi"))
-        await before.store.begin_run(THREAD, "run", "Hi")
+        await before.store.begin_run(key_of(), "run", "Hi")
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE checkpoints SET checkpoint = 'torn'")
         async with after_crash(path, ScriptedModel.of(HELLO)) as after:
             assert await state(after) == "interrupted"
-            await after.runs.start("another", message("Hi"))
+            await after.start(message("Hi"), "another")
 
 
 CALLED = AIMessage(
@@ -365,8 +367,8 @@ async def test_a_lost_runs_thread_tells_how_it_ended(
 ) -> None:
     path = tmp_path / "t.db"
     async with backend(path, ScriptedModel.of()) as before:
-        await before.checkpoints.add(THREAD, [HumanMessage("Hi", id="h"), *after_the_question])
-        await before.store.begin_run(THREAD, "run", "Hi")
+        await before.checkpoints.add(key_of(), [HumanMessage("Hi", id="h"), *after_the_question])
+        await before.store.begin_run(key_of(), "run", "Hi")
         async with after_crash(path, ScriptedModel.of(HELLO)) as after:
             assert await state(after) == expected
             if expected == "interrupted":

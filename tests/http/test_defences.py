@@ -2,25 +2,39 @@
 
 import asyncio
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from server.protocols.requests import (
+from server.protocols import DEFAULT
+from server.runs.client_tools import as_ui_tools
+from server.runs.reader import LoggedRun
+from server.runs.runs import RunInProgress
+from server.storage.checkpointer import open_checkpointer
+from server.storage.interfaces import StorageError
+from server.turns.header import LOCAL_OWNER
+from server.turns.requests import (
+    Branch,
     ClientTool,
-    Fork,
     IdempotencyKey,
     InvalidRequest,
     TurnRequest,
 )
-from server.runs.client_tools import as_ui_tools
-from server.runs.registry import RunInProgress
-from server.storage import StorageError, open_saver
-from tests.support.backend import THREAD, answers, backend, chunks_of, message
+from tests.support.backend import (
+    Backend,
+    answers,
+    backend,
+    chunks_of,
+    chunks_until,
+    key_of,
+    message,
+)
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.serving import serving, settings
-from tools import CATALOGUE
+from tests.support.waiting import HeldMethod
+from tools.builtin import CATALOGUE
 from tools.schemas import fault, misfit
 
 QUESTION = '{"kind":"single","prompt":"Which?","options":[{"value":"red"},{"value":"blue"}]}'
@@ -35,9 +49,7 @@ async def test_a_request_that_is_refused_leaves_a_broken_thread_to_be_continued(
 ) -> None:
     model = ScriptedModel.of([text("never "), asyncio.Event()])
     async with backend(tmp_path / "t.db", model) as inner:
-        run = await inner.runs.start(THREAD, message())
-        async with asyncio.timeout(5):
-            await run.log.beyond(2)
+        await chunks_until(await inner.start(message()), lambda chunks: len(chunks) > 2)
         # As a crash leaves it: the thread's file, copied while the run is live.
         with sqlite3.connect(tmp_path / "t.db") as live, sqlite3.connect(tmp_path / "c.db") as copy:
             live.backup(copy)
@@ -45,8 +57,8 @@ async def test_a_request_that_is_refused_leaves_a_broken_thread_to_be_continued(
         copy.close()
     async with backend(tmp_path / "c.db", ScriptedModel.of()) as inner:
         with pytest.raises(InvalidRequest):
-            await inner.runs.start(THREAD, answers(("nobody-asked", 1)))
-        chunks = await inner.turn(TurnRequest("assistant-transport", resume=True))
+            await inner.start(answers(("nobody-asked", 1)))
+        chunks = await inner.turn(TurnRequest(continue_=True))
         assert "Done." in str(chunks)
 
 
@@ -55,20 +67,27 @@ async def test_an_answer_that_came_with_a_message_survives_its_regeneration(tmp_
     async with backend(tmp_path / "t.db", model) as inner:
         await inner.turn(message())
         await inner.turn(answers(("c1", {"value": "red"}), words="and hello"))
-        await inner.turn(TurnRequest("assistant-transport", fork=Fork("regenerate", None)))
+        await inner.turn(TurnRequest(branch=Branch("regenerate", None)))
         asked = (await inner.turns())[1]
         assert "'value': 'red'" in str(asked)
         assert "not_answered" not in str(asked)
 
 
-async def test_a_request_that_is_being_refused_turns_no_other_away(tmp_path: Path) -> None:
+async def test_a_request_that_is_being_refused_turns_no_other_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with backend(tmp_path / "t.db", ScriptedModel.of()) as inner:
-        resume = TurnRequest("assistant-transport", resume=True)
-        refused = asyncio.create_task(inner.runs.start(THREAD, resume))
-        await asyncio.sleep(0)
-        assert THREAD in inner.runs.live
-        run = await inner.runs.start(THREAD, message())
-        await chunks_of(run)
+        check = HeldMethod(monkeypatch, inner.checkpoints, "load", once=True)
+        refused = asyncio.create_task(inner.start(TurnRequest(continue_=True)))
+        await check.reached.wait()
+        claim = HeldMethod(monkeypatch, inner.store, "claim", once=True)
+        other = asyncio.create_task(inner.start(message()))
+        await claim.reached.wait()
+        claim.through.set()
+        # The store works on one thing after the other: this comes behind the other's claim.
+        assert await inner.store.holder(key_of())
+        check.through.set()
+        await chunks_of(await other)
         with pytest.raises(InvalidRequest):
             await refused
 
@@ -76,22 +95,27 @@ async def test_a_request_that_is_being_refused_turns_no_other_away(tmp_path: Pat
 async def test_a_live_run_is_named_to_whoever_comes_second(tmp_path: Path) -> None:
     model = ScriptedModel.of([text("Hm "), asyncio.Event()])
     async with backend(tmp_path / "t.db", model) as inner:
-        run = await inner.runs.start(THREAD, message())
+        run = await inner.start(message())
         with pytest.raises(RunInProgress) as busy:
-            await inner.runs.start(THREAD, message())
-        assert busy.value.run is run
-        assert run.id in inner.runs.kept
+            await inner.start(message())
+        assert busy.value.header == run.header
+        assert await inner.reader.find(key_of(), run.header.run_id) == run
 
 
 async def test_a_key_that_was_freed_by_a_deletion_stays_with_its_next_run(tmp_path: Path) -> None:
-    key = IdempotencyKey("k", "digest")
     async with backend(tmp_path / "t.db", ScriptedModel.of()) as inner:
-        first = await inner.runs.start("a", message(), key)
-        await first.done.wait()
-        await inner.runs.delete("a")
-        second = await inner.runs.start("b", message(), key)
-        inner.runs._forget(first)
-        assert await inner.runs.start("b", message(), key) is second
+        first = await start_under_a_key(inner, "a")
+        await first.log.ended()
+        await inner.runs.delete(key_of("a"))
+        second = await start_under_a_key(inner, "b")
+        await inner.store.forget_requests(first.header.run_id)
+        assert await start_under_a_key(inner, "b") == second
+
+
+async def start_under_a_key(inner: Backend, thread: str) -> LoggedRun:
+    request = replace(message(), thread_id=thread)
+    key = IdempotencyKey("k", "digest")
+    return await inner.runs.start(LOCAL_OWNER, request, DEFAULT.name, key)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +164,9 @@ def test_tools_without_end_are_refused() -> None:
 
 async def test_another_name_of_a_database_in_use_is_the_same_database(tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(tmp_path / "t.db")
-    async with open_saver(tmp_path / "t.db"):
+    async with open_checkpointer(tmp_path / "t.db"):
         with pytest.raises(StorageError, match="in use"):
-            async with open_saver(tmp_path / "link.db"):
+            async with open_checkpointer(tmp_path / "link.db"):
                 pass
 
 

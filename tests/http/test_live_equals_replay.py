@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.http.event_streams import Encoding
 from server.protocols import WIRE_FORMATS
-from server.protocols.history import AssistantTurn, Step, ToolCall, Turn
-from server.protocols.langchain_state import snapshot as state_snapshot
-from server.protocols.opening import Opening
-from server.protocols.requests import ProtocolName, TurnRequest
-from server.runs.accumulate import accumulate
-from server.runs.run import Run
-from server.runs.transcript import transcript
-from server.streams import Encoding
-from tests.support.backend import THREAD, Backend, backend, chunks_of, message
+from server.protocols.assistant_transport.state import snapshot as state_snapshot
+from server.protocols.format import StreamContext, View
+from server.runs.reader import LoggedRun
+from server.turns.accumulate import accumulate
+from server.turns.chunks import Chunk
+from server.turns.messages import AssistantTurn, Step, ToolCall, Turn
+from server.turns.requests import TurnRequest
+from tests.support.backend import THREAD, Backend, backend, chunks_of, chunks_until, message
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.endpoint.failures import CONTENT_FILTERED
@@ -33,11 +33,13 @@ from tests.support.serving import endpoint_settings, serving
 from tests.support.sse_frames import event_id, frames, frames_after, without_pings
 
 Json = dict[str, Any]
-VARIANTS: tuple[tuple[ProtocolName, bool], ...] = (
-    ("assistant-transport", False),
-    ("assistant-transport", True),
-    ("ui-message-stream", False),
-)
+PARTS, STATE, UI = "assistant-transport", "assistant-transport with a state", "ui-message-stream"
+VARIANTS: Mapping[str, tuple[str, View]] = {
+    PARTS: ("assistant-transport", None),
+    STATE: ("assistant-transport", {}),
+    UI: ("ui-message-stream", None),
+}
+"""Of each variant its wire format, and a view that asks for it."""
 
 
 @dataclass
@@ -46,21 +48,22 @@ class Glance:
 
     cursor: int
     turns: tuple[Turn, ...]
+    first_part: int
 
 
 @dataclass
 class Watched:
     """A run, what its readers got while it was live, and what hydration showed meanwhile."""
 
-    run: Run
+    run: LoggedRun
     before: tuple[Turn, ...]
-    live: dict[tuple[ProtocolName, bool], bytes] = field(default_factory=dict)
+    live: dict[str, bytes] = field(default_factory=dict)
     glances: list[Glance] = field(default_factory=list)
+    chunks: list[Chunk] = field(default_factory=list)
 
     @property
     def message_id(self) -> str:
-        assert self.run.plan is not None
-        return self.run.plan.message_id
+        return self.run.header.message_id
 
     @property
     def own(self) -> AssistantTurn | None:
@@ -76,52 +79,65 @@ class Watched:
     def others(self) -> tuple[Turn, ...]:
         return self.before[:-1] if self.own else self.before
 
-    def opening(self, **reader: Any) -> Opening:
-        return Opening(THREAD, self.message_id, self.before, **reader)
+    def context(self, variant: str) -> StreamContext:
+        """As the server makes it: with the turns only where the format asks for them."""
+        name, view = VARIANTS[variant]
+        needed = WIRE_FORMATS[name].needs_turns(self.run.header, view)
+        return StreamContext(THREAD, self.message_id, self.before if needed else ())
 
-    def encoding(self, protocol: ProtocolName, with_state: bool) -> Encoding:
-        encoder = WIRE_FORMATS[protocol].encoder(self.opening(with_state=with_state))
-        return Encoding(self.run, encoder)
+    def prologue(self, variant: str, view: View, *, replay: bool) -> list[str]:
+        name, _ = VARIANTS[variant]
+        return WIRE_FORMATS[name].prologue(self.context(variant), view, replay)
+
+    def encoding(self, variant: str) -> Encoding:
+        """A fresh one."""
+        name, view = VARIANTS[variant]
+        context = self.context(variant)
+        encoder = WIRE_FORMATS[name].encoder(context, view)
+        return Encoding(self.run.header.run_id, context, encoder)
+
+    async def events_after(self, variant: str, cursor: int) -> bytes:
+        """What a reader gets, as it comes, that begins after so many events."""
+        encoding, said = self.encoding(variant), b""
+        async for batch in self.run.log.read(cursor):
+            said += await encoding.frames(self.run.log, batch)
+        return said
 
     def after(self, events: int) -> tuple[Turn, ...]:
         """The thread when the run has said so many events."""
-        said = accumulate(self.run.log.chunks[:events], self.message_id, self.earlier)
+        said = accumulate(self.chunks[:events], self.message_id, self.earlier)
         return (*self.others, said)
 
 
 async def watch(inside: Backend, request: TurnRequest, stop_after: int | None) -> Watched:
-    run = await inside.runs.start(THREAD, request)
-    assert run.plan is not None
-    before = transcript(run.plan.after, inside.catalogue.awaits_client, running=True)
-    watched = Watched(run, before)
+    run = await inside.start(request)
+    watched = Watched(run, await inside.reader.turns_before(run.header))
     readers = [asyncio.create_task(_read(watched, variant)) for variant in VARIANTS]
-    glancing = asyncio.create_task(_glance(watched))
+    glancing = asyncio.create_task(_glance(watched, inside))
     if stop_after is not None:
-        await run.log.beyond(stop_after - 1)
-        await inside.runs.stop(THREAD)
-    await chunks_of(run)
-    await run.done.wait()
+        await chunks_until(run, lambda chunks: len(chunks) >= stop_after)
+        await inside.stop()
+    watched.chunks = await chunks_of(run)
     async with asyncio.timeout(10):
         await asyncio.gather(*readers, glancing)
     return watched
 
 
-async def _read(watched: Watched, variant: tuple[ProtocolName, bool]) -> None:
+async def _read(watched: Watched, variant: str) -> None:
     """A live reader: takes what is there, waits for more."""
-    encoding, said, seen = watched.encoding(*variant), b"", 0
-    while not (watched.run.log.closed and seen == len(watched.run.log.chunks)):
-        await watched.run.log.beyond(seen)
-        data, seen = encoding.beyond(seen)
-        said += data
-    watched.live[variant] = said
+    watched.live[variant] = await watched.events_after(variant, 0)
 
 
-async def _glance(watched: Watched) -> None:
-    log, seen = watched.run.log, -1
-    while not log.closed:
-        seen = len(log.chunks)
-        watched.glances.append(Glance(seen, watched.after(seen)))
-        await log.beyond(seen)
+async def _glance(watched: Watched, inside: Backend) -> None:
+    """Hydrate before the first event, and whenever there are more."""
+    await _hydrate(watched, inside)
+    async for _ in watched.run.log.read(0):
+        await _hydrate(watched, inside)
+
+
+async def _hydrate(watched: Watched, inside: Backend) -> None:
+    progress = await inside.reader.progress(watched.run)
+    watched.glances.append(Glance(progress.last, progress.turns, progress.first_part))
 
 
 # what clients make of a hydrated thread and the events after its cursor
@@ -141,6 +157,13 @@ def payloads_of(data: bytes) -> list[str]:
     ]
 
 
+EMPTY: Mapping[bool, Json] = {
+    False: {"text": ""},
+    True: {"argsText": "", "state": "pending"},
+}
+"""What a part has when it starts; True: it is a tool call."""
+
+
 def carried_on(shown: Json, first_part: int, rest: bytes) -> list[Json]:
     """The parts of a hydrated message after the events that follow, as a page carries them on."""
     parts: list[Json] = [dict(part) for part in shown["parts"]]
@@ -149,12 +172,14 @@ def carried_on(shown: Json, first_part: int, rest: bytes) -> list[Json]:
         part = parts[first_part + path[0]] if path else {}
         match event["type"]:
             case "part-start":
-                texts = {"argsText": ""} if event["part"]["type"] == "tool-call" else {"text": ""}
-                parts.append({**event["part"], **texts})
+                parts.append({**event["part"], **EMPTY[event["part"]["type"] == "tool-call"]})
             case "text-delta":
                 part["argsText" if "argsText" in part else "text"] += event["textDelta"]
+            case "tool-call-args-text-finish":
+                part["disposition"] = event["disposition"]
             case "result":
-                part.update(result=event["result"], isError=event["isError"])
+                end = {"result": event["result"], "isError": event["isError"]}
+                part.update(**end, state=event["end"])
             case "data":
                 for item in event["data"]:
                     if item["name"] == "tool-settled":
@@ -166,42 +191,42 @@ def settle(parts: list[Json], settled: Mapping[str, Any]) -> None:
     for part in parts:
         if part.get("toolCallId") == settled["tool_call_id"]:
             is_error = settled["end"] not in ("result", "shown")
-            part.update(result=settled["result"], isError=is_error)
+            part.update(result=settled["result"], isError=is_error, state=settled["end"])
 
 
 def plain(part: Json) -> Json:
     """A part without what only hydration says."""
-    return {key: value for key, value in part.items() if key not in ("args", "state")}
+    return {key: value for key, value in part.items() if key != "args"}
 
 
-def check_bytes(watched: Watched) -> None:
+async def check_bytes(watched: Watched) -> None:
+    run_id, count = watched.run.header.run_id, len(watched.chunks)
     for variant in VARIANTS:
         whole = watched.live[variant]
-        said = frames(whole)
-        ids = [id for id in map(event_id, said) if id]
-        assert ids[-1] == f"{watched.run.id}:{len(watched.run.log.chunks)}"
+        ids = [id for id in map(event_id, frames(whole)) if id]
+        assert ids[-1] == f"{run_id}:{count}"
         assert whole.endswith(b"data: [DONE]\n\n")
-        for cut in range(len(watched.run.log.chunks) + 1):
-            rest, last = watched.encoding(*variant).beyond(cut)
-            assert last == len(watched.run.log.chunks)
-            cursor = f"{watched.run.id}:{cut}"
+        for cut in range(count + 1):
+            rest = await watched.events_after(variant, cut)
+            cursor = f"{run_id}:{cut}"
             assert rest == (frames_after(whole, cursor) if cursor in ids else rest)
             assert whole.endswith(rest)
             assert cut > 0 or rest == whole
 
 
-def check_hydration(watched: Watched, kept: tuple[Turn, ...]) -> None:
+async def check_hydration(watched: Watched, kept: tuple[Turn, ...]) -> None:
     """`kept`: what the thread says when the run has ended."""
-    assert kept == watched.after(len(watched.run.log.chunks))
+    told = watched.after(len(watched.chunks))
+    assert kept == told
     for name, wire_format in WIRE_FORMATS.items():
-        assert wire_format.snapshot(kept) == wire_format.snapshot(
-            watched.after(len(watched.run.log.chunks))
-        ), name
+        assert wire_format.snapshot(kept) == wire_format.snapshot(told), name
     snapshot = WIRE_FORMATS["assistant-transport"].snapshot
     first_part = sum(len(step.parts) for step in watched.earlier)
     parts = [plain(part) for part in snapshot(kept)[-1]["parts"]]
     for glance in watched.glances:
-        rest, _ = watched.encoding("assistant-transport", False).beyond(glance.cursor)
+        assert glance.turns == watched.after(glance.cursor)
+        assert glance.first_part == first_part
+        rest = await watched.events_after(PARTS, glance.cursor)
         shown = snapshot(glance.turns)[-1]
         assert carried_on(shown, first_part, rest) == parts
 
@@ -210,18 +235,15 @@ def check_state(watched: Watched, kept: tuple[Turn, ...]) -> None:
     """A client that renders `update-state` only comes with the state that it had."""
     for glance in watched.glances:
         posted = state_snapshot(glance.turns, THREAD)
-        opening = watched.opening(with_state=True, posted_state=posted)
-        prologue = WIRE_FORMATS["assistant-transport"].encoder(opening).prologue()
-        said = prologue + payloads_of(watched.live["assistant-transport", True])
+        prologue = watched.prologue(STATE, posted, replay=False)
+        said = prologue + payloads_of(watched.live[STATE])
         assert decoded_state(posted, said) == state_snapshot(kept, THREAD)
 
 
 def check_ui_message(watched: Watched, kept: tuple[Turn, ...]) -> None:
     """useChat gets the message from its own beginning again."""
-    opening = watched.opening(replay=True)
-    prologue = WIRE_FORMATS["ui-message-stream"].encoder(opening).prologue()
-    said = prologue + payloads_of(watched.live["ui-message-stream", False])
-    reader = UIMessageReader().read(said)
+    prologue = watched.prologue(UI, None, replay=True)
+    reader = UIMessageReader().read(prologue + payloads_of(watched.live[UI]))
     shown = WIRE_FORMATS["ui-message-stream"].snapshot(kept)[-1]
     assert reader.id == shown["id"]
     assert [ui_plain(part) for part in reader.parts] == [ui_plain(p) for p in shown["parts"]]
@@ -253,8 +275,8 @@ async def sees_the_same(turns: tuple[RandomTurn, ...]) -> None:
                 model.script_anew(*turn.scripts)
                 watched = await watch(inside, request, turn.stop_after)
                 kept = await inside.turns()
-                check_bytes(watched)
-                check_hydration(watched, kept)
+                await check_bytes(watched)
+                await check_hydration(watched, kept)
                 check_state(watched, kept)
                 check_ui_message(watched, kept)
                 request = after_that(kept)

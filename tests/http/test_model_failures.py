@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from server.runs.failures import classify
+from server.runs.failures import failure_code
 from tests.support.endpoint import (
     Break,
     CloseClean,
@@ -46,7 +46,7 @@ async def test_what_chat_openai_raises_has_its_code(turn: Turn, code: str) -> No
         endpoint.default = turn
         with pytest.raises(Exception) as raised:  # noqa: PT011  the kind is what is tested
             await _ask(endpoint)
-        assert classify(raised.value) == code
+        assert failure_code(raised.value) == code
 
 
 async def test_a_stream_without_a_finish_reason_raises_nothing_by_itself() -> None:

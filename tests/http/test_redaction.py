@@ -13,7 +13,7 @@ import pytest
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.run_chunks import QUESTION, SELECTION
 from tests.support.serving import Client, endpoint_settings, serving
-from tools import REAL
+from tools.builtin import REAL
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 from tools.ui import render_ui_component, request_user_selection

@@ -14,7 +14,8 @@ from httpcore._backends.auto import AutoBackend
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
-from graphs.answers import client_view, end_of
+from graphs import stored
+from graphs.answers import client_view
 from graphs.execution import execute
 from graphs.limits import Limits
 from server.__main__ import main
@@ -119,7 +120,7 @@ async def refusal(nasty: Nasty, seconds: float = 5, most: int = 10_000) -> str:
     """What model and client are told of a call of the nasty server's tool."""
     async with nasty.listening(), joined(nasty.url, seconds=seconds, most=most) as found:
         message = await remote_call(found.real_by_name["echo"], {"word": "hi"}, seconds=seconds * 4)
-        assert end_of(message) == "error"
+        assert stored.end_of(message) == "error"
         error = client_view(message)["error"]
         assert error["code"] == "tool_error"
         assert nasty.url not in error["message"], "an address is nobody's business"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from server.protocols.requests import TurnRequest
-from server.runs.registry import ShuttingDown
-from tests.support.backend import THREAD, backend, message
+from server.runs.runs import ShuttingDown
+from server.turns.requests import TurnRequest
+from tests.support.backend import backend, key_of, message
 from tests.support.endpoint import (
     Body,
     Pause,
@@ -21,7 +21,7 @@ from tests.support.endpoint import (
 from tests.support.forked_server import forked_server
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, Event, endpoint_environment, process
-from tests.support.waiting import until
+from tests.support.waiting import eventually
 
 Json = dict[str, Any]
 
@@ -180,15 +180,14 @@ async def test_a_run_that_is_being_accepted_is_not_forgotten_by_the_shutdown(
 ) -> None:
     script = ScriptedModel.of([asyncio.Event()])
     async with backend(tmp_path / "t.db", script) as inside:
-        starting = asyncio.create_task(inside.runs.start(THREAD, message("Hello")))
-        await until(lambda: inside.runs.live)
+        starting = asyncio.create_task(inside.start(message("Hello")))
+        await eventually(lambda: inside.store.holder(key_of()))
         async with asyncio.timeout(10):
             await inside.runs.drain(0)
         run = await starting
-        assert run.log.closed
-        assert run.state == "stopped"
-        entry = await inside.store.get(THREAD)
+        assert (await run.log.status()).state == "ended"
+        entry = await inside.entry()
         assert entry is not None
         assert entry.run_state == "stopped"
         with pytest.raises(ShuttingDown):
-            await inside.runs.start(THREAD, TurnRequest("assistant-transport", resume=True))
+            await inside.start(TurnRequest(continue_=True))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from server.__main__ import listen, main
-from server.storage import open_saver
+from server.storage.checkpointer import open_checkpointer
 from tests.support.environment import isolate
 from tests.support.serving import PROJECT
 
@@ -122,7 +122,7 @@ def test_a_database_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 
 async def test_a_second_server_on_the_same_file_is_kept_out(tmp_path: Path) -> None:
-    async with open_saver(tmp_path / "t.db"):
+    async with open_checkpointer(tmp_path / "t.db"):
         done = subprocess.run(  # noqa: ASYNC221  nothing else is to happen meanwhile
             [sys.executable, "-m", "server", "--port", "0", "--database", str(tmp_path / "t.db")],
             cwd=PROJECT,

@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.protocols.requests import InvalidRequest
-from server.store import ThreadStore, open_store
-from server.thread_table import FORGET_EVERY, short_title
-from tests.support.backend import THREAD, backend, message
+from server.storage.interfaces import ThreadStore
+from server.storage.store import open_store
+from server.storage.thread_list import FORGET_EVERY, short_title
+from server.turns.header import LOCAL_OWNER
+from server.turns.requests import InvalidRequest
+from tests.support.backend import backend, key_of, message
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.hypothesis_settings import UNTIMED
 from tests.support.scripted_model import ScriptedModel
@@ -156,17 +158,17 @@ STEP = st.one_of(
 
 
 async def act(store: ThreadStore, kind: str, number: int, gone: set[str]) -> None:
-    thread_id = f"t{number}"
+    key = key_of(f"t{number}")
     match kind:
         case "run":
-            await store.begin_run(thread_id, "run", thread_id)
+            await store.begin_run(key, "run", key.thread_id)
         case "end":
-            await store.end_run(thread_id, "run", "finished")
+            await store.end_run(key, "run", "finished")
         case "rename":
-            await store.rename(thread_id, "new")
+            await store.rename(key, "new")
         case "delete":
-            await store.delete(thread_id)
-            gone.add(thread_id)
+            await store.delete(key)
+            gone.add(key.thread_id)
 
 
 @UNTIMED
@@ -187,19 +189,19 @@ async def pages_are_whole(threads: int, limit: int, moves: list[list[tuple[str, 
         async with store_at(Path(folder) / "t.db") as store:
             for number in range(threads):
                 await act(store, "run", number, gone)
-            page = await store.page(limit)
+            page = await store.page(LOCAL_OWNER, limit)
             seen = [entry.id for entry in page.entries]
             for steps in moves:
                 if page.cursor is None:
                     break
                 for kind, number in steps:
                     await act(store, kind, number, gone)
-                page = await store.page(limit, page.cursor)
+                page = await store.page(LOCAL_OWNER, limit, page.cursor)
                 seen += [entry.id for entry in page.entries]
             whole = [f"t{number}" for number in reversed(range(threads))]
             reached = whole[: whole.index(seen[-1]) + 1] if page.cursor else whole
             assert seen == [id for id in reached if id not in gone or id in seen]
-            listed = (await store.page(100)).entries
+            listed = (await store.page(LOCAL_OWNER, 100)).entries
             times = [entry.updated_at for entry in listed]
             assert times == sorted(times, reverse=True)
 
@@ -207,10 +209,10 @@ async def pages_are_whole(threads: int, limit: int, moves: list[list[tuple[str, 
 async def test_a_thread_that_moves_often_is_remembered_only_so_far_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.thread_table.REMEMBERED_ACTIVITIES", 10)
+    monkeypatch.setattr("server.storage.thread_list.REMEMBERED_ACTIVITIES", 10)
     async with store_at(tmp_path / "t.db") as store:
         for _ in range(100):
-            await store.begin_run("a", "run", "A")
+            await store.begin_run(key_of("a"), "run", "A")
         with sqlite3.connect(tmp_path / "t.db") as database:
             (count,) = database.execute("SELECT count(*) FROM thread_activities").fetchone()
         database.close()
@@ -307,11 +309,15 @@ def rows(path: Path, thread_id: str) -> dict[str, int]:
 
 
 async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_path: Path) -> None:
-    await say(client, "a")
-    await say(client, "b")
+    assert client.state is not None
+    for thread_id in ("a", "b"):
+        body = {"thread_id": thread_id, "message": "Hello"}
+        await client.turn(body, headers={"Idempotency-Key": thread_id})
+        await client.state["store"].keep_dispositions(key_of(thread_id), {"call": "client"})
     before = rows(tmp_path / "t.db", "a")
-    assert set(before) == {"checkpoints", "writes", "threads", "thread_activities"}
-    assert all(before.values())
+    kept = {"checkpoints", "writes", "threads", "thread_activities", "requests"}
+    assert set(before) == kept | {"call_dispositions", "claims"}
+    assert [table for table, count in before.items() if not count] == ["claims"]
     others = rows(tmp_path / "t.db", "b")
     assert (await client.http.delete("/threads/a")).status_code == 204
     assert not any(rows(tmp_path / "t.db", "a").values())
@@ -324,15 +330,15 @@ async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_p
 async def test_a_live_run_is_stopped_first_and_nothing_brings_its_thread_back(
     client: Client, endpoint: StrictEndpoint, tmp_path: Path
 ) -> None:
-    assert client.app is not None
+    assert client.state is not None
     endpoint.script(Reply((Say("Slow "), Pause(asyncio.Event()))))
     async with client.chat({"thread_id": "a", "message": "Hello"}) as stream:
         seen = await stream.until("text-delta")
         assert (await client.http.delete("/threads/a")).status_code == 204
         assert (await stream.rest())[-1].data == "[DONE]"
     assert (await endpoint.closed(1)).completed is False
-    assert not client.app.state.runs.live
-    assert not client.app.state.runs.kept
+    assert await client.state["store"].holder(key_of("a")) is None
+    assert await client.state["reader"].find(key_of("a"), stream.run_id) is None
     assert not any(rows(tmp_path / "t.db", "a").values())
     for cursor in (seen.id, f"{stream.run_id}:0"):
         answer = await client.http.get("/chat/a/stream", headers={"Last-Event-ID": cursor or ""})
@@ -371,15 +377,15 @@ async def test_no_run_begins_while_one_of_several_deletes_is_at_work(
     async with backend(tmp_path / "t.db", ScriptedModel.of()) as inside:
         await inside.turn(message("Hello"))
         one_of_them = HeldMethod(monkeypatch, inside.store, "delete", once=True)
-        both = [asyncio.create_task(inside.runs.delete(THREAD)) for _ in range(2)]
+        both = [asyncio.create_task(inside.runs.delete(key_of())) for _ in range(2)]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         with pytest.raises(InvalidRequest) as refusal:
-            await inside.runs.start(THREAD, message("Again"))
+            await inside.start(message("Again"))
         assert refusal.value.code == "thread_being_deleted"
         one_of_them.through.set()
         await asyncio.gather(*both)
         await inside.turn(message("Again"))
-        assert await inside.store.get(THREAD) is not None
+        assert await inside.entry() is not None
 
 
 async def test_a_deleted_thread_can_be_begun_anew(client: Client) -> None:

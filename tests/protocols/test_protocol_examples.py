@@ -6,22 +6,19 @@ from typing import Any
 
 import pytest
 
-from server.protocols import WIRE_FORMATS, Limits, parse
-from server.protocols.frames import dumps, frame
-from server.protocols.langchain_state import snapshot as state_snapshot
-from server.protocols.opening import Opening
-from server.protocols.requests import (
-    ProtocolName,
-    TextContent,
-    ToolAnswer,
-    TurnRequest,
-    UserMessage,
-)
+from server.http.event_streams import frame
+from server.protocols import WIRE_FORMATS, BodyLimits, PostedTurn, WireFormat, parse
+from server.protocols.assistant_transport.state import snapshot as state_snapshot
+from server.protocols.format import StreamContext, View
+from server.protocols.json_text import dumps
+from server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
 from tests.support.example_conversation import AFTER, EXAMPLES, RUNS
-from tests.support.protocol_readers import decoded_state, payloads
+from tests.support.protocol_readers import decoded_state, events, payloads
 
 TURNS = pytest.mark.parametrize("turn", ["t1", "t2", "t3"])
-LIMITS = Limits(max_message_chars=1000)
+LIMITS = BodyLimits(max_message_chars=1000)
+PARTS = WIRE_FORMATS["assistant-transport"]
+UI = WIRE_FORMATS["ui-message-stream"]
 
 
 def example(name: str) -> bytes:
@@ -33,16 +30,22 @@ def request(name: str) -> dict[str, Any]:
     return body
 
 
-def streamed(turn: str, protocol: ProtocolName, **reader: Any) -> bytes:
+def streamed(turn: str, format: WireFormat, view: View = None) -> bytes:
     message_id, turns, chunks = RUNS[turn]
-    encoder = WIRE_FORMATS[protocol].encoder(Opening("thread-1", message_id, turns, **reader))
-    prologue = frame(encoder.prologue(), None)
-    events = [frame(encoder.encode(c), f"run:{n}") for n, c in enumerate(chunks, start=1)]
-    return b"".join([prologue, *events])
+    context = StreamContext("thread-1", message_id, turns)
+    encoder = format.encoder(context, view)
+    prologue = frame(format.prologue(context, view, False), None)
+    said = [frame(encoder.encode(c), f"run:{n}") for n, c in enumerate(chunks, start=1)]
+    return b"".join([prologue, *said])
 
 
 def without_ids(stream: bytes) -> bytes:
     return re.sub(rb"^id: .*\n", b"", stream, flags=re.MULTILINE)
+
+
+def without_our_keys(stream: bytes) -> bytes:
+    """assistant-transport as assistant-stream has it: without the keys that the server adds."""
+    return re.sub(rb',"(?:stepId|disposition|end)":"[\w-]+"', b"", stream)
 
 
 def without_metadata(stream: bytes) -> bytes:
@@ -51,18 +54,30 @@ def without_metadata(stream: bytes) -> bytes:
 
 @TURNS
 def test_the_parts_are_the_bytes_of_the_example(turn: str) -> None:
-    stream = streamed(turn, "assistant-transport")
-    assert without_ids(stream) == example(f"{turn}.assistant.sse")
+    stream = streamed(turn, PARTS)
+    assert without_our_keys(without_ids(stream)) == example(f"{turn}.assistant.sse")
+
+
+def test_a_step_has_its_id_a_call_its_dispositions_and_a_result_its_end() -> None:
+    said = events(payloads(streamed("t1", PARTS)) + payloads(streamed("t2", PARTS)))
+    steps = [(e["type"], e["stepId"]) for e in said if "stepId" in e]
+    assert steps == [("step-start", id) for id in ("m1a", "m1b", "m2a")]
+    ends = [(e["type"], e["end"]) for e in said if "end" in e]
+    assert ends == [("result", "result"), ("result", "shown")]
+    expected = [e["part"]["disposition"] for e in said if "disposition" in e.get("part", {})]
+    final = [(e["type"], e["disposition"]) for e in said if "disposition" in e]
+    assert expected == ["server", "shown", "client"]
+    assert final == [("tool-call-args-text-finish", kind) for kind in expected]
 
 
 @TURNS
 def test_the_ui_message_stream_is_the_bytes_of_the_example(turn: str) -> None:
-    stream = streamed(turn, "ui-message-stream")
+    stream = streamed(turn, UI)
     assert without_metadata(without_ids(stream)) == example(f"{turn}.ui.sse")
 
 
 def test_the_metadata_of_finish_sums_the_usage_of_all_runs_of_the_message() -> None:
-    *_, finish, _ = payloads(streamed("t3", "ui-message-stream"))
+    *_, finish, _ = payloads(streamed("t3", UI))
     usage = {"inputTokens": 70, "outputTokens": 13}
     assert json.loads(finish)["messageMetadata"] == {"usage": usage}
 
@@ -70,7 +85,7 @@ def test_the_metadata_of_finish_sums_the_usage_of_all_runs_of_the_message() -> N
 @TURNS
 def test_the_state_becomes_the_state_of_the_example(turn: str) -> None:
     posted = request(f"{turn}.assistant")["state"]
-    stream = streamed(turn, "assistant-transport", with_state=True, posted_state=posted)
+    stream = streamed(turn, PARTS, view=posted)
     ours = decoded_state(posted, payloads(stream))
     theirs = decoded_state(posted, payloads(example(f"{turn}.state.sse")))
     assert without_partial_json(ours) == without_partial_json(theirs)
@@ -87,8 +102,7 @@ def without_partial_json(value: Any) -> Any:
 def test_a_first_run_sets_the_whole_state_and_later_runs_add_to_it() -> None:
     def prologue(turn: str, posted: Any) -> list[Any]:
         message_id, turns, _ = RUNS[turn]
-        opening = Opening("thread-1", message_id, turns, with_state=True, posted_state=posted)
-        said = WIRE_FORMATS["assistant-transport"].encoder(opening).prologue()
+        said = PARTS.prologue(StreamContext("thread-1", message_id, turns), posted, False)
         return [op for payload in said for op in json.loads(payload)["operations"]]
 
     first = example("t1.state.sse").split(b"\n\n")[0].removeprefix(b"data: ").decode()
@@ -104,7 +118,7 @@ def test_a_first_run_sets_the_whole_state_and_later_runs_add_to_it() -> None:
 
 def test_the_history_is_the_message_that_the_client_of_the_example_posts_back() -> None:
     posted = request("t3.ui")["messages"]
-    ours = WIRE_FORMATS["ui-message-stream"].snapshot(AFTER["t3"])
+    ours = UI.snapshot(AFTER["t3"])
     for message in ours:
         message.pop("metadata", None)
     step = {"type": "step-start"}
@@ -114,7 +128,7 @@ def test_the_history_is_the_message_that_the_client_of_the_example_posts_back() 
 
 
 def test_a_hydrated_message_has_the_parts_the_steps_and_the_sums() -> None:
-    u1, m1, _, m2 = WIRE_FORMATS["assistant-transport"].snapshot(AFTER["t2"])
+    u1, m1, _, m2 = PARTS.snapshot(AFTER["t2"])
     assert u1 == {
         "id": "u1",
         "role": "user",
@@ -127,6 +141,7 @@ def test_a_hydrated_message_has_the_parts_the_steps_and_the_sums() -> None:
         "argsText": '{"city":"Oslo"}',
         "args": {"city": "Oslo"},
         "state": "result",
+        "disposition": "server",
         "result": {"temp_c": -3, "sky": "clear"},
         "isError": False,
     }
@@ -137,42 +152,28 @@ def test_a_hydrated_message_has_the_parts_the_steps_and_the_sums() -> None:
     }
     assert m1["usage"] == {"inputTokens": 65, "outputTokens": 30}
     assert m2["parts"][0]["state"] == "pending"
+    assert m2["parts"][0]["disposition"] == "client"
     assert "result" not in m2["parts"][0]
 
 
-A1 = TurnRequest(
-    "assistant-transport",
-    message=UserMessage((TextContent("Weather in Oslo?"),)),
-    state={"messages": []},
-)
-A2 = TurnRequest(
-    "assistant-transport",
-    thread_id="thread-1",
-    message=UserMessage((TextContent("Book a trip."),)),
-    state=request("t2.assistant")["state"],
-)
-A3 = TurnRequest(
-    "assistant-transport",
-    thread_id="thread-1",
-    answers=(ToolAnswer("call_3", "Sat"),),
-    state=request("t3.assistant")["state"],
-)
-UI1 = TurnRequest(
-    "ui-message-stream",
-    thread_id="thread-1",
-    message=UserMessage((TextContent("Weather in Oslo?"),), id="u1"),
-)
-UI2 = TurnRequest(
-    "ui-message-stream",
-    thread_id="thread-1",
-    message=UserMessage((TextContent("Book a trip."),), id="u2"),
-)
-UI3 = TurnRequest(
-    "ui-message-stream",
-    thread_id="thread-1",
-    answers=(ToolAnswer("call_3", "Sat"),),
-    answers_are_copies=True,
-)
+def transported(name: str, **fields: Any) -> PostedTurn:
+    return PostedTurn(TurnRequest(**fields), PARTS, request(name)["state"])
+
+
+def chatted(**fields: Any) -> PostedTurn:
+    return PostedTurn(TurnRequest(thread_id="thread-1", **fields), UI, None)
+
+
+def words(text: str, id: str | None = None) -> UserMessage:
+    return UserMessage((TextContent(text),), id)
+
+
+A1 = transported("t1.assistant", message=words("Weather in Oslo?"))
+A2 = transported("t2.assistant", thread_id="thread-1", message=words("Book a trip."))
+A3 = transported("t3.assistant", thread_id="thread-1", answers=(ToolAnswer("call_3", "Sat"),))
+UI1 = chatted(message=words("Weather in Oslo?", "u1"))
+UI2 = chatted(message=words("Book a trip.", "u2"))
+UI3 = chatted(answers=(ToolAnswer("call_3", "Sat"),), answers_are_copies=True)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ UI3 = TurnRequest(
         ("t3.ui", UI3),
     ],
 )
-def test_the_captured_requests_ask_for_these_turns(name: str, expected: TurnRequest) -> None:
+def test_the_captured_requests_ask_for_these_turns(name: str, expected: PostedTurn) -> None:
     assert parse(request(name), LIMITS) == expected
 
 

@@ -8,11 +8,14 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.protocols import WIRE_FORMATS
-from server.protocols.chunks import (
+from server.http.event_streams import frame
+from server.protocols import WIRE_FORMATS, WireFormat
+from server.protocols.assistant_transport.state import snapshot as state_snapshot
+from server.protocols.format import StreamContext, View
+from server.turns.chunks import (
     ArgsFinish,
     Chunk,
-    Data,
+    Disposition,
     Done,
     End,
     Error,
@@ -21,15 +24,17 @@ from server.protocols.chunks import (
     PartStart,
     ReasoningPart,
     Result,
+    RunEnded,
     StepFinish,
     StepStart,
     TextDelta,
     TextPart,
     ToolCallPart,
+    ToolProgress,
     Usage,
 )
-from server.protocols.frames import frame
-from server.protocols.history import (
+from server.turns.header import LOCAL_OWNER, RunHeader, ThreadKey
+from server.turns.messages import (
     AssistantTurn,
     MessagePart,
     Reasoning,
@@ -39,10 +44,13 @@ from server.protocols.history import (
     Turn,
     UserTurn,
 )
-from server.protocols.langchain_state import snapshot as state_snapshot
-from server.protocols.opening import Encoder, Opening
-from server.protocols.requests import ImageContent, TextContent
-from tests.support.protocol_readers import UIMessageReader, accumulated, decoded_state, payloads
+from server.turns.requests import ImageContent, TextContent
+from tests.support.protocol_readers import (
+    UIMessageReader,
+    accumulated,
+    decoded_state,
+    payloads,
+)
 
 RUNS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -67,14 +75,20 @@ ends: st.SearchStrategy[tuple[End, Any]] = st.one_of(
     st.tuples(st.sampled_from(["result", "shown"]), json_values),
     st.tuples(st.sampled_from(["error", "timeout", "cancelled"]), failures),
 )
-rejections: st.SearchStrategy[tuple[End, Any]] = st.tuples(st.just("error"), failures)
+rejections: st.SearchStrategy[tuple[End, Any]] = st.tuples(
+    st.sampled_from(["error", "cancelled"]), failures
+)
+dispositions: st.SearchStrategy[Disposition] = st.sampled_from(
+    ["server", "shown", "client", "approval", "invalid"]
+)
+run_ends = st.sampled_from([RunEnded("stopped"), RunEnded("limit", "max_steps", 12)])
 
 
 @dataclass
 class Run:
     """A run, and the thread before and after it."""
 
-    opening: Opening
+    context: StreamContext
     chunks: list[Chunk]
     turn: AssistantTurn
     said: AssistantTurn
@@ -82,7 +96,8 @@ class Run:
 
     @property
     def after(self) -> tuple[Turn, ...]:
-        earlier = tuple(turn for turn in self.opening.turns if turn is not self.opening.continued)
+        context = self.context
+        earlier = tuple(turn for turn in context.turns if turn is not context.continued)
         return (*earlier, self.turn)
 
 
@@ -111,22 +126,24 @@ def cut(draw: st.DrawFn, text: str) -> list[str]:
 
 def called(draw: st.DrawFn, path: int, ids: Ids) -> tuple[list[Chunk], MessagePart]:
     args = draw(st.none() | objects)
-    awaits = draw(flags)
-    pending = awaits and args is not None and draw(flags)
-    part = ToolCallPart(ids.new("call"), draw(names), awaits)
+    part = ToolCallPart(ids.new("call"), draw(names), draw(dispositions))
+    final = "invalid" if args is None or draw(flags) else part.disposition
+    pending = final in ("client", "approval") and draw(flags)
     args_text = draw(st.sampled_from(['{"a', "[1]"])) if args is None else json.dumps(args)
-    call = ToolCall(part.tool_call_id, part.tool_name, args_text, args, awaits)
+    call = ToolCall(part.tool_call_id, part.tool_name, args_text, args, final)
     chunks: list[Chunk] = [PartStart(part)]
     chunks += [TextDelta((path,), delta) for delta in cut(draw, args_text)]
-    chunks += [ArgsFinish((path,), args)]
+    chunks += [ArgsFinish((path,), args, final)]
     if not pending:
-        end, result = draw(ends if args is not None else rejections)
+        end, result = draw(rejections if final == "invalid" else ends)
         call = replace(call, end=end, result=result, result_id=ids.new("r"))
         chunks += [Result((path,), result, end, str(call.result_id))]
     return [*chunks, PartFinish((path,))], call
 
 
-def interleaved(draw: st.DrawFn, parts: Sequence[list[Chunk]], *, noise: list[Data]) -> list[Chunk]:
+def interleaved(
+    draw: st.DrawFn, parts: Sequence[list[Chunk]], *, noise: list[ToolProgress]
+) -> list[Chunk]:
     """The chunks of all parts, each part's own in order, the parts' starts in order."""
     waiting, live, chunks = [list(part) for part in parts], list[list[Chunk]](), list[Chunk]()
     while waiting or live:
@@ -150,7 +167,7 @@ def steps(draw: st.DrawFn, ids: Ids, message_id: str, first_path: int) -> tuple[
         drawn.append(called(draw, path, ids) if is_call else spoken(draw, path))
     step = Step(ids.new("s"), tuple(part for _, part in drawn), draw(st.just("stop")), draw(usages))
     calls = [part.tool_call_id for _, part in drawn if isinstance(part, ToolCall)]
-    noise = [Data("tool-progress", {"tool_call_id": i, "data": 1}) for i in [*calls, "other"]]
+    noise = [ToolProgress(id, 1) for id in [*calls, "other"]]
     said = interleaved(draw, [chunks for chunks, _ in drawn], noise=noise)
     start = StepStart(message_id, step.step_id)
     assert step.usage is not None
@@ -193,26 +210,27 @@ def runs(draw: st.DrawFn) -> Run:
         chunks += said
         new.append(step)
     error = draw(st.none() | st.just(Error("model_failed", "The model failed.", "e7")))
-    ended = draw(st.none() | st.just({"reason": "stopped"}))
+    ended = draw(st.none() | run_ends)
     if ended:
-        chunks.append(Data("run-ended", ended))
+        chunks.append(ended)
     if error:
         chunks.append(error)
     usage = sum((step.usage for step in new if step.usage), start=Usage(0, 0))
     chunks += [MessageFinish("other", usage), Done()]
     said_now = AssistantTurn(message_id, tuple(new), "other", ended)
     return Run(
-        Opening("thread-1", message_id, turns),
+        StreamContext("thread-1", message_id, turns),
         chunks,
         replace(said_now, steps=(*earlier, *new)),
         said_now,
     )
 
 
-def encode(encoder: Encoder, chunks: Sequence[Chunk]) -> list[str]:
+def encode(run: Run, format: WireFormat, view: View = None, *, replay: bool = False) -> list[str]:
     """What a client reads: through the bytes, after the prologue."""
-    stream = frame(encoder.prologue(), None)
-    for number, chunk in enumerate(chunks, start=1):
+    encoder = format.encoder(run.context, view)
+    stream = frame(format.prologue(run.context, view, replay), None)
+    for number, chunk in enumerate(run.chunks, start=1):
         stream += frame(encoder.encode(chunk), f"run:{number}")
     return payloads(stream)
 
@@ -236,50 +254,48 @@ def posted_states(turns: Sequence[Turn]) -> list[Any]:
 @given(runs(), st.data())
 @RUNS
 def test_the_state_becomes_the_snapshot_of_the_thread(run: Run, data: st.DataObject) -> None:
-    posted = data.draw(st.sampled_from(posted_states(run.opening.turns)))
-    opening = replace(run.opening, with_state=True, posted_state=posted)
-    said = encode(PARTS.encoder(opening), run.chunks)
+    posted = data.draw(st.sampled_from(posted_states(run.context.turns)))
+    said = encode(run, PARTS, view={} if posted is None else posted)
     assert decoded_state(posted, said) == state_snapshot(run.after, "thread-1")
 
 
 @given(runs(), st.data())
 @RUNS
 def test_a_replay_on_top_of_any_moment_of_the_run_converges(run: Run, data: st.DataObject) -> None:
-    opening = replace(run.opening, with_state=True)
-    first = encode(PARTS.encoder(opening), run.chunks)
+    first = encode(run, PARTS, view={})
     seen = first[: data.draw(st.integers(0, len(first)))]
     held = decoded_state({"messages": []}, seen)
-    again = encode(PARTS.encoder(replace(opening, posted_state=held)), run.chunks)
+    again = encode(run, PARTS, view=held)
     assert decoded_state(held, again) == state_snapshot(run.after, "thread-1")
 
 
 @given(runs())
 @RUNS
 def test_the_parts_become_the_message_of_the_hydrated_thread(run: Run) -> None:
-    built = accumulated(encode(PARTS.encoder(run.opening), run.chunks))
+    built = accumulated(encode(run, PARTS))
     (hydrated,) = PARTS.snapshot([run.said])
-    states = [part.pop("state") for part in hydrated["parts"] if part["type"] == "tool-call"]
+    states = [part["state"] for part in hydrated["parts"] if part["type"] == "tool-call"]
     calls = [part for part in run.said.parts if isinstance(part, ToolCall)]
     assert states == [call.end or "pending" for call in calls]
     assert built["id"] == hydrated["id"]
     assert built["parts"] == hydrated["parts"]
     assert built["usage"] == hydrated["usage"]
-    assert [step["usage"] for step in built["steps"]] == [s["usage"] for s in hydrated["steps"]]
+    assert built["steps"] == hydrated["steps"]
 
 
 @given(runs())
 @RUNS
 def test_assistant_transport_says_every_chunk_in_one_payload(run: Run) -> None:
-    encoder = PARTS.encoder(run.opening)
-    assert encoder.prologue() == []
+    encoder = PARTS.encoder(run.context, None)
+    assert PARTS.prologue(run.context, None, True) == []
     assert [len(encoder.encode(chunk)) for chunk in run.chunks] == [1] * len(run.chunks)
 
 
 @given(runs())
 @RUNS
 def test_the_state_goes_beside_the_very_same_parts(run: Run) -> None:
-    plain = encode(PARTS.encoder(run.opening), run.chunks)
-    both = encode(PARTS.encoder(replace(run.opening, with_state=True)), run.chunks)
+    plain = encode(run, PARTS)
+    both = encode(run, PARTS, view={})
     assert [said for said in both if '"type":"update-state"' not in said] == plain
 
 
@@ -287,10 +303,10 @@ def test_the_state_goes_beside_the_very_same_parts(run: Run) -> None:
 @RUNS
 def test_use_chat_becomes_the_message_of_the_hydrated_thread(run: Run) -> None:
     (hydrated,) = UI.snapshot([run.turn])
-    earlier = UI.snapshot([run.opening.continued])[0]["parts"] if run.opening.continued else []
-    live = UIMessageReader(earlier).read(encode(UI.encoder(run.opening), run.chunks))
-    replay = replace(run.opening, replay=True)
-    replayed = UIMessageReader().read(encode(UI.encoder(replay), run.chunks))
+    continued = run.context.continued
+    earlier = UI.snapshot([continued])[0]["parts"] if continued else []
+    live = UIMessageReader(earlier).read(encode(run, UI))
+    replayed = UIMessageReader().read(encode(run, UI, replay=True))
     for reader in (live, replayed):
         assert reader.id == hydrated["id"]
         assert reader.parts == hydrated["parts"]
@@ -301,11 +317,11 @@ def test_use_chat_becomes_the_message_of_the_hydrated_thread(run: Run) -> None:
 @given(runs())
 @RUNS
 def test_use_chat_runs_only_the_calls_that_wait_for_it(run: Run) -> None:
-    reader = UIMessageReader().read(encode(UI.encoder(run.opening), run.chunks))
+    reader = UIMessageReader().read(encode(run, UI))
     waiting = [
         call.tool_call_id
         for call in run.said.parts
-        if isinstance(call, ToolCall) and call.awaits_client and call.args is not None
+        if isinstance(call, ToolCall) and call.disposition == "client"
     ]
     assert sorted(reader.tool_calls) == sorted(waiting)
 
@@ -313,9 +329,36 @@ def test_use_chat_runs_only_the_calls_that_wait_for_it(run: Run) -> None:
 @given(runs())
 @RUNS
 def test_only_the_prologue_depends_on_the_reader(run: Run) -> None:
-    for wire_format in (PARTS, UI):
-        one, other = (
-            wire_format.encoder(replace(run.opening, with_state=True, replay=r, posted_state=p))
-            for r, p in ((False, None), (True, {"thread_id": "thread-1", "messages": []}))
-        )
+    """Readers of one variant share the encoded chunks, whatever their views and replays."""
+    posted = {"thread_id": "thread-1", "messages": []}
+    for format, views in ((PARTS, ({}, posted)), (PARTS, (None, None)), (UI, (None, posted))):
+        assert len({format.variant(view) for view in views}) == 1
+        one, other = (format.encoder(run.context, view) for view in views)
+        format.prologue(run.context, views[1], True)
         assert [one.encode(c) for c in run.chunks] == [other.encode(c) for c in run.chunks]
+    assert PARTS.variant(None) != PARTS.variant({})
+
+
+@given(runs())
+@RUNS
+def test_a_stream_that_needs_no_turns_is_the_same_without_them(run: Run) -> None:
+    bare = replace(run, context=replace(run.context, turns=()))
+    header = header_of(run)
+    for format, view in ((PARTS, None), (PARTS, {}), (UI, None)):
+        if not format.needs_turns(header, view):
+            assert encode(run, format, view, replay=True) == encode(bare, format, view, replay=True)
+    assert PARTS.needs_turns(header, {})
+    assert UI.needs_turns(header, None) == header.continues
+
+
+def header_of(run: Run) -> RunHeader:
+    return RunHeader(
+        key=ThreadKey(LOCAL_OWNER, "thread-1"),
+        run_id="run",
+        graph="chat",
+        message_id=run.context.message_id,
+        user_message_id="u",
+        wire_format=PARTS.name,
+        checkpoint_id=None,
+        continues=run.context.continued is not None,
+    )

@@ -1,14 +1,16 @@
-"""Bodies of every client to a TurnRequest, or to one clear sentence and a code."""
+"""Bodies of every client to what they ask for, or to one clear sentence and a code."""
 
 import json
 from typing import Any
 
 import pytest
 
-from server.protocols import Limits, parse
-from server.protocols.requests import (
+from server.protocols import WIRE_FORMATS, BodyLimits, PostedTurn, parse
+from server.protocols.format import View
+from server.turns.requests import (
+    AttachRequest,
+    Branch,
     ClientTool,
-    Fork,
     ImageContent,
     InvalidRequest,
     TextContent,
@@ -17,18 +19,24 @@ from server.protocols.requests import (
     UserMessage,
 )
 
-LIMITS = Limits(max_message_chars=100)
+LIMITS = BodyLimits(max_message_chars=100)
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 SCHEMA = {"type": "object", "properties": {"day": {"type": "string"}}}
 HALF = "\ud83d"
+TRANSPORT_FORMAT = WIRE_FORMATS["assistant-transport"]
+UI_FORMAT = WIRE_FORMATS["ui-message-stream"]
 
 
 def said(text: str, message_id: str | None = None) -> UserMessage:
     return UserMessage((TextContent(text),), message_id)
 
 
-def native(**fields: Any) -> TurnRequest:
-    return TurnRequest("assistant-transport", **fields)
+def native(*, view: View = None, **fields: Any) -> PostedTurn:
+    return PostedTurn(TurnRequest(**fields), TRANSPORT_FORMAT, view)
+
+
+def attach(thread_id: str | None = None, view: View = None) -> PostedTurn:
+    return PostedTurn(AttachRequest(thread_id), TRANSPORT_FORMAT, view)
 
 
 def transport(*commands: Any, **fields: Any) -> dict[str, Any]:
@@ -64,7 +72,7 @@ def call(state: str, **fields: Any) -> dict[str, Any]:
     return {"type": "tool-ask", "toolCallId": "call_1", "state": state, "input": {}, **fields}
 
 
-NATIVE: list[tuple[dict[str, Any], TurnRequest]] = [
+NATIVE: list[tuple[dict[str, Any], PostedTurn]] = [
     ({"message": "Hi"}, native(message=said("Hi"))),
     (
         {"message": "Hi", "thread_id": "t-1", "on_busy": "stop"},
@@ -86,12 +94,12 @@ NATIVE: list[tuple[dict[str, Any], TurnRequest]] = [
         {"tool_results": [{"tool_call_id": "c", "result": {"a": [1]}, "is_error": True}]},
         native(answers=(ToolAnswer("c", {"a": [1]}, is_error=True),)),
     ),
-    ({"continue": True}, native(resume=True)),
-    ({"regenerate": True}, native(fork=Fork("regenerate", None))),
-    ({"regenerate": "m1"}, native(fork=Fork("regenerate", "m1"))),
+    ({"continue": True}, native(continue_=True)),
+    ({"regenerate": True}, native(branch=Branch("regenerate", None))),
+    ({"regenerate": "m1"}, native(branch=Branch("regenerate", "m1"))),
     (
         {"edit": {"message_id": "u1", "message": "Again"}},
-        native(message=said("Again"), fork=Fork("edit", "u1")),
+        native(message=said("Again"), branch=Branch("edit", "u1")),
     ),
     (
         {"message": "Hi", "client_tools": [{"name": "pick-day", "parameters": SCHEMA}]},
@@ -106,25 +114,27 @@ NATIVE: list[tuple[dict[str, Any], TurnRequest]] = [
 
 
 @pytest.mark.parametrize(("body", "expected"), NATIVE)
-def test_a_native_body_asks_for_its_turn(body: dict[str, Any], expected: TurnRequest) -> None:
+def test_a_native_body_asks_for_its_turn(body: dict[str, Any], expected: PostedTurn) -> None:
     assert parse(body, LIMITS) == expected
 
 
-TRANSPORT: list[tuple[dict[str, Any], TurnRequest]] = [
-    (transport(), native(attach=True)),
-    (transport(state={"a": 1}), native(attach=True, state={"a": 1})),
-    (transport(add_message(text("Hi")), state=None), native(message=said("Hi"), state={})),
+TRANSPORT: list[tuple[dict[str, Any], PostedTurn]] = [
+    (transport(), attach()),
+    (transport(state={"a": 1}), attach(view={"a": 1})),
+    (transport(state={"thread_id": "t1"}), attach("t1", view={"thread_id": "t1"})),
+    (transport(threadId="t2"), attach("t2")),
+    (transport(add_message(text("Hi")), state=None), native(message=said("Hi"), view={})),
     (
         transport(add_message(text("Hi")), threadId="__LOCALID_x", thread_id="t2", tools=None),
         native(message=said("Hi"), thread_id="t2"),
     ),
     (
         transport(add_message(text("Hi")), state={"thread_id": "t1"}, threadId="t2"),
-        native(message=said("Hi"), thread_id="t1", state={"thread_id": "t1"}),
+        native(message=said("Hi"), thread_id="t1", view={"thread_id": "t1"}),
     ),
     (
         transport(add_message(text("Hi")), state={"thread_id": "__LOCALID_x"}, threadId="t2"),
-        native(message=said("Hi"), thread_id="t2", state={"thread_id": "__LOCALID_x"}),
+        native(message=said("Hi"), thread_id="t2", view={"thread_id": "__LOCALID_x"}),
     ),
     (transport(add_message(text("Hi")), threadId="__LOCALID_x"), native(message=said("Hi"))),
     (
@@ -152,7 +162,7 @@ TRANSPORT: list[tuple[dict[str, Any], TurnRequest]] = [
         transport(
             add_result("a", 1), add_message(text("One")), add_message(text("Two"), source="u1")
         ),
-        native(message=said("Two"), fork=Fork("edit", "u1")),
+        native(message=said("Two"), branch=Branch("edit", "u1")),
     ),
     (
         transport(
@@ -169,25 +179,25 @@ TRANSPORT: list[tuple[dict[str, Any], TurnRequest]] = [
 
 
 @pytest.mark.parametrize(("body", "expected"), TRANSPORT)
-def test_commands_add_up_to_a_turn(body: dict[str, Any], expected: TurnRequest) -> None:
+def test_commands_add_up_to_a_turn(body: dict[str, Any], expected: PostedTurn) -> None:
     assert parse(body, LIMITS) == expected
 
 
-def ui(**fields: Any) -> TurnRequest:
-    return TurnRequest("ui-message-stream", thread_id="c1", **fields)
+def ui(**fields: Any) -> PostedTurn:
+    return PostedTurn(TurnRequest(thread_id="c1", **fields), UI_FORMAT, None)
 
 
-def copies(*answers: ToolAnswer) -> TurnRequest:
+def copies(*answers: ToolAnswer) -> PostedTurn:
     return ui(answers=answers, answers_are_copies=True)
 
 
 REGENERATE = {"trigger": "regenerate-message"}
-UI: list[tuple[dict[str, Any], TurnRequest]] = [
+UI: list[tuple[dict[str, Any], PostedTurn]] = [
     (chat(user(text("Hi"))), ui(message=said("Hi", "u9"))),
     (chat(user(text("Hi")), messageId=None, tools={}), ui(message=said("Hi", "u9"))),
     (
         chat(user(text("Hi")), messageId="u9"),
-        ui(message=said("Hi", "u9"), fork=Fork("edit", "u9")),
+        ui(message=said("Hi", "u9"), branch=Branch("edit", "u9")),
     ),
     (
         chat(user({"type": "file", "mediaType": "image/png", "url": PIXEL}, text("See"))),
@@ -195,10 +205,10 @@ UI: list[tuple[dict[str, Any], TurnRequest]] = [
     ),
     (
         chat(user(text("Hi")), **REGENERATE),
-        ui(fork=Fork("regenerate", "u9"), message=said("Hi", "u9")),
+        ui(branch=Branch("regenerate", "u9"), message=said("Hi", "u9")),
     ),
-    (chat(user(text("Hi")), messageId="m9", **REGENERATE), ui(fork=Fork("regenerate", "m9"))),
-    (chat(**REGENERATE), ui(fork=Fork("regenerate", None))),
+    (chat(user(text("Hi")), messageId="m9", **REGENERATE), ui(branch=Branch("regenerate", "m9"))),
+    (chat(**REGENERATE), ui(branch=Branch("regenerate", None))),
     (
         chat(
             assistant(
@@ -224,7 +234,7 @@ UI: list[tuple[dict[str, Any], TurnRequest]] = [
 
 @pytest.mark.parametrize(("body", "expected"), UI)
 def test_the_end_of_a_posted_history_is_the_turn(
-    body: dict[str, Any], expected: TurnRequest
+    body: dict[str, Any], expected: PostedTurn
 ) -> None:
     assert parse(body, LIMITS) == expected
 
@@ -232,8 +242,8 @@ def test_the_end_of_a_posted_history_is_the_turn(
 def test_the_query_beats_the_body() -> None:
     hi = transport(add_message(text("Hi")), state={})
     asked = parse(hi, LIMITS, protocol="ui-message-stream", on_busy="stop")
-    assert asked == TurnRequest("ui-message-stream", message=said("Hi"), on_busy="stop")
-    assert parse(hi, LIMITS, protocol="assistant-transport").state == {}
+    assert asked == PostedTurn(TurnRequest(message=said("Hi"), on_busy="stop"), UI_FORMAT, None)
+    assert parse(hi, LIMITS, protocol="assistant-transport") == native(message=said("Hi"), view={})
     assert parse({"message": "Hi", "on_busy": "stop"}, LIMITS, on_busy="reject") == native(
         message=said("Hi")
     )

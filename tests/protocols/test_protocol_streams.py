@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from server.protocols import WIRE_FORMATS
-from server.protocols.chunks import (
+from server.protocols import WIRE_FORMATS, WireFormat
+from server.protocols.assistant_transport.state import snapshot as state_snapshot
+from server.protocols.format import StreamContext, View
+from server.turns.chunks import (
     Chunk,
-    Data,
+    Disposition,
     Done,
     Error,
     MessageFinish,
@@ -18,17 +20,18 @@ from server.protocols.chunks import (
     PartStart,
     ReasoningPart,
     Result,
+    RunEnded,
     StepFinish,
     StepStart,
     TextDelta,
     TextPart,
     ToolCallPart,
+    ToolProgress,
+    ToolSettled,
     Usage,
 )
-from server.protocols.history import AssistantTurn, Reasoning, Step, Text, ToolCall, Turn, UserTurn
-from server.protocols.langchain_state import snapshot as state_snapshot
-from server.protocols.opening import Opening
-from server.protocols.requests import ImageContent, ProtocolName, TextContent
+from server.turns.messages import AssistantTurn, Reasoning, Step, Text, ToolCall, Turn, UserTurn
+from server.turns.requests import ImageContent, TextContent
 from tests.support.example_conversation import (
     M2_ANSWERED,
     M2_PENDING,
@@ -42,24 +45,31 @@ from tests.support.example_conversation import (
 )
 from tests.support.protocol_readers import decoded_state
 
+PARTS = WIRE_FORMATS["assistant-transport"]
+UI = WIRE_FORMATS["ui-message-stream"]
 NONE = Usage(0, 0)
 UNREADABLE = {"error": {"code": "invalid_json", "message": "The arguments are no JSON object."}}
 
 
 def said(
-    protocol: ProtocolName, chunks: list[Chunk], *turns: Turn, message_id: str = "m1", **reader: Any
+    format: WireFormat,
+    chunks: list[Chunk],
+    *turns: Turn,
+    message_id: str = "m1",
+    view: View = None,
+    replay: bool = False,
 ) -> list[Any]:
     """The payloads as JSON; `[DONE]` as itself."""
-    encoder = WIRE_FORMATS[protocol].encoder(
-        Opening("thread-1", message_id, turns or (U1,), **reader)
-    )
-    payloads = encoder.prologue() + [p for chunk in chunks for p in encoder.encode(chunk)]
+    context = StreamContext("thread-1", message_id, turns or (U1,))
+    encoder = format.encoder(context, view)
+    ahead = format.prologue(context, view, replay)
+    payloads = [*ahead, *(p for chunk in chunks for p in encoder.encode(chunk))]
     return [p if p == "[DONE]" else json.loads(p) for p in payloads]
 
 
 def ui(chunks: list[Chunk], *turns: Turn, **options: Any) -> list[Any]:
     """The AI SDK's payloads after `start`."""
-    start, *rest = said("ui-message-stream", chunks, *turns, **options)
+    start, *rest = said(UI, chunks, *turns, **options)
     assert start["type"] == "start"
     return rest
 
@@ -81,7 +91,7 @@ FAILED: list[Chunk] = [
 
 
 def test_an_error_has_its_code_and_its_id_in_assistant_transport() -> None:
-    assert said("assistant-transport", FAILED)[-3:] == [
+    assert said(PARTS, FAILED)[-3:] == [
         {
             "type": "error",
             "error": "The model failed.",
@@ -98,7 +108,7 @@ def test_an_error_has_its_code_and_its_id_in_assistant_transport() -> None:
         "[DONE]",
     ]
     unlogged = replace(Error("model_failed", "The model failed.", "e7"), error_id=None)
-    assert "id" not in said("assistant-transport", [unlogged])[0]
+    assert "id" not in said(PARTS, [unlogged])[0]
 
 
 def test_an_error_closes_the_step_first_and_still_ends_in_done_for_use_chat() -> None:
@@ -107,9 +117,8 @@ def test_an_error_closes_the_step_first_and_still_ends_in_done_for_use_chat() ->
 
 
 def test_a_stopped_run_says_so_in_both_formats() -> None:
-    data = Data("run-ended", {"reason": "stopped"})
-    chunks: list[Chunk] = [*step(), data, MessageFinish("other", NONE), Done()]
-    assert said("assistant-transport", chunks)[-3] == {
+    chunks: list[Chunk] = [*step(), RunEnded("stopped"), MessageFinish("other", NONE), Done()]
+    assert said(PARTS, chunks)[-3] == {
         "type": "data",
         "data": [{"name": "run-ended", "data": {"reason": "stopped"}}],
         "path": [],
@@ -117,6 +126,13 @@ def test_a_stopped_run_says_so_in_both_formats() -> None:
     assert types(ui(chunks))[-4:] == ["finish-step", "abort", "finish", "[DONE]"]
     assert ui(chunks)[-2]["messageMetadata"]["ended"] == {"reason": "stopped"}
     assert ui(chunks)[-3] == {"type": "abort"}
+
+
+def test_a_limit_is_named_with_its_value_in_both_formats() -> None:
+    limit = {"reason": "limit", "limit": "max_steps", "value": 1}
+    chunks: list[Chunk] = [RunEnded("limit", "max_steps", 1), MessageFinish("other", NONE), Done()]
+    assert said(PARTS, chunks)[0]["data"] == [{"name": "run-ended", "data": limit}]
+    assert ui(chunks)[-2]["messageMetadata"]["ended"] == limit
 
 
 def test_reasoning_streams_as_reasoning() -> None:
@@ -130,10 +146,10 @@ def test_reasoning_streams_as_reasoning() -> None:
         {"type": "reasoning-delta", "id": "m1.0", "delta": "Hm"},
         {"type": "reasoning-end", "id": "m1.0"},
     ]
-    assert said("assistant-transport", thought)[0]["part"] == {"type": "reasoning"}
+    assert said(PARTS, thought)[0]["part"] == {"type": "reasoning"}
 
 
-ASK = ToolCallPart("c1", "ask", awaits_client=True)
+ASK = ToolCallPart("c1", "ask", "client")
 RUN = ToolCallPart("c1", "get_weather")
 
 
@@ -142,7 +158,7 @@ def test_unreadable_arguments_are_one_input_error_that_the_client_need_not_answe
     part: ToolCallPart,
 ) -> None:
     result = Result((0,), UNREADABLE, "error", "r1")
-    *_, error, _ = ui(step(*call(0, part, ['{"a', "b"], None, result)))
+    *_, error, _ = ui(step(*call(0, part, ['{"a', "b"], None, result, disposition="invalid")))
     assert error == {
         "type": "tool-input-error",
         "toolCallId": "c1",
@@ -155,15 +171,30 @@ def test_unreadable_arguments_are_one_input_error_that_the_client_need_not_answe
 
 def test_a_question_turned_down_by_the_server_is_nothing_for_the_client_to_do() -> None:
     result = Result((0,), UNREADABLE, "error", "r1")
-    start, _, available, error = ui(step(*call(0, ASK, ["{}"], {}, result)))[1:-1]
-    assert "providerExecuted" not in start
-    assert "providerExecuted" not in available
+    refused = call(0, ASK, ["{}"], {}, result, disposition="invalid")
+    start, _, available, error = ui(step(*refused))[1:-1]
+    assert "providerExecuted" not in start, "it streamed as a question"
+    assert available["providerExecuted"] is True
     assert error == {
         "type": "tool-output-error",
         "toolCallId": "c1",
         "errorText": "The arguments are no JSON object.",
         "providerExecuted": True,
     }
+
+
+@pytest.mark.parametrize("disposition", ["server", "shown", "approval", "invalid"])
+def test_only_a_call_of_the_client_comes_without_the_mark_that_it_need_not_act(
+    disposition: Disposition,
+) -> None:
+    """An unknown tool's call is one of the others from its first event on."""
+    part = ToolCallPart("c1", "get_weather", disposition)
+    result = Result((0,), 1, "result", "r1")
+    payloads = ui(step(*call(0, part, ["{}"], {}, result)))
+    marked = [p["type"] for p in payloads if p.get("providerExecuted") is True]
+    assert marked == ["tool-input-start", "tool-input-available", "tool-output-available"]
+    asked_client = ui(step(*call(0, ASK, ["{}"], {}, result)))
+    assert not any("providerExecuted" in p for p in asked_client)
 
 
 @pytest.mark.parametrize(
@@ -178,12 +209,12 @@ def test_a_question_turned_down_by_the_server_is_nothing_for_the_client_to_do() 
 def test_a_failed_call_shows_its_sentence(result: Any, sentence: str) -> None:
     chunks = step(*call(0, RUN, ["{}"], {}, Result((0,), result, "timeout", "r1")))
     assert ui(chunks)[-2]["errorText"] == sentence
-    assert said("assistant-transport", chunks)[-3]["isError"] is True
+    assert said(PARTS, chunks)[-3]["isError"] is True
 
 
 def test_progress_is_a_preliminary_output_of_a_running_call_alone() -> None:
-    progress = Data("tool-progress", {"tool_call_id": "c1", "data": {"done": 0.5}})
-    other = Data("tool-progress", {"tool_call_id": "c9", "data": 1})
+    progress = ToolProgress("c1", {"done": 0.5})
+    other = ToolProgress("c9", 1)
     result = Result((0,), {"done": 1}, "result", "r1")
     start, delta, available, _, finish = call(0, RUN, ["{}"], {}, result)
     running = [start, progress, delta, available, other, progress, result, progress, finish]
@@ -194,15 +225,24 @@ def test_progress_is_a_preliminary_output_of_a_running_call_alone() -> None:
     ]
 
 
+@pytest.mark.parametrize("disposition", ["shown", "client", "approval", "invalid"])
+def test_progress_of_a_call_that_does_not_run_here_is_no_output(disposition: Disposition) -> None:
+    """`useChat` would take it for the call's answer."""
+    part = ToolCallPart("c1", "ask", disposition)
+    *opened, finish = call(0, part, ["{}"], {})
+    said_of_it = types(ui(step(*opened, ToolProgress("c1", 1), finish)))
+    assert "tool-output-available" not in said_of_it
+    assert "tool-input-available" in said_of_it
+
+
 CLOSED = {"error": {"code": "cancelled", "message": "Nobody answered."}}
-SETTLED = {"tool_call_id": "call_3", "end": "cancelled", "result": CLOSED, "result_id": "r3"}
+SETTLED = ToolSettled("call_3", "cancelled", CLOSED, "r3")
 M2_CLOSED = AssistantTurn("m2", (asked(end="cancelled", result=CLOSED, result_id="r3"),))
 
 
 def test_a_call_closed_by_the_server_is_said_of_the_continued_message_only() -> None:
-    settled = Data("tool-settled", SETTLED)
     for m2 in (M2_PENDING, M2_CLOSED):
-        assert ui([settled], U2, m2, message_id="m2") == [
+        assert ui([SETTLED], U2, m2, message_id="m2") == [
             {
                 "type": "tool-output-error",
                 "toolCallId": "call_3",
@@ -210,18 +250,19 @@ def test_a_call_closed_by_the_server_is_said_of_the_continued_message_only() -> 
                 "providerExecuted": True,
             }
         ]
-    assert ui([settled], U2, M2_CLOSED, UserTurn("u3", U1.content), message_id="m3") == []
-    (data,) = said("assistant-transport", [settled])
-    assert data["data"][0]["name"] == "tool-settled"
+    assert ui([SETTLED], U2, M2_CLOSED, UserTurn("u3", U1.content), message_id="m3") == []
+    (data,) = said(PARTS, [SETTLED])
+    told = {"tool_call_id": "call_3", "end": "cancelled", "result": CLOSED, "result_id": "r3"}
+    assert data["data"] == [{"name": "tool-settled", "data": {**told, "duration_ms": None}}]
 
 
 def test_an_earlier_call_that_settles_now_enters_the_state_before_what_the_run_says() -> None:
     chunks: list[Chunk] = [
-        Data("tool-settled", SETTLED),
+        SETTLED,
         StepStart("m2", "m2b"),
         PartStart(TextPart()),
     ]
-    updates = said("assistant-transport", chunks, U2, M2_PENDING, message_id="m2", with_state=True)
+    updates = said(PARTS, chunks, U2, M2_PENDING, message_id="m2", view={})
     operations = [
         operation
         for update in updates
@@ -237,12 +278,11 @@ def test_a_closed_call_is_an_error_in_the_state_ahead_of_the_new_message() -> No
     held = state_snapshot((U2, M2_PENDING), "thread-1")
     u3 = UserTurn("u3", (TextContent("Never mind"),))
     (update,) = said(
-        "assistant-transport",
+        PARTS,
         [],
         *(U2, M2_CLOSED, u3),
         message_id="m3",
-        with_state=True,
-        posted_state=held,
+        view=held,
     )
     tool, human = (operation["value"] for operation in update["operations"])
     assert (tool["type"], tool["status"], tool["tool_call_id"]) == ("tool", "error", "call_3")
@@ -253,13 +293,13 @@ def test_a_closed_call_is_an_error_in_the_state_ahead_of_the_new_message() -> No
 def test_an_edit_drops_from_the_state_what_it_cuts_from_the_thread() -> None:
     held = {**state_snapshot((U1, U2, M2_PENDING), "thread-1"), "draft": "kept"}
     edited = UserTurn("u1", (TextContent("Weather in Rome?"),))
-    (update,) = said("assistant-transport", [], edited, with_state=True, posted_state=held)
+    (update,) = said(PARTS, [], edited, view=held)
     state = decoded_state(held, [json.dumps(update)])
     assert state == {**state_snapshot((edited,), "thread-1"), "draft": "kept"}
 
 
 def test_a_replay_starts_with_what_earlier_runs_said_of_the_message() -> None:
-    replayed = said("ui-message-stream", T3, U1, U2, M2_ANSWERED, message_id="m2", replay=True)
+    replayed = said(UI, T3, U1, U2, M2_ANSWERED, message_id="m2", replay=True)
     assert replayed[:6] == [
         {"type": "start", "messageId": "m2"},
         {"type": "start-step"},
@@ -277,16 +317,16 @@ def test_a_replay_starts_with_what_earlier_runs_said_of_the_message() -> None:
 
 def test_a_run_that_only_stores_an_answer_still_names_the_message() -> None:
     chunks: list[Chunk] = [MessageFinish("tool-calls", NONE), Done()]
-    payloads = said("ui-message-stream", chunks, U2, M2_ANSWERED, message_id="m2")
+    payloads = said(UI, chunks, U2, M2_ANSWERED, message_id="m2")
     assert types(payloads) == ["start", "finish", "[DONE]"]
     assert payloads[0]["messageId"] == "m2"
 
 
 def state_of(chunks: list[Chunk]) -> list[Any]:
-    encoder = WIRE_FORMATS["assistant-transport"].encoder(
-        Opening("thread-1", "m1", (), with_state=True)
-    )
-    payloads = encoder.prologue() + [p for chunk in chunks for p in encoder.encode(chunk)]
+    context = StreamContext("thread-1", "m1")
+    encoder = PARTS.encoder(context, {})
+    payloads = PARTS.prologue(context, {}, False)
+    payloads += [p for chunk in chunks for p in encoder.encode(chunk)]
     messages: list[Any] = decoded_state(None, payloads)["messages"]
     return messages
 
@@ -328,12 +368,12 @@ def test_tool_messages_stand_in_the_order_of_the_calls_whichever_ends_first() ->
 def test_a_users_image_is_shown_in_every_format() -> None:
     url = "data:image/webp;base64,AAAA"
     turn = UserTurn("u1", (TextContent("See"), ImageContent(url), ImageContent("https://a.org/b")))
-    (ui_message,) = WIRE_FORMATS["ui-message-stream"].snapshot([turn])
+    (ui_message,) = UI.snapshot([turn])
     assert ui_message["parts"][1:] == [
         {"type": "file", "mediaType": "image/webp", "url": url},
         {"type": "file", "mediaType": "image/*", "url": "https://a.org/b"},
     ]
-    (parts_message,) = WIRE_FORMATS["assistant-transport"].snapshot([turn])
+    (parts_message,) = PARTS.snapshot([turn])
     assert parts_message["parts"][1] == {"type": "image", "image": url}
     content = state_snapshot([turn], "thread-1")["messages"][0]["content"]
     assert content[1] == {"type": "image_url", "image_url": {"url": url}}
@@ -344,14 +384,14 @@ def test_a_snapshot_tells_how_a_turn_ended_and_holds_no_null() -> None:
     calls = (
         Reasoning("Hm"),
         Text("So"),
-        ToolCall("c1", "ask", '{"a', None, awaits_client=True),
-        ToolCall("c2", "ask", '{"a', None, True, "error", UNREADABLE, "r1"),
-        ToolCall("c3", "ask", "{}", {}, awaits_client=True),
+        ToolCall("c1", "ask", '{"a', None, "client"),
+        ToolCall("c2", "ask", '{"a', None, "invalid", "error", UNREADABLE, "r1"),
+        ToolCall("c3", "ask", "{}", {}, "client"),
         ToolCall("c4", "get_weather", "{}", {}),
     )
-    turn = AssistantTurn("m1", (Step("m1a", calls),), None, {"reason": "stopped"}, failed)
-    (parts_message,) = WIRE_FORMATS["assistant-transport"].snapshot([turn])
-    (ui_message,) = WIRE_FORMATS["ui-message-stream"].snapshot([turn])
+    turn = AssistantTurn("m1", (Step("m1a", calls),), None, RunEnded("stopped"), failed)
+    (parts_message,) = PARTS.snapshot([turn])
+    (ui_message,) = UI.snapshot([turn])
     assert parts_message["steps"] == [{"stepId": "m1a", "finishReason": "stop"}]
     assert {"finishReason", "usage"}.isdisjoint(parts_message)
     assert parts_message["ended"] == {"reason": "stopped"}

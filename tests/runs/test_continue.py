@@ -7,16 +7,24 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from server.protocols.chunks import Chunk, Error, MessageFinish, Result, StepStart
-from server.protocols.history import AssistantTurn, Text, ToolCall, UserTurn
-from server.protocols.requests import InvalidRequest, TurnRequest
-from server.runs.run import Run
-from tests.support.backend import THREAD, Backend, after_crash, backend, chunks_of, message
+from server.runs.reader import LoggedRun
+from server.turns.chunks import Chunk, Error, MessageFinish, Result, StepStart
+from server.turns.messages import AssistantTurn, Text, ToolCall, UserTurn
+from server.turns.requests import InvalidRequest, TurnRequest
+from tests.support.backend import (
+    THREAD,
+    Backend,
+    after_crash,
+    backend,
+    chunks_of,
+    chunks_until,
+    key_of,
+    message,
+)
 from tests.support.counting_tools import CountingTools
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
-from tests.support.waiting import until
 
-CONTINUE = TurnRequest("assistant-transport", resume=True)
+CONTINUE = TurnRequest(continue_=True)
 QUICK_AND_SLOW = [
     call('{"word":"quick"}', name="echo", id="c1", index=0),
     call('{"word":"slow"}', name="hold", id="c2", index=1),
@@ -39,8 +47,13 @@ def calls_of(turn: object) -> list[ToolCall]:
     return [part for part in turn.parts if isinstance(part, ToolCall)]
 
 
-async def has_result(run: Run) -> None:
-    await until(lambda: any(isinstance(chunk, Result) for chunk in run.log.chunks))
+def says_a_result(chunks: Sequence[Chunk]) -> bool:
+    return any(isinstance(chunk, Result) for chunk in chunks)
+
+
+async def has_result(run: LoggedRun) -> None:
+    chunks = await chunks_until(run, says_a_result)
+    assert says_a_result(chunks)
 
 
 # after a stop
@@ -53,9 +66,9 @@ async def test_a_stopped_turn_goes_on_without_a_doubled_message_or_a_repeated_to
         QUICK, [text("Half "), asyncio.Event()], [text("and whole."), finish()]
     )
     async with backend(tmp_path / "t.db", model, catalogue=counting_tools.catalogue) as inside:
-        run = await inside.runs.start(THREAD, message("Hello"))
-        await until(lambda: sum(isinstance(c, StepStart) for c in run.log.chunks) == 2)
-        await inside.runs.stop(THREAD)
+        run = await inside.start(message("Hello"))
+        await chunks_until(run, lambda said: sum(isinstance(c, StepStart) for c in said) == 2)
+        await inside.stop()
         chunks = await inside.turn(CONTINUE)
         assert finish_reason(chunks) == "stop"
         assert counting_tools.calls == {"quick": 1}
@@ -67,7 +80,8 @@ async def test_a_stopped_turn_goes_on_without_a_doubled_message_or_a_repeated_to
             "Half ",
             "and whole.",
         ]
-        starts = [c.message_id for c in run.log.chunks + chunks if isinstance(c, StepStart)]
+        told = [*await chunks_of(run), *chunks]
+        starts = [c.message_id for c in told if isinstance(c, StepStart)]
         assert starts == [assistant.id] * 3
         assert [type(m) for m in model.prompts[-1]] == [
             HumanMessage,
@@ -82,8 +96,8 @@ async def test_a_turn_stopped_before_its_first_word_goes_on(
 ) -> None:
     model = ScriptedModel.of([asyncio.Event()], [text("Here."), finish()])
     async with backend(tmp_path / "t.db", model, catalogue=counting_tools.catalogue) as inside:
-        await inside.runs.start(THREAD, message("Hello"))
-        await inside.runs.stop(THREAD)
+        await inside.start(message("Hello"))
+        await inside.stop()
         assert finish_reason(await inside.turn(CONTINUE)) == "stop"
         assert [type(m) for m in model.prompts[-1]] == [HumanMessage]
         _, assistant = await inside.turns()
@@ -101,9 +115,9 @@ async def test_a_turn_can_be_stopped_and_continued_again_and_again(
     async with backend(tmp_path / "t.db", model, catalogue=counting_tools.catalogue) as inside:
         request = message("Count.")
         for _ in halves:
-            run = await inside.runs.start(THREAD, request)
-            await run.log.beyond(2)
-            await inside.runs.stop(THREAD)
+            run = await inside.start(request)
+            await chunks_until(run, lambda said: len(said) > 2)
+            await inside.stop()
             request = CONTINUE
         await inside.turn(CONTINUE)
         user, assistant = await inside.turns()
@@ -118,9 +132,9 @@ async def test_calls_that_a_stop_cancelled_are_not_run_by_the_continuation(
 ) -> None:
     model = ScriptedModel.of(QUICK_AND_SLOW)
     async with backend(tmp_path / "t.db", model, catalogue=counting_tools.catalogue) as inside:
-        await inside.runs.start(THREAD, message("Hello"))
+        await inside.start(message("Hello"))
         await counting_tools.begun("slow")
-        await inside.runs.stop(THREAD)
+        await inside.stop()
         assert finish_reason(await inside.turn(CONTINUE)) == "stop"
         assert counting_tools.calls == {"quick": 1, "slow": 1}
         assert [call.end for call in calls_of((await inside.turns())[1])] == ["result", "cancelled"]
@@ -158,13 +172,13 @@ async def test_after_a_crash_only_the_tools_that_had_not_finished_run_again(
     async with backend(
         path, ScriptedModel.of(QUICK_AND_SLOW), catalogue=counting_tools.catalogue
     ) as before:
-        run = await before.runs.start(THREAD, message("Hello"))
+        run = await before.start(message("Hello"))
         await counting_tools.begun("slow")
         await has_result(run)
         reborn, model = CountingTools(), ScriptedModel.of([text("Done."), finish()])
         reborn.release.set()
         async with after_crash(path, model, reborn.catalogue) as after:
-            entry = await after.store.get(THREAD)
+            entry = await after.entry()
             assert entry is not None
             assert entry.run_state == "interrupted"
             chunks = await after.turn(CONTINUE)
@@ -185,7 +199,7 @@ async def test_after_a_crash_a_new_message_keeps_what_had_finished(
     async with backend(
         path, ScriptedModel.of(QUICK_AND_SLOW), catalogue=counting_tools.catalogue
     ) as before:
-        run = await before.runs.start(THREAD, message("Hello"))
+        run = await before.start(message("Hello"))
         await counting_tools.begun("slow")
         await has_result(run)
         reborn, model = CountingTools(), ScriptedModel.of([text("Fine."), finish()])
@@ -205,7 +219,7 @@ async def test_after_a_crash_in_which_every_tool_had_finished_nothing_is_lost_or
     path = tmp_path / "t.db"
     model = ScriptedModel.of(QUICK, [asyncio.Event()])
     async with backend(path, model, catalogue=counting_tools.catalogue) as before:
-        run = await before.runs.start(THREAD, message("Hello"))
+        run = await before.start(message("Hello"))
         await has_result(run)
         for request in (CONTINUE, message("Go on.")):
             reborn, again = CountingTools(), ScriptedModel.of([text("Fine."), finish()])
@@ -222,8 +236,8 @@ async def test_after_a_crash_in_the_models_answer_the_question_is_asked_again(
     path = tmp_path / "t.db"
     model = ScriptedModel.of([text("Half "), asyncio.Event()])
     async with backend(path, model, catalogue=counting_tools.catalogue) as before:
-        run = await before.runs.start(THREAD, message("Hello"))
-        await run.log.beyond(2)
+        run = await before.start(message("Hello"))
+        await chunks_until(run, lambda said: len(said) > 2)
         again = ScriptedModel.of([text("Whole."), finish()])
         async with after_crash(path, again) as after:
             assert finish_reason(await after.turn(CONTINUE)) == "stop"
@@ -240,7 +254,7 @@ async def test_a_continuation_that_crashed_can_be_continued(
     model = ScriptedModel.of(QUICK, [text("Half "), ValueError("down")], QUICK_AND_SLOW)
     async with backend(path, model, catalogue=counting_tools.catalogue) as before:
         await before.turn(message("Hello"))
-        await before.runs.start(THREAD, CONTINUE)
+        await before.start(CONTINUE)
         await counting_tools.begun("slow")
         reborn, again = CountingTools(), ScriptedModel.of([text("Whole."), finish()])
         reborn.release.set()
@@ -257,9 +271,9 @@ async def test_a_continuation_that_crashed_can_be_continued(
 
 async def refused(inside: Backend, thread: str = THREAD) -> None:
     with pytest.raises(InvalidRequest) as refusal:
-        await inside.runs.start(thread, CONTINUE)
+        await inside.start(CONTINUE, thread)
     assert (refusal.value.code, refusal.value.status) == ("nothing_to_continue", 409)
-    assert not inside.runs.live
+    assert await inside.store.holder(key_of(thread)) is None
 
 
 async def test_a_turn_that_ended_as_it_should_is_not_continued(
@@ -280,7 +294,7 @@ async def test_an_unknown_thread_is_not_continued_and_not_made(
         tmp_path / "t.db", ScriptedModel.of(), catalogue=counting_tools.catalogue
     ) as inside:
         await refused(inside, "nobody")
-        assert await inside.store.get("nobody") is None
+        assert await inside.entry("nobody") is None
 
 
 async def test_a_turn_that_waits_for_the_user_is_not_continued(
@@ -301,5 +315,5 @@ async def test_a_continued_turn_is_not_continued_again(
     model = ScriptedModel.of([ValueError("down")])
     async with backend(tmp_path / "t.db", model, catalogue=counting_tools.catalogue) as inside:
         await inside.turn(message("Hello"))
-        await chunks_of(await inside.runs.start(THREAD, CONTINUE))
+        await chunks_of(await inside.start(CONTINUE))
         await refused(inside)

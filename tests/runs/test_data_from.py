@@ -10,7 +10,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 
 from graphs.limits import Limits
-from server.protocols.history import AssistantTurn, ToolCall
+from server.turns.messages import AssistantTurn, ToolCall
 from tests.support.backend import Backend, backend
 from tests.support.run_chunks import (
     COMPONENT,

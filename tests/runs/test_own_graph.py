@@ -10,20 +10,28 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 from docs.examples.own_graph import build as example
+from graphs.loading import Build
 from graphs.models import chat_model
-from graphs.own import Build
 from server.__main__ import main
-from server.protocols.chunks import Chunk, MessageFinish, Result
-from server.protocols.history import AssistantTurn, Text, ToolCall
-from server.protocols.requests import Fork, TurnRequest
-from server.runs.accumulate import accumulate
-from server.runs.run import Run
-from tests.support.backend import THREAD, Backend, after_crash, answers, backend, chunks_of, message
+from server.runs.reader import LoggedRun
+from server.turns.accumulate import accumulate
+from server.turns.chunks import Chunk, MessageFinish, Result
+from server.turns.messages import AssistantTurn, Text, ToolCall
+from server.turns.requests import Branch, TurnRequest
+from tests.support.backend import (
+    Backend,
+    after_crash,
+    answers,
+    backend,
+    chunks_of,
+    chunks_until,
+    message,
+)
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.endpoint.failures import SERVER_ERROR
 
-CONTINUE = TurnRequest("assistant-transport", resume=True)
+CONTINUE = TurnRequest(continue_=True)
 TEA = '{"word":"tea"}'  # as JSON is written anew: such a graph's messages keep no raw text
 QUESTION = '{"prompt": "Which?", "kind": "single", "options": [{"label": "Red", "value": "red"}]}'
 
@@ -79,12 +87,11 @@ def finish_of(chunks: list[Chunk]) -> str:
     return next(chunk.reason for chunk in chunks if isinstance(chunk, MessageFinish))
 
 
-async def told_as_kept(inside: Backend, run: Run) -> AssistantTurn:
+async def told_as_kept(inside: Backend, run: LoggedRun) -> AssistantTurn:
     """The turn as it is kept, which is as it was told."""
-    assert run.plan is not None
     chunks = await chunks_of(run)
     kept = (await inside.turns())[-1]
-    assert accumulate(chunks, run.plan.message_id) == kept
+    assert accumulate(chunks, run.header.message_id) == kept
     assert isinstance(kept, AssistantTurn)
     return kept
 
@@ -102,7 +109,7 @@ async def test_a_turn_with_tools_is_told_as_it_is_kept(
         call_reply(("echo", TEA), ("echo", '{"word":"milk"}'), ids=("c1", "c2")),
         text_reply("Both."),
     )
-    turn = await told_as_kept(inside, await inside.runs.start(THREAD, message("Hello")))
+    turn = await told_as_kept(inside, await inside.start(message("Hello")))
     *calls, said = turn.parts
     assert [c.result for c in calls if isinstance(c, ToolCall)] == [
         {"word": "tea"},
@@ -116,13 +123,14 @@ async def test_a_stop_in_a_tool_leaves_a_thread_that_a_strict_model_accepts(
     inside: Backend, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> None:
     endpoint.script(call_reply(("hold", TEA), ids=("c1",)))
-    run = await inside.runs.start(THREAD, message("Hello"))
+    run = await inside.start(message("Hello"))
     await counting_tools.begun("tea")
-    await inside.runs.stop(THREAD)
+    entry = await inside.stop()
     (call,) = (await told_as_kept(inside, run)).parts
     assert isinstance(call, ToolCall)
     assert call.end == "cancelled"
-    assert run.state == "stopped"
+    assert entry is not None
+    assert (entry.run_id, entry.run_state) == (run.header.run_id, "stopped")
     await goes_on(inside, endpoint)
 
 
@@ -130,9 +138,9 @@ async def test_a_stop_in_the_models_words_keeps_them(
     inside: Backend, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(Reply((Say("Half "), Pause(asyncio.Event()))))
-    run = await inside.runs.start(THREAD, message("Hello"))
-    await run.log.beyond(2)
-    await inside.runs.stop(THREAD)
+    run = await inside.start(message("Hello"))
+    await chunks_until(run, lambda said: len(said) > 2)
+    await inside.stop()
     assert (await told_as_kept(inside, run)).parts == (Text("Half "),)
     await goes_on(inside, endpoint)
 
@@ -141,7 +149,7 @@ async def test_a_model_that_fails_leaves_a_thread_that_goes_on(
     inside: Backend, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(call_reply(("echo", TEA), ids=("c1",)), *[SERVER_ERROR] * 3)
-    run = await inside.runs.start(THREAD, message("Hello"))
+    run = await inside.start(message("Hello"))
     assert finish_of(await chunks_of(run)) == "error"
     await told_as_kept(inside, run)
     endpoint.script(text_reply("Back again."))
@@ -154,7 +162,7 @@ async def test_after_a_crash_a_finished_tool_is_not_run_again(
 ) -> None:
     endpoint.script(call_reply(("echo", TEA), ids=("c1",)))
     endpoint.default = Reply((Pause(asyncio.Event()),))
-    run = await inside.runs.start(THREAD, message("Hello"))
+    await inside.start(message("Hello"))
     await endpoint.arrived(2)
     reborn = CountingTools()
     path = tmp_path / "t.db"
@@ -163,7 +171,7 @@ async def test_after_a_crash_a_finished_tool_is_not_run_again(
         assert finish_of(await after.turn(CONTINUE)) == "stop"
         assert not reborn.calls
         await goes_on(after, endpoint)
-    run.end({"reason": "stopped"})
+    await inside.stop()
 
 
 async def test_an_answer_is_made_anew_in_a_branch_of_its_own(
@@ -171,7 +179,7 @@ async def test_an_answer_is_made_anew_in_a_branch_of_its_own(
 ) -> None:
     endpoint.script(text_reply("One."), text_reply("Two."))
     await inside.turn(message("Hello"))
-    await inside.turn(TurnRequest("assistant-transport", fork=Fork("regenerate", None)))
+    await inside.turn(TurnRequest(branch=Branch("regenerate", None)))
     assert [m.text for m in await inside.messages()] == ["Hello", "Two."]
     await goes_on(inside, endpoint)
 
@@ -224,7 +232,7 @@ def with_a_router_first(*_: Any, checkpointer: Any, **__: Any) -> Any:
         ("nowhere:build", "No module named"),
         ("graphs.chat:nothing", "no attribute 'nothing'"),
         ("not a name", "graphs.chat:build"),
-        ("graphs.own:BUILT_IN", "that is a str"),
+        ("graphs.loading:BUILT_IN", "that is a str"),
         ("tests.runs.test_own_graph:not_compiled", "return what graph.compile() gives"),
         ("tests.runs.test_own_graph:with_a_router_first", "put a node before it"),
         (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from langgraph.prebuilt import ToolRuntime
 
-from server.protocols.chunks import Chunk, Data, Result
 from server.runs.progress import MAX_CHARS, progress
+from server.turns.chunks import Chunk, Result, ToolProgress
 from tests.support.backend import backend, message
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tools.catalogue import Catalogue
@@ -43,7 +43,7 @@ async def chunks_while(work: Callable[[Say], None], path: Path) -> list[Chunk]:
 
 
 def told(chunks: list[Chunk]) -> list[Any]:
-    return [chunk.data["data"] for chunk in chunks if isinstance(chunk, Data)]
+    return [chunk.data for chunk in chunks if isinstance(chunk, ToolProgress)]
 
 
 async def test_progress_comes_between_the_arguments_and_the_result(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ async def test_progress_comes_between_the_arguments_and_the_result(tmp_path: Pat
 
     chunks = await chunks_while(work, tmp_path)
     assert told(chunks) == [{"done": 1}, {"done": 2}]
-    kinds = [type(chunk) for chunk in chunks if isinstance(chunk, Data | Result)]
-    assert kinds == [Data, Data, Result]
+    kinds = [type(chunk) for chunk in chunks if isinstance(chunk, ToolProgress | Result)]
+    assert kinds == [ToolProgress, ToolProgress, Result]
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_what_is_not_of_an_open_call_is_no_progress(kind: str, item: Any) -> Non
 
 
 def test_the_stream_writer_tells_progress_when_it_names_the_call() -> None:
-    assert progress("custom", WRITTEN, {"call_1"}) == [Data("tool-progress", WRITTEN)]
+    assert progress("custom", WRITTEN, {"call_1"}) == [ToolProgress("call_1", 1)]
 
 
 def test_a_tool_that_goes_on_to_change_what_it_said_changes_no_chunk() -> None:
     rows = [1]
     (chunk,) = progress("custom", WRITTEN | {"data": rows}, {"call_1"})
     rows.append(2)
-    assert chunk.data["data"] == [1]
+    assert chunk.data == [1]

@@ -11,10 +11,10 @@ from langchain_core.tools import BaseTool, ToolException
 
 from graphs.limits import Limits
 from graphs.recovery import GIVE_UP_ADVICE, MAX_WINDOWS, QUESTION, RETRY_ADVICE, fresh_misses
-from server.protocols.chunks import ArgsFinish
-from server.protocols.history import AssistantTurn, ToolCall
-from server.protocols.requests import TurnRequest
-from tests.support.backend import THREAD, Backend, backend, message
+from server.turns.chunks import ArgsFinish, RunEnded
+from server.turns.messages import AssistantTurn, ToolCall
+from server.turns.requests import TurnRequest
+from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.provider_refusal import provider_refusal
 from tests.support.run_chunks import (
     ALERT,
@@ -35,10 +35,12 @@ MARCH = {"start": "2024-03-01", "end": "2024-03-31"}
 FIELDS = ["status", "available", "rain"]
 
 
-def rain(*windows: dict[str, str], survey: str | None = None, status: str = "") -> BaseTool:
+def rain(
+    *windows: dict[str, str], availability_tool: str | None = None, status: str = ""
+) -> BaseTool:
     """Knows the rain of the first day of each window, and of no other day."""
 
-    @real_tool(client_fields=FIELDS, survey=survey)
+    @real_tool(client_fields=FIELDS, availability_tool=availability_tool)
     async def rain(day: str) -> dict[str, Any]:
         """Tell the rain of a day.
 
@@ -84,6 +86,10 @@ def question(told: RunChunks) -> dict[str, Any]:
     path = (len(told.parts) - 1,)
     [args] = [c.args for c in told.chunks if isinstance(c, ArgsFinish) and c.path == path]
     return request_user_selection.validate(dict(args or {}), lambda _: None)
+
+
+def ends(told: RunChunks) -> list[RunEnded]:
+    return [chunk for chunk in told.chunks if isinstance(chunk, RunEnded)]
 
 
 async def accepted(home: Backend, model: ScriptedModel) -> None:
@@ -172,7 +178,7 @@ async def test_a_question_of_recovery_can_be_typed_past(tmp_path: Path) -> None:
         await send_message(home)
         told = await send_message(home, "Never mind.")
         assert (told.text, told.reason) == ("Done.", "stop")
-        assert [data["end"] for data in told.data("tool-settled")] == ["cancelled"]
+        assert [settled.end for settled in told.settled] == ["cancelled"]
         await accepted(home, model)
 
 
@@ -203,9 +209,7 @@ async def test_a_model_that_will_not_give_up_runs_into_its_budget(tmp_path: Path
     ) as home:
         told = await send_message(home)
         assert told.reason == "other"
-        assert told.data("run-ended") == [
-            {"reason": "limit", "limit": "max_identical_calls", "value": 4}
-        ]
+        assert ends(told) == [RunEnded("limit", "max_identical_calls", 4)]
         assert len(model.prompts) == 5
         misses = [m for m in await home.messages() if isinstance(m, ToolMessage)][:4]
         assert [json.loads(m.text)["recovery"]["advice"] for m in misses] == [GIVE_UP_ADVICE] * 4
@@ -218,7 +222,7 @@ async def test_a_run_that_only_ever_misses_ends_within_its_steps(tmp_path: Path)
         tmp_path / "t.db", script(*days), catalogue=tools, limits=Limits(max_steps=6)
     ) as home:
         told = await send_message(home)
-        assert told.data("run-ended") == [{"reason": "limit", "limit": "max_steps", "value": 6}]
+        assert ends(told) == [RunEnded("limit", "max_steps", 6)]
         assert told.steps == 6
 
 
@@ -301,31 +305,31 @@ async def test_a_miss_beside_a_question_is_recovered_from_when_the_answer_comes(
         await accepted(home, model)
 
 
-async def test_the_surveying_tool_is_asked_what_there_is(tmp_path: Path) -> None:
+async def test_the_availability_tool_is_asked_what_there_is(tmp_path: Path) -> None:
     @real_tool(client_fields=["status"])
     async def stations() -> dict[str, Any]:
         """List the stations."""
         return {"status": "ok", "stations": ["Oslo"], "available": [MARCH]}
 
     model = script("2026-01-01")
-    tools = catalogue(rain(survey="stations"), stations)
+    tools = catalogue(rain(availability_tool="stations"), stations)
     async with backend(tmp_path / "t.db", model, catalogue=tools) as home:
         told = await send_message(home)
-        assert [call.tool_name for call in told.calls] == ["rain"], "the survey is no call"
+        assert [call.tool_name for call in told.calls] == ["rain"], "asking it is no call"
         assert read(model, 1)["recovery"] == {
             "advice": RETRY_ADVICE,
             "available": [MARCH],
-            "survey": {"status": "ok", "stations": ["Oslo"], "available": [MARCH]},
+            "availability": {"status": "ok", "stations": ["Oslo"], "available": [MARCH]},
         }
 
 
-async def test_the_windows_of_a_survey_can_be_asked_for(tmp_path: Path) -> None:
+async def test_the_windows_of_the_availability_tool_can_be_asked_for(tmp_path: Path) -> None:
     @real_tool(client_fields=["available"])
     async def stations() -> dict[str, Any]:
         """List the stations."""
         return {"available": [MARCH]}
 
-    tools = catalogue(rain(survey="stations"), stations)
+    tools = catalogue(rain(availability_tool="stations"), stations)
     async with backend(tmp_path / "t.db", script("a", "b"), catalogue=tools) as home:
         assert len(question(await send_message(home))["options"]) == 1
 
@@ -337,7 +341,7 @@ async def test_windows_that_the_client_may_not_see_are_for_the_model_alone(tmp_p
         return {"available": [MARCH]}
 
     model = script("a", "b")
-    tools = catalogue(rain(survey="stations"), stations)
+    tools = catalogue(rain(availability_tool="stations"), stations)
     async with backend(tmp_path / "t.db", model, catalogue=tools) as home:
         told = await send_message(home)
         assert (told.text, told.reason) == ("Done.", "stop"), "there is nothing to ask with"
@@ -345,7 +349,7 @@ async def test_windows_that_the_client_may_not_see_are_for_the_model_alone(tmp_p
 
 
 @pytest.mark.parametrize("fails", [ToolException("closed"), RuntimeError("s3cret"), None])
-async def test_a_survey_that_fails_is_as_good_as_none(
+async def test_an_availability_tool_that_fails_is_as_good_as_none(
     fails: Exception | None, tmp_path: Path
 ) -> None:
     @real_tool(client_fields=["status"])
@@ -356,7 +360,7 @@ async def test_a_survey_that_fails_is_as_good_as_none(
         return {"available": "nonsense"}
 
     model = script("2026-01-01")
-    tools = catalogue(rain(survey="stations" if fails else "gone"), stations)
+    tools = catalogue(rain(availability_tool="stations" if fails else "gone"), stations)
     async with backend(tmp_path / "t.db", model, catalogue=tools) as home:
         assert (await send_message(home)).text == "Done."
         assert read(model, 1)["recovery"] == {"advice": GIVE_UP_ADVICE}
@@ -413,9 +417,12 @@ async def test_a_hint_is_cut_to_what_the_model_may_get_of_one_result(tmp_path: P
         """List the stations."""
         return {"stations": ["Oslo"] * 30}
 
-    for most, kept in ((2000, {"advice", "available", "survey"}), (400, {"advice", "available"})):
+    for most, kept in (
+        (2000, {"advice", "available", "availability"}),
+        (400, {"advice", "available"}),
+    ):
         model = script("2026-01-01")
-        tools = catalogue(rain(JANUARY, MARCH, survey="stations"), stations)
+        tools = catalogue(rain(JANUARY, MARCH, availability_tool="stations"), stations)
         limits = Limits(max_result_chars=most)
         async with backend(tmp_path / f"{most}.db", model, catalogue=tools, limits=limits) as home:
             await send_message(home)
@@ -436,7 +443,7 @@ async def test_recovery_is_the_same_in_stream_and_history(tmp_path: Path) -> Non
         assert turn.finish_reason == told.reason == "tool-calls"
 
 
-async def test_a_run_that_is_stopped_in_the_survey_can_go_on(tmp_path: Path) -> None:
+async def test_a_run_that_is_stopped_in_the_availability_tool_can_go_on(tmp_path: Path) -> None:
     begun, release = asyncio.Event(), asyncio.Event()
 
     @real_tool(client_fields=["status"])
@@ -447,15 +454,15 @@ async def test_a_run_that_is_stopped_in_the_survey_can_go_on(tmp_path: Path) -> 
         return {"available": [MARCH]}
 
     model = script("2026-01-01")
-    tools = catalogue(rain(JANUARY, survey="stations"), stations)
+    tools = catalogue(rain(JANUARY, availability_tool="stations"), stations)
     async with backend(tmp_path / "t.db", model, catalogue=tools) as home:
-        run = await home.runs.start(THREAD, message("Go"))
+        run = await home.start(message("Go"))
         async with asyncio.timeout(10):
             await begun.wait()
-        await home.runs.stop(THREAD)
-        assert RunChunks(run.log.chunks).reason == "other"
+        await home.stop()
+        assert RunChunks(await chunks_of(run)).reason == "other"
         release.set()
-        told = RunChunks(await home.turn(TurnRequest("assistant-transport", resume=True)))
+        told = RunChunks(await home.turn(TurnRequest(continue_=True)))
         assert (told.text, told.reason) == ("Done.", "stop")
         assert read(model, 1)["recovery"]["available"] == [JANUARY, MARCH]
         await accepted(home, model)

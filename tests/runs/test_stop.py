@@ -11,11 +11,21 @@ import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.models import chat_model
-from server.protocols.chunks import Data, Done, MessageFinish, PartFinish, PartStart, Result
-from server.protocols.history import AssistantTurn, Text, ToolCall, UserTurn
-from server.runs.accumulate import accumulate
-from server.runs.run import Run
-from tests.support.backend import THREAD, Backend, backend, chunks_of, message
+from server.runs.reader import LoggedRun
+from server.storage.checkpointer import ThreadWrites
+from server.storage.interfaces import ThreadEntry
+from server.turns.accumulate import accumulate
+from server.turns.chunks import (
+    Chunk,
+    Done,
+    MessageFinish,
+    PartFinish,
+    PartStart,
+    Result,
+    RunEnded,
+)
+from server.turns.messages import AssistantTurn, Text, ToolCall, UserTurn
+from tests.support.backend import THREAD, Backend, backend, chunks_of, chunks_until, message
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import (
     Args,
@@ -34,7 +44,7 @@ from tests.support.waiting import HeldMethod, until
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 
-STOPPED = Data("run-ended", {"reason": "stopped"})
+STOPPED = RunEnded("stopped")
 
 
 @pytest.fixture
@@ -70,32 +80,32 @@ def held(*steps: Step) -> tuple[Reply, Pause]:
     return Reply((*steps, pause, Say("Never said."))), pause
 
 
-async def reached(run: Run, chunks: int) -> None:
-    """Wait until the run has said so much, or all."""
-    async with asyncio.timeout(10):
-        await run.log.beyond(chunks - 1)
+async def first_chunks(run: LoggedRun, number: int) -> list[Chunk]:
+    """What the run says until it has said so much, or all."""
+    return await chunks_until(run, lambda said: len(said) >= number) if number else []
 
 
-async def stop(inside: Backend, thread: str = THREAD) -> Run:
+async def stop(inside: Backend, thread: str = THREAD) -> ThreadEntry:
     async with asyncio.timeout(5):
-        run = await inside.runs.stop(thread)
-    assert run is not None
-    return run
+        entry = await inside.stop(thread)
+    assert entry is not None
+    return entry
 
 
-async def settled(inside: Backend, run: Run, thread: str = THREAD) -> AssistantTurn:
+async def settled(inside: Backend, run: LoggedRun, thread: str = THREAD) -> AssistantTurn:
     """The stopped run's message, after what holds of every stopped run was checked."""
-    chunks = run.log.chunks
-    assert run.state == "stopped"
+    chunks = await chunks_of(run)
+    entry = await inside.entry(thread)
+    assert entry is not None
+    assert (entry.run_id, entry.run_state) == (run.header.run_id, "stopped")
     assert chunks[-3] == STOPPED
     assert isinstance(chunks[-2], MessageFinish)
     assert (chunks[-2].reason, chunks[-1]) == ("other", Done())
-    assert run.plan is not None
-    told = accumulate(chunks, run.plan.message_id)
+    told = accumulate(chunks, run.header.message_id)
     kept = (await inside.turns(thread))[-1]
     assert kept == told
     assert isinstance(kept, AssistantTurn)
-    assert kept.ended == {"reason": "stopped"}
+    assert kept.ended == STOPPED
     calls = [part for part in kept.parts if isinstance(part, ToolCall)]
     assert all(call.end is not None for call in calls)
     return kept
@@ -115,21 +125,25 @@ async def takes_a_message(inside: Backend, endpoint: StrictEndpoint, thread: str
 async def test_a_run_can_be_stopped_at_the_instant_that_it_exists(
     inside: Backend, endpoint: StrictEndpoint
 ) -> None:
-    run = await inside.runs.start(THREAD, message("Hello"))
-    assert await stop(inside) is run
+    run = await inside.start(message("Hello"))
+    assert (await stop(inside)).run_id == run.header.run_id
     assert (await settled(inside, run)).parts == ()
     assert isinstance((await inside.turns())[0], UserTurn)
     await takes_a_message(inside, endpoint)
 
 
 async def test_a_run_can_be_stopped_while_its_request_is_being_checked(
-    inside: Backend, endpoint: StrictEndpoint
+    inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starting = asyncio.create_task(inside.runs.start(THREAD, message("Hello")))
-    await until(lambda: inside.runs.live)
-    run = await stop(inside)
-    assert await starting is run
+    check = HeldMethod(monkeypatch, inside.checkpoints, "load", once=True)
+    starting = asyncio.create_task(inside.start(message("Hello")))
+    await check.reached.wait()
+    stopping = asyncio.create_task(stop(inside))
+    check.through.set()
+    run = await starting
+    assert (await stopping).run_id == run.header.run_id
     await settled(inside, run)
+    assert endpoint.requests == []
     await takes_a_message(inside, endpoint)
 
 
@@ -137,7 +151,7 @@ async def test_a_run_stopped_before_its_request_was_stored_keeps_it(
     inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = HeldMethod(monkeypatch, AsyncSqliteSaver, "aput", once=True)
-    start = asyncio.create_task(inside.runs.start(THREAD, message("Hello")))
+    start = asyncio.create_task(inside.start(message("Hello")))
     await first.reached.wait()
     await stop(inside)
     await start
@@ -151,7 +165,7 @@ async def test_a_run_stopped_before_the_models_first_word_closes_the_request(
 ) -> None:
     reply, _ = held()
     endpoint.script(reply)
-    run = await inside.runs.start(THREAD, message("Hello"))
+    run = await inside.start(message("Hello"))
     await endpoint.arrived(1)
     await stop(inside)
     assert (await endpoint.closed(1)).completed is False
@@ -164,9 +178,9 @@ async def test_a_run_stopped_in_the_middle_of_arguments_cancels_the_call(
 ) -> None:
     reply, pause = held(Say("I ask. "), Call(0, "c1", "echo", '{"wo'), Args(0, 'rd": "a'))
     endpoint.script(reply)
-    run = await inside.runs.start(THREAD, message("Hello"))
+    run = await inside.start(message("Hello"))
     await pause.reached.wait()
-    await until(lambda: any(isinstance(c, PartStart) for c in run.log.chunks[3:]))
+    await chunks_until(run, lambda said: any(isinstance(c, PartStart) for c in said[3:]))
     await stop(inside)
     text, call = (await settled(inside, run)).parts
     assert isinstance(text, Text)
@@ -182,9 +196,9 @@ async def test_a_run_stopped_in_a_tool_cancels_it_and_keeps_its_siblings_result(
     inside: Backend, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> None:
     endpoint.script(call_reply(("echo", '{"word":"quick"}'), ("hold", '{"word":"slow"}')))
-    run = await inside.runs.start(THREAD, message("Hello"))
+    run = await inside.start(message("Hello"))
     await counting_tools.begun("slow")
-    await until(lambda: any(isinstance(c, Result) for c in run.log.chunks))
+    await chunks_until(run, lambda said: any(isinstance(c, Result) for c in said))
     await stop(inside)
     assert counting_tools.cancelled == {"slow": 1}
     quick, slow = (await settled(inside, run)).parts
@@ -200,7 +214,7 @@ async def test_a_run_stopped_between_steps_keeps_what_the_tools_found(
 ) -> None:
     reply, _ = held()
     endpoint.script(call_reply(("echo", '{"word":"quick"}')), reply)
-    run = await inside.runs.start(THREAD, message("Hello"))
+    run = await inside.start(message("Hello"))
     await endpoint.arrived(2)
     await stop(inside)
     (call,) = (await settled(inside, run)).parts
@@ -211,25 +225,25 @@ async def test_a_run_stopped_between_steps_keeps_what_the_tools_found(
 
 
 async def test_a_message_that_was_saved_and_not_yet_told_is_told_before_the_end(
-    inside: Backend, endpoint: StrictEndpoint
+    inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saved, commit = asyncio.Event(), inside.checkpoints.committed
+    saved, commit = asyncio.Event(), ThreadWrites.committed
 
-    async def committed_and_held() -> None:
-        await commit()
+    async def committed_and_held(writes: ThreadWrites) -> None:
+        await commit(writes)
         saved.set()
         await asyncio.Event().wait()
 
-    inside.checkpoints.committed = committed_and_held
+    monkeypatch.setattr(ThreadWrites, "committed", committed_and_held)
     endpoint.script(Reply((Say("I ask. "), Call(0, "c1", "echo", '{"word":"a"}'))))
-    run = await inside.runs.start(THREAD, message("Hello"))
+    run = await inside.start(message("Hello"))
     await saved.wait()
-    inside.checkpoints.committed = commit
+    monkeypatch.setattr(ThreadWrites, "committed", commit)
     await stop(inside)
     _, call = (await settled(inside, run)).parts
     assert isinstance(call, ToolCall)
     assert (call.args, call.end) == ({"word": "a"}, "cancelled")
-    finishes = [chunk for chunk in run.log.chunks if isinstance(chunk, PartFinish)]
+    finishes = [chunk for chunk in await chunks_of(run) if isinstance(chunk, PartFinish)]
     assert len(finishes) == 2
     await takes_a_message(inside, endpoint)
 
@@ -241,7 +255,7 @@ async def test_a_tool_that_swallows_a_cancellation_does_not_hold_up_the_stop(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     endpoint.script(call_reply(("stubborn", '{"word":"deaf"}')))
-    run = await inside.runs.start(THREAD, message("Hello"))
+    run = await inside.start(message("Hello"))
     await counting_tools.begun("deaf")
     await stop(inside)
     assert counting_tools.cancelled == {"deaf": 1}
@@ -271,7 +285,7 @@ async def test_a_tool_that_blocks_its_thread_does_not_hold_up_the_stop(
     endpoint.script(call_reply(("block", '{"word":"stuck"}')))
     catalogue = Catalogue((block,), ())
     async with backend(tmp_path / "t.db", model_of(endpoint), catalogue=catalogue) as inside:
-        run = await inside.runs.start(THREAD, message("Hello"))
+        run = await inside.start(message("Hello"))
         try:
             await until(begun.is_set)
             await stop(inside)
@@ -327,17 +341,15 @@ async def test_a_stop_at_any_moment_leaves_the_thread_whole(
     async def stop_one(number: int, events: int) -> bool:
         thread = f"thread-{number}-{events}"
         async with at_once:
-            run = await within.runs.start(thread, message(f"Stop {number}"))
-            await reached(run, events)
-            seen = list(run.log.chunks)
-            await within.runs.stop(thread)
-            await chunks_of(run)
-            assert run.log.chunks[: len(seen)] == seen
-            if run.state == "stopped":
+            run = await within.start(message(f"Stop {number}"), thread)
+            seen = await first_chunks(run, events)
+            entry = await stop(within, thread)
+            assert (await chunks_of(run))[: len(seen)] == seen
+            if entry.run_state == "stopped":
                 await settled(within, run, thread)
             chunks = await within.turn(message("Go on."), thread)
             assert [c.reason for c in chunks if isinstance(c, MessageFinish)] == ["stop"]
-            return run.state == "stopped"
+            return entry.run_state == "stopped"
 
     async def stop_in_time(number: int, events: int) -> None:
         """A run that was over before its stop came is tried again, at an earlier moment."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from graphs.limits import Limits
+from server.turns.chunks import RunEnded
 from tests.support.backend import backend
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import ALERT, COMPONENT, RunChunks, send_message, tool_call_message
@@ -27,9 +28,8 @@ async def told(path: Path, seconds: float, *script: Any) -> tuple[RunChunks, Cou
 async def test_tool_seconds_add_up_over_the_steps(tmp_path: Path) -> None:
     steps = [tool_call_message(naps(f"c{n}", f"w{n}")) for n in range(6)]
     run, shop = await told(tmp_path / "t.db", 0.05, *steps)
-    assert run.data("run-ended") == [
-        {"reason": "limit", "limit": "max_tool_seconds", "value": 0.05}
-    ]
+    ends = [chunk for chunk in run.chunks if isinstance(chunk, RunEnded)]
+    assert ends == [RunEnded("limit", "max_tool_seconds", 0.05)]
     assert 1 <= sum(shop.calls.values()) <= 3
     assert list(run.error_codes.values()) == ["limit_reached"]
 
@@ -43,7 +43,7 @@ async def test_tool_seconds_count_calls_side_by_side_each(tmp_path: Path) -> Non
 
 async def test_without_tool_seconds_left_the_model_can_still_answer(tmp_path: Path) -> None:
     run, _ = await told(tmp_path / "t.db", 0.01, tool_call_message(naps("a", "a")))
-    assert (run.text, run.reason, run.data("run-ended")) == ("Done.", "stop", [])
+    assert (run.text, run.reason, run.ended) == ("Done.", "stop", None)
 
 
 async def test_without_tool_seconds_left_the_model_can_still_show_what_it_has(

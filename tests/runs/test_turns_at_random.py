@@ -15,9 +15,9 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from graphs.limits import Limits
 from server.protocols import WIRE_FORMATS
-from server.protocols.chunks import Chunk
-from server.protocols.history import AssistantTurn, ToolCall
-from server.protocols.opening import Opening
+from server.protocols.format import StreamContext
+from server.turns.chunks import Chunk
+from server.turns.messages import AssistantTurn, ToolCall
 from tests.support.backend import Backend, answers, backend, message
 from tests.support.provider_refusal import provider_refusal
 from tests.support.run_chunks import COMPONENT, SELECTION, RunChunks
@@ -112,7 +112,7 @@ def catalogue() -> Catalogue:
     foreign.metadata = {CLIENT_FIELDS: FIELDS}
     return Catalogue(
         (
-            real_tool(client_fields=FIELDS, survey="survey")(misbehave),
+            real_tool(client_fields=FIELDS, availability_tool="survey")(misbehave),
             real_tool(client_fields=FIELDS)(plain),
             foreign,
             real_tool(client_fields=FIELDS)(survey),
@@ -241,8 +241,8 @@ async def test_a_thousand_turns_through_failing_tools_all_end_in_order(tmp_path:
 
 def on_the_wire(chunks: Sequence[Chunk]) -> str:
     """The chunks, and what both formats make of them."""
-    opening = Opening("thread", "message", ())
-    encoders = [wire_format.encoder(opening) for wire_format in WIRE_FORMATS.values()]
+    context = StreamContext("thread", "message")
+    encoders = [wire_format.encoder(context, None) for wire_format in WIRE_FORMATS.values()]
     encoded = [said for one in encoders for chunk in chunks for said in one.encode(chunk)]
     return str(chunks) + "".join(encoded)
 

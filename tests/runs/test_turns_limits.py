@@ -8,7 +8,8 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from graphs.limits import Limits
-from server.protocols.requests import TurnRequest
+from server.turns.chunks import RunEnded
+from server.turns.requests import TurnRequest
 from tests.support.backend import Backend, backend
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import (
@@ -21,7 +22,7 @@ from tests.support.run_chunks import (
 )
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 
-CONTINUE = TurnRequest("assistant-transport", resume=True)
+CONTINUE = TurnRequest(continue_=True)
 
 
 def echoing(word: str) -> list[Piece]:
@@ -34,9 +35,8 @@ def same(times: int) -> list[list[Piece]]:
 
 
 def ended_by(told: RunChunks, limit: str, value: float) -> bool:
-    return told.reason == "other" and told.data("run-ended") == [
-        {"reason": "limit", "limit": limit, "value": value}
-    ]
+    ends = [chunk for chunk in told.chunks if isinstance(chunk, RunEnded)]
+    return told.reason == "other" and ends == [RunEnded("limit", limit, value)]
 
 
 async def goes_on(home: Backend) -> bool:
@@ -53,7 +53,7 @@ async def test_a_run_ends_after_its_steps_with_the_results_of_the_last(tmp_path:
         assert ended_by(told, "max_steps", 3)
         assert told.steps == len(model.prompts) == 3
         assert [result.result["word"] for result in told.results.values()] == ["a", "b", "c"]
-        assert (await home.turns())[-1].ended == told.data("run-ended")[0]  # type: ignore[union-attr]
+        assert (await home.turns())[-1].ended == told.ended  # type: ignore[union-attr]
         model._scripts.clear()
         assert await goes_on(home)
 
@@ -64,7 +64,7 @@ async def test_a_run_that_needs_just_its_steps_is_not_ended(tmp_path: Path) -> N
     limits = Limits(max_steps=2)
     async with backend(tmp_path / "t.db", model, catalogue=shop.catalogue, limits=limits) as home:
         told = await send_message(home)
-        assert (told.text, told.reason, told.data("run-ended")) == ("Last.", "stop", [])
+        assert (told.text, told.reason, told.ended) == ("Last.", "stop", None)
 
 
 async def test_a_question_in_the_last_step_is_still_asked(tmp_path: Path) -> None:

@@ -14,12 +14,11 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from graphs.limits import Limits
-from server.protocols.history import AssistantTurn, Step, ToolCall
-from server.protocols.requests import ToolAnswer, TurnRequest
-from server.runs.accumulate import accumulate
-from server.runs.run import Run
-from server.runs.transcript import transcript
-from tests.support.backend import THREAD, Backend, backend, chunks_of, message
+from server.runs.reader import LoggedRun
+from server.turns.accumulate import accumulate
+from server.turns.messages import AssistantTurn, Step, ToolCall
+from server.turns.requests import ToolAnswer, TurnRequest
+from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.endpoint import refusal
 from tests.support.hypothesis_settings import UNTIMED
 from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION, RunChunks
@@ -99,33 +98,31 @@ async def next_request(home: Backend, answer: Any) -> TurnRequest:
         for turn in turns
         if isinstance(turn, AssistantTurn)
         for part in turn.parts
-        if isinstance(part, ToolCall) and part.awaits_client and part.end is None
+        if isinstance(part, ToolCall) and part.disposition == "client" and part.end is None
     ]
     if answer is None or not waiting:
         return message()
-    return TurnRequest("assistant-transport", answers=(ToolAnswer(waiting[0], answer),))
+    return TurnRequest(answers=(ToolAnswer(waiting[0], answer),))
 
 
 async def told_as_kept(home: Backend, request: TurnRequest) -> None:
     """Run a request and compare its chunks with what the thread then holds."""
-    run = await home.runs.start(THREAD, request)
-    assert run.plan is not None
+    run = await home.start(request)
     told = RunChunks(await chunks_of(run))
     assert "secret" not in repr(told.chunks)
-    before = (await home.runs.checkpoints.load(THREAD)).messages
-    assert "secret" not in repr(before)
+    assert "secret" not in repr(await home.messages())
     last = (await home.turns())[-1]
     assert isinstance(last, AssistantTurn)
-    assert last.id == run.plan.message_id
-    assert accumulate(told.chunks, last.id, earlier_steps(home, run)) == last
+    assert last.id == run.header.message_id
+    assert accumulate(told.chunks, last.id, await earlier_steps(home, run)) == last
 
 
-def earlier_steps(home: Backend, run: Run) -> tuple[Step, ...]:
+async def earlier_steps(home: Backend, run: LoggedRun) -> tuple[Step, ...]:
     """What runs before have said of the run's message."""
-    assert run.plan is not None
-    known = transcript(run.plan.after, home.catalogue.awaits_client, running=True)[-1]
-    continues = isinstance(known, AssistantTurn) and known.id == run.plan.message_id
-    return known.steps if continues and isinstance(known, AssistantTurn) else ()
+    known = (await home.reader.turns_before(run.header))[-1]
+    continues = isinstance(known, AssistantTurn) and known.id == run.header.message_id
+    assert continues == run.header.continues
+    return known.steps if isinstance(known, AssistantTurn) and continues else ()
 
 
 def accepted(prompts: Sequence[list[BaseMessage]]) -> None:

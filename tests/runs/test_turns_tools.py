@@ -15,8 +15,8 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, ToolException
 
 from graphs.limits import Limits
-from server.protocols.chunks import ArgsFinish, Result, StepStart, TextDelta
-from tests.support.backend import THREAD, backend, chunks_of, message
+from server.turns.chunks import ArgsFinish, Result, StepStart, TextDelta
+from tests.support.backend import backend, chunks_of, chunks_until, message
 from tests.support.random_histories import CALL_IDS
 from tests.support.run_chunks import RunChunks, send_message, tool_call_message
 from tests.support.scripted_model import ScriptedModel, call, finish, text
@@ -142,6 +142,8 @@ async def test_one_broken_call_does_not_keep_the_others_from_running(tmp_path: P
         told = await send_message(home)
     assert seen == [{"a": 1, "b": 2}]
     assert told.error_codes == {"c1": "invalid_json", "c3": "unknown_tool"}
+    assert [call.disposition for call in told.calls] == ["server", "server", "invalid"]
+    assert told.dispositions == {"c1": "invalid", "c2": "server", "c3": "invalid"}
     assert told.results["c2"].result == {"sum": 3}
     assert len(read_by_model(model)) == 3
 
@@ -236,11 +238,10 @@ async def test_a_result_reaches_the_client_while_its_sibling_still_runs(tmp_path
         tool_call_message(("slow", "wait", '{"n":1}'), ("quick", "wait", '{"n":0}'))
     )
     async with backend(tmp_path / "t.db", model, catalogue=catalogue(wait)) as home:
-        run = await home.runs.start(THREAD, message())
-        async with asyncio.timeout(10):
-            while not any(isinstance(chunk, Result) for chunk in run.log.chunks):
-                await run.log.beyond(len(run.log.chunks))
-        assert not run.log.closed
+        run = await home.start(message())
+        said = await chunks_until(run, lambda said: any(isinstance(c, Result) for c in said))
+        assert any(isinstance(chunk, Result) for chunk in said)
+        assert (await run.log.status()).state == "live"
         release.set()
         told = RunChunks(await chunks_of(run))
     assert list(told.results) == ["quick", "slow"]

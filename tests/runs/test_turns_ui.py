@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from server.protocols.chunks import ArgsFinish, StepStart
-from server.protocols.history import AssistantTurn, ToolCall
-from server.protocols.requests import ClientTool, InvalidRequest, ToolAnswer, TurnRequest
-from tests.support.backend import THREAD, Backend, backend
+from server.turns.chunks import ArgsFinish, StepStart
+from server.turns.messages import AssistantTurn, ToolCall
+from server.turns.requests import ClientTool, InvalidRequest, ToolAnswer, TurnRequest
+from tests.support.backend import Backend, backend, key_of
 from tests.support.run_chunks import (
     ALERT,
     COMPONENT,
@@ -65,7 +65,7 @@ async def test_a_component_has_its_arguments_as_its_result_and_ends_the_turn(
     model.script([text("Look: "), *tool_call_message(("c1", COMPONENT, ALERT))])
     told = await send_message(home)
     assert (told.results["c1"].end, told.results["c1"].result) == ("shown", json.loads(ALERT))
-    assert not told.calls[0].awaits_client
+    assert (told.calls[0].disposition, told.dispositions) == ("shown", {"c1": "shown"})
     assert (told.reason, told.steps, len(model.prompts)) == ("stop", 1, 1)
     assert (await send_message(home)).text == "Done."
     assert answers_read(model) == {"c1": json.loads(ALERT)}
@@ -77,7 +77,7 @@ async def test_a_question_ends_the_turn_with_its_call_pending(
     model.script([text("Well: "), *tool_call_message(("c1", SELECTION, QUESTION))])
     told = await send_message(home)
     assert told.results == {}
-    assert told.calls[0].awaits_client
+    assert (told.calls[0].disposition, told.dispositions) == ("client", {"c1": "client"})
     assert (told.reason, told.steps, len(model.prompts)) == ("tool-calls", 1, 1)
     [finished] = [chunk for chunk in told.chunks if isinstance(chunk, ArgsFinish)]
     assert finished.args == json.loads(QUESTION)
@@ -159,7 +159,7 @@ async def test_an_answer_that_is_an_error_always_fits(home: Backend, model: Scri
     model.script(tool_call_message(("c1", SELECTION, QUESTION)))
     await send_message(home)
     answer = ToolAnswer("c1", "The user's browser is too old.", is_error=True)
-    await home.turn(TurnRequest("assistant-transport", answers=(answer,)))
+    await home.turn(TurnRequest(answers=(answer,)))
     shown = (await shown_calls(home))["c1"]
     assert shown.end == "error"
     assert shown.result["error"]["message"] == "The user's browser is too old."
@@ -172,9 +172,9 @@ async def test_typing_past_a_question_closes_it_and_says_so(
     await send_message(home)
     told = await send_message(home, "Something else.")
     assert told.text == "Never mind."
-    [settled] = told.data("tool-settled")
-    assert (settled["tool_call_id"], settled["end"]) == ("c1", "cancelled")
-    assert settled["result"]["error"]["code"] == "not_answered"
+    [settled] = told.settled
+    assert (settled.tool_call_id, settled.end) == ("c1", "cancelled")
+    assert settled.result["error"]["code"] == "not_answered"
     assert (await shown_calls(home))["c1"].end == "cancelled"
     read = [type(message) for message in model.prompts[-1]]
     assert read == [HumanMessage, AIMessage, ToolMessage, HumanMessage]
@@ -228,7 +228,7 @@ async def test_the_result_of_a_real_tool_cannot_be_sent_by_a_client(
 ) -> None:
     model.script(tool_call_message(("c1", "calculator", CALCULATION), ("c2", SELECTION, QUESTION)))
     await send_message(home)
-    await refuses(home, ("c1", {"value": 1}), "already_answered")
+    await refuses(home, ("c1", {"value": 1}), "not_pending")
 
 
 async def test_several_questions_are_answered_one_by_one_and_the_last_calls_the_model(
@@ -261,7 +261,7 @@ async def test_an_answer_and_a_message_together_answer_first_and_close_the_rest(
     await send_message(home)
     told = await answer_calls(home, ("c1", "red"), words="And hurry.")
     assert told.text == "Done."
-    assert [settled["tool_call_id"] for settled in told.data("tool-settled")] == ["c2"]
+    assert [settled.tool_call_id for settled in told.settled] == ["c2"]
     ends = {id: call.end for id, call in (await shown_calls(home)).items()}
     assert ends == {"c1": "result", "c2": "cancelled"}
     assert model.prompts[-1][-1].content == "And hurry."
@@ -346,7 +346,7 @@ async def test_a_question_is_answered_although_a_crash_left_a_real_call_beside_i
         {"type": "tool_call", "id": "c2", "name": SELECTION, "args": json.loads(QUESTION)},
     ]
     left: list[AnyMessage] = [HumanMessage("Go", id="u1"), AIMessage("", id="a1", tool_calls=calls)]
-    await home.checkpoints.add(THREAD, left)
+    await home.checkpoints.add(key_of(), left)
     told = await answer_calls(home, ("c2", "red"))
     assert told.text == "Done."
     read = answers_read(model)
@@ -379,10 +379,10 @@ async def test_a_tool_of_the_client_is_unknown_in_a_run_that_does_not_bring_it(
 
 
 async def test_a_message_with_nothing_open_has_nothing_to_settle(home: Backend) -> None:
-    assert (await send_message(home)).data("tool-settled") == []
+    assert (await send_message(home)).settled == []
 
 
 async def test_a_request_that_brings_nothing_is_refused(home: Backend) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        await home.turn(TurnRequest("assistant-transport"))
+        await home.turn(TurnRequest())
     assert refused.value.code == "nothing_to_do"

@@ -3,6 +3,7 @@
 serving           the server over HTTP, in the loop of the test or as a process
 forked_server     the same, forked: it starts at once, for tests that kill it often
 scripted_server   the server on `sample_tools` and a scripted endpoint
+contracts         what any implementation of the storage must do, as classes of tests
 backend           the server without HTTP: checkpoints, runs and the store
 endpoint          a strict OpenAI-compatible endpoint that plays scripted replies
 provider_refusal  what that endpoint would refuse in a prompt

@@ -2,46 +2,52 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from graphs.chat import build
+from graphs.chat import build as built_in
+from graphs.classify import Classifier
 from graphs.limits import Limits
-from graphs.own import Build
-from server.protocols.chunks import Chunk
-from server.protocols.history import Turn
-from server.protocols.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
-from server.runs.checkpoints import Checkpoints
-from server.runs.crash import settle_lost_runs
-from server.runs.registry import Runs
-from server.runs.run import Run
-from server.runs.transcript import transcript
-from server.storage import BUSY_TIMEOUT_MS, committed, open_saver
-from server.store import ThreadStore, open_store
-from tools import CATALOGUE
+from graphs.loading import Build
+from server.protocols import DEFAULT
+from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.reader import LoggedRun, RunReader
+from server.runs.recovery import settle_lost_runs
+from server.runs.run import RunLimits
+from server.runs.runs import Runs, RunSettings
+from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
+from server.storage.interfaces import ThreadEntry, ThreadStore
+from server.storage.memory_logs import MemoryLogs
+from server.storage.store import open_store
+from server.turns.chunks import Chunk
+from server.turns.header import LOCAL_OWNER, ThreadKey
+from server.turns.messages import Turn
+from server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
+from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 
 THREAD = "thread-1"
 
 
 def message(words: str = "Hello", **fields: Any) -> TurnRequest:
-    return TurnRequest("assistant-transport", message=UserMessage((TextContent(words),)), **fields)
+    return TurnRequest(message=UserMessage((TextContent(words),)), **fields)
 
 
 def answers(*items: tuple[str, Any], words: str | None = None) -> TurnRequest:
-    said = UserMessage((TextContent(words),)) if words else None
     return TurnRequest(
-        "assistant-transport",
-        message=said,
+        message=UserMessage((TextContent(words),)) if words else None,
         answers=tuple(ToolAnswer(id, result) for id, result in items),
     )
+
+
+def key_of(thread: str = THREAD) -> ThreadKey:
+    return ThreadKey(LOCAL_OWNER, thread)
 
 
 @dataclass(frozen=True)
@@ -50,28 +56,48 @@ class Backend:
 
     checkpoints: Checkpoints
     runs: Runs
+    reader: RunReader
     catalogue: Catalogue
     store: ThreadStore
 
-    async def turn(self, request: TurnRequest, thread: str = THREAD) -> list[Chunk]:
+    async def start(self, request: TurnRequest, thread: str | None = THREAD) -> LoggedRun:
+        """Begin a run; None: of a new thread."""
+        return await self.runs.start(LOCAL_OWNER, replace(request, thread_id=thread), DEFAULT.name)
+
+    async def turn(self, request: TurnRequest, thread: str | None = THREAD) -> list[Chunk]:
         """A whole run: its chunks."""
-        return await chunks_of(await self.runs.start(thread, request))
+        return await chunks_of(await self.start(request, thread))
+
+    async def stop(self, thread: str = THREAD) -> ThreadEntry | None:
+        return await self.runs.stop(key_of(thread))
+
+    async def entry(self, thread: str = THREAD) -> ThreadEntry | None:
+        return await self.store.get(key_of(thread))
+
+    async def state(self, thread: str = THREAD) -> ThreadState:
+        return await self.checkpoints.load(key_of(thread))
 
     async def messages(self, thread: str = THREAD) -> Sequence[BaseMessage]:
-        return (await self.checkpoints.load(thread)).messages
+        return (await self.state(thread)).messages
 
     async def turns(self, thread: str = THREAD) -> tuple[Turn, ...]:
-        state = await self.checkpoints.load(thread)
-        return transcript(state.messages, self.catalogue.awaits_client)
+        return await self.reader.turns(key_of(thread))
 
 
-async def chunks_of(run: Run) -> list[Chunk]:
-    seen = 0
-    async with asyncio.timeout(10):
-        while not run.log.closed:
-            await run.log.beyond(seen)
-            seen = len(run.log.chunks)
-    return run.log.chunks
+async def chunks_of(run: LoggedRun) -> list[Chunk]:
+    """All chunks of a run, to its end."""
+    return await chunks_until(run, lambda _chunks: False)
+
+
+async def chunks_until(run: LoggedRun, reached: Callable[[Sequence[Chunk]], bool]) -> list[Chunk]:
+    """The chunks of a run from its first until a condition holds, or to its end."""
+    chunks: list[Chunk] = []
+    async with asyncio.timeout(10), aclosing(run.log.read(0)) as batches:
+        async for batch in batches:
+            chunks += [chunk for _, chunk in batch]
+            if reached(chunks):
+                break
+    return chunks
 
 
 @asynccontextmanager
@@ -83,35 +109,35 @@ async def backend(
     limits: Limits | None = None,
     max_run_seconds: float = 60,
     system_prompt: str = "",
-    build: Build = build,
+    build: Build = built_in,
 ) -> AsyncIterator[Backend]:
-    async with open_saver(path) as saver:
+    async with (
+        open_checkpointer(path) as checkpointer,
+        open_store(path, BUSY_TIMEOUT_MS) as store,
+    ):
         graph = build(
             model,
             catalogue,
-            checkpointer=saver,
+            checkpointer=checkpointer,
             limits=limits or Limits(),
             system_prompt=system_prompt,
         )
-        checkpoints = Checkpoints(graph, saver, partial(committed, saver))
-        async with open_store(path, BUSY_TIMEOUT_MS) as store:
-            await settle_lost_runs(store, checkpoints)
-            runs = Runs(
-                checkpoints,
-                catalogue,
-                store,
-                max_run_seconds=max_run_seconds,
-                retention_seconds=60,
-            )
-            try:
-                yield Backend(checkpoints, runs, catalogue, store)
-            finally:
-                await runs.drain(0)
+        classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
+        checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
+        await settle_lost_runs(store, checkpoints)
+        logs = MemoryLogs()
+        settings = RunSettings("test", RunLimits(max_run_seconds), retention_seconds=60)
+        runs = Runs(checkpoints, classifier, store, logs, settings)
+        reader = RunReader(checkpoints, store, logs)
+        try:
+            yield Backend(checkpoints, runs, reader, catalogue, store)
+        finally:
+            await runs.drain(0)
 
 
 @asynccontextmanager
 async def after_crash(
-    path: Path, model: BaseChatModel, catalogue: Catalogue = CATALOGUE, build: Build = build
+    path: Path, model: BaseChatModel, catalogue: Catalogue = CATALOGUE, build: Build = built_in
 ) -> AsyncIterator[Backend]:
     """The server on what its disk held at this instant, as after kill -9."""
     copy = path.with_name("after-the-crash.db")

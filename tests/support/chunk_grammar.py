@@ -1,12 +1,12 @@
-"""The grammar of `server.protocols.chunks`, held against the chunks of a run."""
+"""The grammar of `server.turns.chunks`, held against the chunks of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from server.protocols.chunks import (
+from server.turns.chunks import (
     ArgsFinish,
     Chunk,
-    Data,
+    Disposition,
     Done,
     Error,
     MessageFinish,
@@ -15,10 +15,13 @@ from server.protocols.chunks import (
     PartStart,
     Path,
     Result,
+    RunEnded,
     StepFinish,
     StepStart,
     TextDelta,
     ToolCallPart,
+    ToolProgress,
+    ToolSettled,
 )
 
 
@@ -27,6 +30,7 @@ class _Open:
     part: Part
     args_finished: bool = False
     answered: bool = False
+    disposition: Disposition | None = None
 
 
 @dataclass
@@ -34,7 +38,7 @@ class _Reader:
     in_step: bool = False
     parts: dict[Path, _Open] = field(default_factory=dict)
     started: int = 0
-    unanswered: list[ToolCallPart] = field(default_factory=list)
+    unanswered: list[_Open] = field(default_factory=list)
     call_ids: set[str] = field(default_factory=set)
 
     def take(self, chunk: Chunk) -> None:
@@ -51,6 +55,7 @@ class _Reader:
                 part = self._call(chunk.path)
                 assert not part.args_finished, "arguments finished twice"
                 part.args_finished = True
+                part.disposition = chunk.disposition
             case Result():
                 part = self._call(chunk.path)
                 assert part.args_finished, "a result ahead of the arguments"
@@ -63,7 +68,8 @@ class _Reader:
                 assert not self.parts, "a step ends with open parts"
                 self.in_step = False
             case _:
-                assert isinstance(chunk, Data), f"{type(chunk).__name__} before the end"
+                others = RunEnded | ToolSettled | ToolProgress
+                assert isinstance(chunk, others), f"{type(chunk).__name__} before the end"
 
     def _start(self, part: Part) -> None:
         assert self.in_step, "a part outside of a step"
@@ -88,7 +94,7 @@ class _Reader:
         if isinstance(part.part, ToolCallPart):
             assert part.args_finished, "a call ends before its arguments"
             if not part.answered:
-                self.unanswered.append(part.part)
+                self.unanswered.append(part)
 
 
 def check(chunks: Sequence[Chunk]) -> None:
@@ -102,5 +108,5 @@ def check(chunks: Sequence[Chunk]) -> None:
     for chunk in said[:-1] if failed else said:
         reader.take(chunk)
     assert not reader.in_step, "the last step has not ended"
-    assert all(call.awaits_client for call in reader.unanswered), "a call without an end"
+    assert all(call.disposition == "client" for call in reader.unanswered), "a call without an end"
     assert bool(reader.unanswered) <= (last.reason == "tool-calls"), "pending, and not said so"

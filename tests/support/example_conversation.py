@@ -4,9 +4,10 @@ tool and a UI tool, a turn that ends waiting for the user, and the answer to it.
 from pathlib import Path
 from typing import Any
 
-from server.protocols.chunks import (
+from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Disposition,
     Done,
     MessageFinish,
     PartFinish,
@@ -19,8 +20,8 @@ from server.protocols.chunks import (
     ToolCallPart,
     Usage,
 )
-from server.protocols.history import AssistantTurn, Step, Text, ToolCall, Turn, UserTurn
-from server.protocols.requests import TextContent
+from server.turns.messages import AssistantTurn, Step, Text, ToolCall, Turn, UserTurn
+from server.turns.requests import TextContent
 
 EXAMPLES = Path(__file__).parent.parent / "data" / "protocol-examples"
 
@@ -37,10 +38,17 @@ def text(path: int, *deltas: str) -> list[Chunk]:
 
 
 def call(
-    path: int, part: ToolCallPart, deltas: list[str], args: Any, *results: Result
+    path: int,
+    part: ToolCallPart,
+    deltas: list[str],
+    args: Any,
+    *results: Result,
+    disposition: Disposition | None = None,
 ) -> list[Chunk]:
+    """`disposition`: the final one; None: what the part lets expect."""
     said = [TextDelta((path,), delta) for delta in deltas]
-    return [PartStart(part), *said, ArgsFinish((path,), args), *results, PartFinish((path,))]
+    finish = ArgsFinish((path,), args, disposition or part.disposition)
+    return [PartStart(part), *said, finish, *results, PartFinish((path,))]
 
 
 def ending(reason: Any, usage: Usage) -> list[Chunk]:
@@ -62,7 +70,7 @@ T1: list[Chunk] = [
     *text(2, "It is -3 °C and clear."),
     *call(
         3,
-        ToolCallPart("call_2", "render_ui_component"),
+        ToolCallPart("call_2", "render_ui_component", "shown"),
         [CARD_TEXT],
         CARD,
         Result((3,), CARD, "shown", "r2"),
@@ -74,7 +82,7 @@ T2: list[Chunk] = [
     StepStart("m2", "m2a"),
     *call(
         0,
-        ToolCallPart("call_3", "request_user_selection", awaits_client=True),
+        ToolCallPart("call_3", "request_user_selection", "client"),
         [QUESTION_TEXT],
         QUESTION,
     ),
@@ -118,6 +126,7 @@ M1 = AssistantTurn(
                     "render_ui_component",
                     CARD_TEXT,
                     CARD,
+                    "shown",
                     end="shown",
                     result=CARD,
                     result_id="r2",
@@ -134,7 +143,7 @@ U2 = UserTurn("u2", (TextContent("Book a trip."),))
 
 def asked(**answer: Any) -> Step:
     question = ToolCall(
-        "call_3", "request_user_selection", QUESTION_TEXT, QUESTION, awaits_client=True, **answer
+        "call_3", "request_user_selection", QUESTION_TEXT, QUESTION, disposition="client", **answer
     )
     return Step("m2a", (question,), "tool-calls", Usage(30, 8))
 

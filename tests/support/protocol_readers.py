@@ -85,7 +85,8 @@ def _replaced(state: Any, path: tuple[str, ...], change: Any) -> Any:
 
 
 def accumulated(said: Iterable[str]) -> Json:
-    """The assistant message that the part chunks build: `parts`, `steps`, `data` and the rest."""
+    """The assistant message that the part chunks build: `parts`, `steps`, `data` and the rest.
+    What the server adds to assistant-stream's chunks is kept: `stepId`, `disposition`, `end`."""
     message: Json = {"parts": [], "steps": [], "data": [], "open": set()}
     for event in events(said):
         if event["type"] != "update-state":
@@ -107,7 +108,8 @@ def _on_part_start(message: Json, event: Json) -> None:
     assert event["path"] == []
     message["open"].add(len(message["parts"]))
     start = event["part"]
-    empty = {"argsText": ""} if start["type"] == "tool-call" else {"text": ""}
+    is_call = start["type"] == "tool-call"
+    empty = {"argsText": "", "state": "pending"} if is_call else {"text": ""}
     message["parts"].append({**start, **empty})
 
 
@@ -123,11 +125,13 @@ def _on_args_finish(message: Json, event: Json) -> None:
     except ValueError:
         args = {}
     part["args"] = args if isinstance(args, dict) else {}
+    part["disposition"] = event["disposition"]
 
 
 def _on_result(message: Json, event: Json) -> None:
     assert isinstance(event["isError"], bool)
-    _part(message, event).update(result=event["result"], isError=event["isError"])
+    ended = {"result": event["result"], "isError": event["isError"], "state": event["end"]}
+    _part(message, event).update(ended)
 
 
 def _on_part_finish(message: Json, event: Json) -> None:
@@ -138,13 +142,13 @@ def _on_part_finish(message: Json, event: Json) -> None:
 def _on_step_start(message: Json, event: Json) -> None:
     assert event["path"] == []
     message["id"] = event["messageId"]
+    message["steps"].append({"stepId": event["stepId"]})
 
 
 def _on_step_finish(message: Json, event: Json) -> None:
     if message["open"]:
         raise BadStreamError("a part outlives its step")
-    step = {"finishReason": event["finishReason"], "usage": event["usage"]}
-    message["steps"].append(step)
+    message["steps"][-1] |= {"finishReason": event["finishReason"], "usage": event["usage"]}
 
 
 def _on_data(message: Json, event: Json) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk
 
-from server.protocols.requests import TurnRequest
+from server.turns.requests import TurnRequest
 from tests.support.backend import answers, message
 from tests.support.scripted_model import Piece, call, finish, reasoning, text
 
@@ -98,7 +98,7 @@ def random_turn(draw: st.DrawFn, number: int = 0) -> RandomTurn:
 def next_request(ended_badly: bool, pending: list[str]) -> TurnRequest:
     """What a user does next: go on, answer what was asked, or say something."""
     if ended_badly:
-        return TurnRequest("assistant-transport", resume=True)
+        return TurnRequest("assistant-transport", continue_=True)
     if pending:
         return answers(*((id, {"value": "a"}) for id in pending))
     return message("Next.")

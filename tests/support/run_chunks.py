@@ -5,15 +5,19 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
-from server.protocols.chunks import (
+from server.turns.chunks import (
+    ArgsFinish,
     Chunk,
-    Data,
+    Disposition,
     MessageFinish,
     PartStart,
     Result,
+    RunEnded,
     StepStart,
     TextDelta,
     ToolCallPart,
+    ToolProgress,
+    ToolSettled,
 )
 from tests.support import chunk_grammar
 from tests.support.backend import THREAD, Backend, answers, message
@@ -86,9 +90,24 @@ class RunChunks:
         assert isinstance(finished, MessageFinish)
         return finished.reason
 
-    def data(self, name: str) -> list[dict[str, Any]]:
-        found = [c for c in self.chunks if isinstance(c, Data) and c.name == name]
-        return [dict(chunk.data) for chunk in found]
+    @property
+    def ended(self) -> RunEnded | None:
+        return next((c for c in self.chunks if isinstance(c, RunEnded)), None)
+
+    @property
+    def settled(self) -> list[ToolSettled]:
+        return [chunk for chunk in self.chunks if isinstance(chunk, ToolSettled)]
+
+    @property
+    def progress(self) -> list[ToolProgress]:
+        return [chunk for chunk in self.chunks if isinstance(chunk, ToolProgress)]
+
+    @property
+    def dispositions(self) -> dict[str, Disposition]:
+        """The final ones, by call id."""
+        finished = (chunk for chunk in self.chunks if isinstance(chunk, ArgsFinish))
+        calls = ((self.parts[chunk.path[0]], chunk.disposition) for chunk in finished)
+        return {p.tool_call_id: d for p, d in calls if isinstance(p, ToolCallPart)}
 
 
 async def send_message(backend: Backend, words: str = "Hello", **fields: Any) -> RunChunks:

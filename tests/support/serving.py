@@ -9,18 +9,18 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 from langchain_core.language_models import BaseChatModel
-from starlette.applications import Starlette
 
 from server.__main__ import listen
 from server.app import create_app
-from server.serving import Server
+from server.http.state import AppState
+from server.serving import Server, with_state
 from server.settings import Settings
 from tests.support.endpoint import StrictEndpoint
-from tools import CATALOGUE
+from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -107,7 +107,8 @@ class Client:
     """A browser's way to the server, over HTTP."""
 
     http: httpx.AsyncClient
-    app: Starlette | None = None
+    state: AppState | None = None
+    """What the app hands to its endpoints, of a server in this process."""
     server: Server | None = None
 
     @property
@@ -180,16 +181,17 @@ async def serving(
     app = create_app(settings, catalogue, model)
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        async with app.router.lifespan_context(app):
-            server = InLoop(app, app.state.runs, 0)
+        async with app.router.lifespan_context(app) as state:
+            assert state is not None
+            server = InLoop(with_state(app, state), state["runs"], 0)
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with httpx.AsyncClient(
                     base_url=f"http://127.0.0.1:{port}", timeout=WAIT_SECONDS
                 ) as http:
-                    yield Client(http, app, server)
+                    yield Client(http, cast(AppState, state), server)
             finally:
-                await app.state.runs.drain(0)
+                await state["runs"].drain(0)
                 server.should_exit = True
                 await serving
 

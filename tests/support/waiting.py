@@ -1,7 +1,7 @@
 """Waiting for what becomes true by itself."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -13,6 +13,13 @@ async def until(condition: Callable[[], object]) -> None:
     """Wait until the condition holds; TimeoutError when it does not come to hold."""
     async with asyncio.timeout(WAIT_SECONDS):
         while not condition():  # noqa: ASYNC110  what holds it has no event to wait for
+            await asyncio.sleep(0.005)
+
+
+async def eventually(condition: Callable[[], Awaitable[object]]) -> None:
+    """The same for a condition that must be awaited."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not await condition():  # noqa: ASYNC110  what makes it true has no event to wait for
             await asyncio.sleep(0.005)
 
 

@@ -15,7 +15,7 @@ from langchain_core.exceptions import (
 )
 
 from graphs.models import ModelUnavailable
-from server.runs.failures import SENTENCES, classify, failure
+from server.runs.failures import SENTENCES, failure, failure_code
 
 SECRET = "sk-live-secret"
 REQUEST = httpx2.Request("POST", "http://model/v1")
@@ -61,7 +61,7 @@ def status_error(status: int, code: str | None = None) -> openai.APIStatusError:
     ids=lambda value: value if isinstance(value, str) else repr(value)[:40],
 )
 def test_an_exception_has_its_code_and_says_nothing_of_itself(cause: Exception, code: str) -> None:
-    assert classify(cause) == code
+    assert failure_code(cause) == code
     told = failure(cause, "e1")
     assert (told.code, told.error_id) == (code, "e1")
     assert told.message == SENTENCES[code]

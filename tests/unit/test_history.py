@@ -17,19 +17,19 @@ from pydantic import SecretStr
 
 from graphs.history import close_pending, for_model, pending_calls
 from graphs.state import add_messages_in_order
-from server.protocols.requests import (
+from server.runs.checkpoints import ThreadState
+from server.runs.plan import plan
+from server.turns.requests import (
     InvalidRequest,
     TextContent,
     ToolAnswer,
     TurnRequest,
     UserMessage,
 )
-from server.runs.checkpoints import ThreadState
-from server.runs.plan import plan
 from tests.support.endpoint import Refusal, refusal
 from tests.support.hypothesis_settings import UNTIMED
 from tests.support.random_histories import CALL_IDS, histories
-from tools import CATALOGUE
+from tools.builtin import CATALOGUE
 
 BOUNDLESS = 10**9
 MODEL = ChatOpenAI(model="any", api_key=SecretStr("test"), base_url="http://localhost/v1")

@@ -9,7 +9,7 @@ import pytest
 from graphs.chat import build
 from graphs.offline import EXAMPLES, OfflineChatModel
 from server.settings import Settings
-from tools import CATALOGUE
+from tools.builtin import CATALOGUE
 
 PROJECT = Path(__file__).parent.parent.parent
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

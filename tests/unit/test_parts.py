@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from graphs import stored
 from graphs.agent import Agent
 from graphs.calls import StreamedCall
+from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.limits import Limits
 from graphs.parts import PartAssembler, StreamedPart, partial_message, stored_parts
@@ -47,7 +49,8 @@ def reread(message: AIMessage) -> Seen:
 
 def stepped(chunks: Sequence[AIMessageChunk]) -> AIMessage:
     """The message that the agent stores of these chunks."""
-    agent = Agent(ScriptedModel.of([*chunks, finish()]), Catalogue((), ()), Limits(), "")
+    model = ScriptedModel.of([*chunks, finish()])
+    agent = Agent(model, Classifier(Catalogue((), ())), Limits(), "")
     said = asyncio.run(agent.step([HumanMessage("Go")], TurnContext()))
     assert isinstance(said[0], AIMessage)
     return said[0]
@@ -120,9 +123,10 @@ def test_half_a_character_is_replaced_wherever_it_stands(kind: Any) -> None:
 
 def test_a_message_that_was_cut_off_has_the_parts_so_far() -> None:
     chunks = [reasoning("Hm."), text("It is"), call('{"a": 1, "b', name="one", id="c1")]
-    cut = partial_message("msg-1", streamed(chunks), {"run_id": "r"})
+    cut = partial_message("r", "msg-1", streamed(chunks))
     assert reread(cut) == [("reasoning", "Hm."), ("text", "It is"), ("call", '{"a": 1, "b')]
     assert cut.tool_calls[0]["args"] == {}, "what a parser makes of half the text is not kept"
+    assert (stored.run_id(cut), stored.dispositions(cut)) == ("r", ["invalid"])
 
 
 words = st.text(st.characters(codec=None), max_size=3)
@@ -157,4 +161,4 @@ def messages(draw: st.DrawFn) -> list[AIMessageChunk]:
 def test_a_stored_message_has_the_very_parts_that_streamed(chunks: list[AIMessageChunk]) -> None:
     wanted = seen(streamed(chunks))
     assert reread(stepped(chunks)) == wanted
-    assert reread(partial_message("msg-1", streamed(chunks), {})) == wanted
+    assert reread(partial_message("r", "msg-1", streamed(chunks))) == wanted

@@ -1,16 +1,37 @@
 """The conditional edges, as a table: what a model's message leads to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.graph import END
 from langgraph.types import Send
 
+from graphs import stored
 from graphs.answers import answer, failed
-from graphs.routing import AGENT, ENDED, TOOLS, after_agent, after_tools
+from graphs.classify import Classifier
+from graphs.routing import AGENT, TOOLS, after_agent, after_tools
+from graphs.stored import Ended
+from tests.support.sample_tools import add
+from tools.catalogue import Catalogue
+from tools.contract import Disposition
+from tools.ui import render_ui_component, request_user_selection
 
-REAL = {"calculator", "clock"}
+CLASSIFIER = Classifier(
+    Catalogue(
+        tuple(add.model_copy(update={"name": name}) for name in ("calculator", "clock")),
+        (replace(request_user_selection, name="ask"), replace(render_ui_component, name="render")),
+    )
+)
+CARRIED: dict[str, Disposition] = {
+    "calculator": "server",
+    "clock": "server",
+    "ask": "client",
+    "render": "shown",
+}
+ENDED: Ended = {"reason": "limit", "limit": "max_steps", "value": 1}
 
 
 def calling(*calls: str, ended: bool = False) -> AIMessage:
@@ -21,7 +42,7 @@ def calling(*calls: str, ended: bool = False) -> AIMessage:
             {"type": "tool_call", "id": f"{name}:{place}", "name": name, "args": {}}
             for place, name in enumerate(calls)
         ],
-        response_metadata={ENDED: {"reason": "limit"}} if ended else {},
+        response_metadata={"ended": ENDED} if ended else {},
     )
 
 
@@ -36,6 +57,33 @@ def shown(place: int) -> ToolMessage:
 
 def done(name: str, place: int) -> ToolMessage:
     return answer(calling(*[name] * (place + 1)).tool_calls[place], "1", "result")
+
+
+def carrying(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The same history, its model's messages with the dispositions of their calls."""
+    refused = {
+        m.tool_call_id for m in messages if isinstance(m, ToolMessage) and m.status == "error"
+    }
+
+    def metadata(message: AIMessage) -> dict[str, Any]:
+        return stored.ai_metadata(
+            run_id="run-1",
+            ended=stored.ended(message),
+            dispositions=[
+                "invalid" if call["id"] in refused else CARRIED[call["name"]]
+                for call in message.tool_calls
+            ],
+        )
+
+    return [
+        m.model_copy(update={"response_metadata": metadata(m)}) if isinstance(m, AIMessage) else m
+        for m in messages
+    ]
+
+
+StoredAs = Callable[[Sequence[AnyMessage]], list[AnyMessage]]
+FORMS = pytest.mark.parametrize("stored_as", [list, carrying], ids=["without", "carrying"])
+"""Messages that do not carry dispositions, and messages that do."""
 
 
 def led(route: Sequence[Send] | str) -> list[str] | str:
@@ -70,12 +118,13 @@ def led(route: Sequence[Send] | str) -> list[str] | str:
         ([HumanMessage("Hi.")], END),
     ],
 )
+@FORMS
 def test_a_message_leads_to_its_real_calls_or_the_model_or_the_end(
-    messages: list[AnyMessage], wanted: list[str] | str
+    stored_as: StoredAs, messages: list[AnyMessage], wanted: list[str] | str
 ) -> None:
     before: list[AnyMessage] = [HumanMessage("Go"), calling("ask"), HumanMessage("Go on")]
     history = [*before, *messages] if messages else []
-    assert led(after_agent(history, REAL)) == wanted
+    assert led(after_agent(stored_as(history), CLASSIFIER)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -91,7 +140,23 @@ def test_a_message_leads_to_its_real_calls_or_the_model_or_the_end(
         ([], END),
     ],
 )
+@FORMS
 def test_results_lead_back_to_the_model_unless_a_ui_call_ends_the_turn(
-    messages: list[AnyMessage], wanted: str
+    stored_as: StoredAs, messages: list[AnyMessage], wanted: str
 ) -> None:
-    assert after_tools([HumanMessage("Go"), *messages] if messages else [], REAL) == wanted
+    history = [HumanMessage("Go"), *messages] if messages else []
+    assert after_tools(stored_as(history), CLASSIFIER) == wanted
+
+
+def test_what_a_message_carries_counts_whatever_its_calls_are_named() -> None:
+    carried = stored.ai_metadata(run_id="run-1", dispositions=["server", "client", "invalid"])
+    message = calling("render", "clock", "ask").model_copy(update={"response_metadata": carried})
+    history: list[AnyMessage] = [HumanMessage("Go"), message]
+    assert led(after_agent(history, CLASSIFIER)) == ["render:0"]
+    assert after_tools([*history, done("render", 0)], CLASSIFIER) == END
+
+
+def test_a_call_that_waits_for_an_approval_ends_the_turn_and_does_not_run() -> None:
+    carried = stored.ai_metadata(run_id="run-1", dispositions=["approval"])
+    message = calling("clock").model_copy(update={"response_metadata": carried})
+    assert after_agent([HumanMessage("Go"), message], CLASSIFIER) == END

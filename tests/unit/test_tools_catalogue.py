@@ -1,4 +1,4 @@
-"""The catalogue: what is on its shelves, and what it refuses to hold."""
+"""The catalogue: what tools it has, and what it refuses."""
 
 import inspect
 from collections.abc import Callable
@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from langchain_core.tools import BaseTool, StructuredTool, tool
 
-import tools
+from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
-from tools.contract import CatalogueError, Points, UITool, real_tool
+from tools.contract import CatalogueError, ResultLookup, UITool, real_tool
 
 
 @real_tool(client_fields=["total"])
@@ -23,7 +23,7 @@ def roll(count: int) -> dict[str, Any]:
     return {"total": count}
 
 
-def _accept(args: dict[str, Any], _points: Points) -> dict[str, Any]:
+def _accept(args: dict[str, Any], _results: ResultLookup) -> dict[str, Any]:
     return args
 
 
@@ -35,11 +35,11 @@ def a_real_tool(name: str = "roll", description: str = "Roll dice.") -> BaseTool
     return roll.model_copy(update={"name": name, "description": description})
 
 
-def test_the_shelves_hold_the_tools() -> None:
+def test_the_catalogue_has_the_tools() -> None:
     assert {"calculator", "multiply", "get_current_time", "convert_units"} <= set(
-        tools.CATALOGUE.real_by_name
+        CATALOGUE.real_by_name
     )
-    assert set(tools.CATALOGUE.ui_by_name) == {"render_ui_component", "request_user_selection"}
+    assert set(CATALOGUE.ui_by_name) == {"render_ui_component", "request_user_selection"}
 
 
 def test_a_tool_is_found_by_its_name() -> None:
@@ -50,10 +50,10 @@ def test_a_tool_is_found_by_its_name() -> None:
 
 
 def test_every_tool_is_described_with_a_schema_of_its_arguments() -> None:
-    described = tools.CATALOGUE.describe()
+    described = CATALOGUE.describe()
     assert [entry["name"] for entry in described] == [
-        *tools.CATALOGUE.real_by_name,
-        *tools.CATALOGUE.ui_by_name,
+        *CATALOGUE.real_by_name,
+        *CATALOGUE.ui_by_name,
     ]
     for entry in described:
         assert entry.keys() == {"name", "kind", "description", "parameters"}
@@ -63,12 +63,12 @@ def test_every_tool_is_described_with_a_schema_of_its_arguments() -> None:
 
 
 def test_no_schema_has_at_its_top_what_providers_refuse() -> None:
-    for entry in tools.CATALOGUE.describe():
+    for entry in CATALOGUE.describe():
         assert not {"oneOf", "anyOf", "allOf", "if", "$ref"} & entry["parameters"].keys()
 
 
 def test_every_argument_of_a_real_tool_is_described() -> None:
-    for entry in tools.CATALOGUE.describe():
+    for entry in CATALOGUE.describe():
         if entry["kind"] == "real":
             for argument in entry["parameters"]["properties"].values():
                 assert argument["description"], entry["name"]
@@ -108,7 +108,7 @@ def _across() -> Catalogue:
 
 
 @pytest.mark.parametrize("clash", [_twice_real, _twice_ui, _across])
-def test_a_name_is_unique_on_both_shelves(clash: Callable[[], Catalogue]) -> None:
+def test_a_name_is_unique_among_real_and_ui_tools(clash: Callable[[], Catalogue]) -> None:
     with pytest.raises(CatalogueError, match=r"Two tools are named '\w+'.* Rename one of them"):
         clash()
 
@@ -176,9 +176,9 @@ def test_one_string_is_no_list_of_fields() -> None:
         real_tool(client_fields="total")
 
 
-def test_a_bare_function_on_a_shelf_is_refused() -> None:
+def test_a_bare_function_is_refused() -> None:
     stray: Any = _accept
-    with pytest.raises(CatalogueError, match=r"REAL holds .*decorate the function with @real_tool"):
+    with pytest.raises(CatalogueError, match=r"REAL has .*decorate the function with @real_tool"):
         Catalogue((stray,), ())
-    with pytest.raises(CatalogueError, match=r"UI holds .*make it a UITool"):
+    with pytest.raises(CatalogueError, match=r"UI has .*make it a UITool"):
         Catalogue((), (stray,))

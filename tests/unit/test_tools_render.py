@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tools.contract import Points
+from tools.contract import ResultLookup
 from tools.ui import render_ui_component
 
 POINTS: dict[str, Any] = {"x": [1, 2], "series": [{"name": "a", "data": [1, None]}]}
@@ -17,7 +17,7 @@ def no_results(_call: str) -> None:
     """A turn without earlier calls."""
 
 
-def refusal(args: dict[str, Any], results: Points = no_results) -> str:
+def refusal(args: dict[str, Any], results: ResultLookup = no_results) -> str:
     with pytest.raises(ValueError, match=r"\.$") as refused:
         render_ui_component.validate(args, results)
     assert type(refused.value) is ValueError
@@ -170,7 +170,7 @@ def test_data_from_is_not_empty_and_not_null() -> None:
 
 
 LABELLED = {**POINTS, "x_label": "hour", "y_label": "kW", "time_zone": "UTC", "rows": [], "n": 2}
-RESULTS: Points = {"call_1": POINTS, "call_2": LABELLED, "call_3": {"total": 5}}.get
+RESULTS: ResultLookup = {"call_1": POINTS, "call_2": LABELLED, "call_3": {"total": 5}}.get
 
 
 def filled(component: str, call: str, **props: Any) -> Any:

@@ -7,10 +7,14 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from graphs.answers import answer, failed
 from graphs.calls import parse_args
-from server.protocols.chunks import (
+from graphs.classify import Classifier
+from graphs.stored import Ended, ai_metadata
+from server.runs.failures import Failure
+from server.runs.translate import Translator
+from server.turns.chunks import (
     ArgsFinish,
     Chunk,
-    Data,
+    Disposition,
     Done,
     Error,
     MessageFinish,
@@ -18,25 +22,32 @@ from server.protocols.chunks import (
     PartStart,
     ReasoningPart,
     Result,
+    RunEnded,
     StepFinish,
     StepStart,
     TextDelta,
     TextPart,
     ToolCallPart,
+    ToolSettled,
     Usage,
 )
-from server.runs.failures import Failure
-from server.runs.translate import Translator
 from tests.support import chunk_grammar
+from tests.support.sample_tools import add
 from tests.support.scripted_model import call, finish, reasoning, text
+from tools.catalogue import Catalogue
+from tools.ui import request_user_selection
 
 ASK = "request_user_selection"
+CLASSIFIER = Classifier(
+    Catalogue((add.model_copy(update={"name": "t"}),), (request_user_selection,))
+)
+DISPOSITIONS: dict[str, Disposition] = {"t": "server", ASK: "client"}
 FAILED = Failure("model_error", "It failed.", "e1")
-STOPPED = {"reason": "stopped"}
+STOPPED: Ended = {"reason": "stopped"}
 
 
 def translator(*history: AnyMessage) -> Translator:
-    return Translator("u1.a", [HumanMessage("Go", id="u1"), *history], lambda name: name == ASK)
+    return Translator("u1.a", [HumanMessage("Go", id="u1"), *history], CLASSIFIER)
 
 
 def streams(step_id: str, *chunks: BaseMessage) -> list[dict[str, Any]]:
@@ -52,13 +63,14 @@ def stores(node: str, *messages: BaseMessage) -> dict[str, Any]:
 def stored(
     step_id: str, *calls: tuple[str, str], reason: str = "stop", **metadata: Any
 ) -> AIMessage:
-    """The model's message as the thread keeps it; calls by id and name."""
+    """The model's message as the thread keeps it; calls by id and name, all valid."""
+    metadata.setdefault("dispositions", [DISPOSITIONS[name] for _, name in calls])
     return AIMessage(
         "",
         id=step_id,
         tool_calls=[{"type": "tool_call", "id": i, "name": n, "args": {}} for i, n in calls],
         usage_metadata={"input_tokens": 7, "output_tokens": 5, "total_tokens": 12},
-        response_metadata={"finish_reason": reason, **metadata},
+        response_metadata=ai_metadata(run_id="run-1", finish_reason=reason, **metadata),
     )
 
 
@@ -177,11 +189,13 @@ def test_arguments_that_never_come_are_the_empty_object() -> None:
 
 
 def test_broken_arguments_finish_without_a_value() -> None:
+    refused = stored("s1", ("c1", "t"), dispositions=["invalid"])
     chunks = whole(
         streams("s1", call('{"a": 1, "b', name="t", id="c1")),
-        stores("agent", stored("s1", ("c1", "t")), failed_answer("c1")),
+        stores("agent", refused, failed_answer("c1")),
     )
-    assert ArgsFinish((0,), None) in chunks
+    assert PartStart(ToolCallPart("c1", "t", "server")) in chunks
+    assert ArgsFinish((0,), None, "invalid") in chunks
 
 
 def failed_answer(call_id: str) -> ToolMessage:
@@ -194,12 +208,39 @@ def test_a_question_stays_without_result_and_the_turn_waits() -> None:
         streams("s1", call("{}", name=ASK, id="c1"), finish("tool_calls")),
         stores("agent", stored("s1", ("c1", ASK))),
     )
-    assert PartStart(ToolCallPart("c1", ASK, awaits_client=True)) in chunks
+    assert PartStart(ToolCallPart("c1", ASK, "client")) in chunks
+    assert ArgsFinish((0,), {}, "client") in chunks
     assert not any(isinstance(chunk, Result) for chunk in chunks)
     assert chunks[-3:-1] == [
         StepFinish("tool-calls", Usage(7, 5)),
         MessageFinish("tool-calls", Usage(7, 5)),
     ]
+
+
+def test_the_final_disposition_is_the_messages_and_not_the_names() -> None:
+    chunks = whole(
+        streams("s1", call("{}", name="t", id="c1"), call("{}", name=ASK, id="c2", index=1)),
+        stores(
+            "agent",
+            stored("s1", ("c1", "t"), ("c2", ASK), dispositions=["client", "invalid"]),
+            failed_answer("c2"),
+        ),
+    )
+    assert [c.disposition for c in chunks if isinstance(c, ArgsFinish)] == ["client", "invalid"]
+
+
+def test_a_message_that_carries_no_dispositions_has_those_of_its_calls_names() -> None:
+    """A graph that is not ours made it; it may have given a call another id than streamed."""
+    calls: Any = [
+        {"type": "tool_call", "id": "c1", "name": "t", "args": {}},
+        {"type": "tool_call", "id": "another", "name": ASK, "args": {}},
+    ]
+    chunks = whole(
+        streams("s1", call("{}", name="t", id="c1"), call("{}", name=ASK, id="c2", index=1)),
+        stores("model", AIMessage("", id="s1", tool_calls=calls)),
+        stores("tools", result("c1")),
+    )
+    assert [c.disposition for c in chunks if isinstance(c, ArgsFinish)] == ["server", "client"]
 
 
 def test_the_finish_reason_is_the_providers_in_our_words() -> None:
@@ -210,18 +251,18 @@ def test_the_finish_reason_is_the_providers_in_our_words() -> None:
 
 
 def test_a_broken_budget_is_told_before_the_end() -> None:
-    limit = {"reason": "limit", "limit": "max_steps", "value": 1}
+    limit: Ended = {"reason": "limit", "limit": "max_steps", "value": 1}
     chunks = whole(streams("s1", text("A")), stores("agent", stored("s1", ended=limit)))
-    assert chunks[-3:-1] == [Data("run-ended", limit), MessageFinish("other", Usage(7, 5))]
+    assert chunks[-3:-1] == [
+        RunEnded("limit", "max_steps", 1),
+        MessageFinish("other", Usage(7, 5)),
+    ]
 
 
 def test_a_call_of_an_earlier_run_that_is_closed_is_told_as_data() -> None:
     told = translator(stored("s0", ("c0", ASK)))
     [chunk] = fed(told, stores("agent", result("c0", '{"value": "x"}')))
-    assert isinstance(chunk, Data)
-    assert chunk.name == "tool-settled"
-    assert (chunk.data["tool_call_id"], chunk.data["end"]) == ("c0", "result")
-    assert chunk.data["result"] == {"value": "x"}
+    assert chunk == ToolSettled("c0", "result", {"value": "x"}, "result-c0")
     assert fed(told, stores("agent", result("c0"))) == [], "and only once"
 
 
@@ -250,7 +291,7 @@ def test_a_run_that_is_stopped_in_mid_text_closes_its_part_and_step() -> None:
     assert chunks[3:] == [
         PartFinish((0,)),
         StepFinish("other", Usage(0, 0)),
-        Data("run-ended", STOPPED),
+        RunEnded("stopped"),
         MessageFinish("other", Usage(0, 0)),
         Done(),
     ]
@@ -279,6 +320,14 @@ def test_arguments_that_were_whole_when_the_run_was_cut_are_told_as_such() -> No
     chunks = settled_run([cut], [failed_answer("c1"), failed_answer("c2")], ended=STOPPED)
     finished = {c.path: c.args for c in chunks if isinstance(c, ArgsFinish)}
     assert finished == {(0,): parse_args('{"a":1}'), (1,): {}}
+
+
+def test_a_call_that_was_cut_off_ends_as_invalid_whoever_was_expected_to_end_it() -> None:
+    cut = streams("s1", call("{}", name=ASK, id="c1"), call("{}", name="t", id="c2", index=1))
+    chunks = settled_run([cut], [failed_answer("c1"), failed_answer("c2")], ended=STOPPED)
+    parts = [chunk.part for chunk in chunks if isinstance(chunk, PartStart)]
+    assert parts == [ToolCallPart("c1", ASK, "client"), ToolCallPart("c2", "t", "server")]
+    assert [c.disposition for c in chunks if isinstance(c, ArgsFinish)] == ["invalid", "invalid"]
 
 
 def test_a_run_that_fails_before_the_first_word_still_ends_in_order() -> None:

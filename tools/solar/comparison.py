@@ -48,7 +48,7 @@ _LABELS = {
         "spread_percent",
     ],
     artifact=True,
-    survey="list_loggers",
+    availability_tool="list_loggers",
 )
 @answering
 def compare_loggers(

@@ -24,7 +24,7 @@ _BUCKETS = (1, 2, 4, 8, 12, 24)  # slots; beyond them whole days
 @real_tool(
     client_fields=[*SHARED_FIELDS, *LINE_FIELDS, "figures", "resolution_minutes", "points"],
     artifact=True,
-    survey="list_loggers",
+    availability_tool="list_loggers",
 )
 @answering
 def get_power_curve(logger: str | int, start: str | None = None, end: str | None = None) -> Result:

@@ -47,7 +47,7 @@ _LABELS = {
         "latest",
     ],
     artifact=True,
-    survey="list_loggers",
+    availability_tool="list_loggers",
 )
 @answering
 def diagnose_error_codes(

@@ -56,7 +56,7 @@ _LABELS = {
         "method",
     ],
     artifact=True,
-    survey="list_loggers",
+    availability_tool="list_loggers",
 )
 @answering
 def forecast_production(

@@ -46,7 +46,7 @@ _TOLD_EVENTS = 5
         "errors",
     ],
     artifact=True,
-    survey="list_loggers",
+    availability_tool="list_loggers",
 )
 @answering
 def analyze_inverter_health(

@@ -43,7 +43,7 @@ _DEFAULT_DAYS = 7
         "open_errors",
     ],
     artifact=True,
-    survey="list_loggers",
+    availability_tool="list_loggers",
 )
 @answering
 def get_fleet_overview(start: str | None = None, end: str | None = None) -> Result:

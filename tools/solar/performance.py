@@ -40,7 +40,7 @@ _LABELS = {
         "loggers",
     ],
     artifact=True,
-    survey="list_loggers",
+    availability_tool="list_loggers",
 )
 @answering
 def calculate_performance_ratio(

@@ -41,7 +41,7 @@ _DAILY_UP_TO = 31  # days; longer windows are summed up by month
         "assumptions",
     ],
     artifact=True,
-    survey="list_loggers",
+    availability_tool="list_loggers",
 )
 @answering
 def calculate_financial_savings(

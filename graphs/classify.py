@@ -1,0 +1,175 @@
+"""Who ends a call: expected from its name while it streams, decided once when it is whole.
+
+Nothing else compares a call's name with the catalogue; everything reads the disposition.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, ValidationError
+
+from graphs import stored
+from graphs.answers import failed, shown
+from graphs.calls import StreamedCall, parse_args
+from graphs.parts import stored_call
+from tools.catalogue import Catalogue
+from tools.contract import Disposition, ResultLookup, UITool
+from tools.schemas import misfit
+from tools.strict_json import clean_text
+
+MAX_PROBLEM_CHARS = 2000
+
+Policy = Callable[[str], Literal["allow", "approval"]]
+"""What a caller may do with a real tool, by its name."""
+
+
+def allow_all(_name: str) -> Literal["allow"]:
+    return "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of one call; `answer` is there if it is due at once."""
+
+    call: StreamedCall
+    disposition: Disposition
+    answer: ToolMessage | None = None
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """The rules of one run: the catalogue, the tools that the client brought, and a policy.
+
+    A UI tool of the catalogue takes precedence over a client tool of the same name. `unknown` is
+    the disposition of a name that neither has: in a graph that is not ours the graph ends it.
+    """
+
+    catalogue: Catalogue
+    client_tools: tuple[UITool, ...] = ()
+    policy: Policy = allow_all
+    unknown: Disposition = "invalid"
+
+    @cached_property
+    def ui_tools(self) -> Mapping[str, UITool]:
+        return {**{tool.name: tool for tool in self.client_tools}, **self.catalogue.ui_by_name}
+
+    def expected(self, name: str) -> Disposition:
+        """The disposition that a call of this name has unless its arguments are wrong."""
+        if name in self.catalogue.real_by_name:
+            return "server" if self.policy(name) == "allow" else "approval"
+        tool = self.ui_tools.get(name)
+        if tool is None:
+            return self.unknown
+        return "client" if tool.awaits_client else "shown"
+
+    def classify(self, call: StreamedCall, results: ResultLookup) -> Verdict:
+        """Decide on a call whose arguments are whole; `results` are those of the turn so far."""
+        expected = self.expected(call.given_name)
+        if expected == "invalid":
+            return Verdict(call, "invalid", self._unknown_tool(call))
+        args = parse_args(call.args_text)
+        if args is None:
+            sentence = "The arguments were not one whole JSON object. Call again with valid JSON."
+            return Verdict(call, "invalid", failed(call, "invalid_json", sentence))
+        try:
+            filled = self._checked(call.given_name, args, results)
+        except ValueError as error:
+            sentence = clean_text(str(error))[:MAX_PROBLEM_CHARS]
+            return Verdict(call, "invalid", failed(call, "invalid_arguments", sentence))
+        answer = shown(call, args, filled) if expected == "shown" else None
+        return Verdict(call, expected, answer)
+
+    def fallback(self, message: AIMessage, name: str) -> Disposition:
+        """For a message that carries no dispositions: one of another graph, or of format 1, in
+        which every name that the catalogue did not have was a client tool's."""
+        known = name in self.catalogue.real_by_name or name in self.ui_tools
+        if not known and stored.is_format_1(message):
+            return "client"
+        return self.expected(name)
+
+    def _checked(self, name: str, args: dict[str, Any], results: ResultLookup) -> dict[str, Any]:
+        real = self.catalogue.real_by_name.get(name)
+        if real is None:
+            return self.ui_tools[name].validate(args, results)
+        check_args(real, args)
+        return args
+
+    def _unknown_tool(self, call: StreamedCall) -> ToolMessage:
+        known = [*self.catalogue.real_by_name, *self.ui_tools]
+        near = get_close_matches(call.given_name, known) or known
+        sentence = f"There is no tool of this name. Use one of: {', '.join(near)}."
+        return failed(call, "unknown_tool", sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifiedCalls:
+    """The calls of one message as they are to be stored, and the answers that are due at once."""
+
+    verdicts: Sequence[Verdict]
+
+    @property
+    def stored(self) -> list[ToolCall]:
+        return [stored_call(verdict.call) for verdict in self.verdicts]
+
+    @property
+    def dispositions(self) -> list[Disposition]:
+        return [verdict.disposition for verdict in self.verdicts]
+
+    @property
+    def answers(self) -> list[ToolMessage]:
+        return [verdict.answer for verdict in self.verdicts if verdict.answer]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the model gets to see the results: there are calls, and none ends the turn."""
+        return bool(self.verdicts) and not any(map(ends_turn, self.dispositions))
+
+
+def ends_turn(disposition: Disposition) -> bool:
+    """Whether a call of this disposition ends the turn once the others are done."""
+    return disposition in ("shown", "client", "approval")
+
+
+def classify_all(
+    calls: Sequence[StreamedCall], classifier: Classifier, results: ResultLookup
+) -> ClassifiedCalls:
+    return ClassifiedCalls([classifier.classify(call, results) for call in calls])
+
+
+def refuse_all(calls: Sequence[StreamedCall], code: str, sentence: str) -> ClassifiedCalls:
+    """Answer every call with the same error."""
+    return ClassifiedCalls(
+        [Verdict(call, "invalid", failed(call, code, sentence)) for call in calls]
+    )
+
+
+def check_args(tool: BaseTool, args: dict[str, Any]) -> None:
+    """Raises ValueError with a sentence for the model if the arguments do not fit the schema."""
+    schema = tool.tool_call_schema
+    if isinstance(schema, dict):
+        problem = misfit(schema, args)
+        if problem:
+            raise ValueError(f"The arguments do not fit the schema. {problem}")
+    elif issubclass(schema, BaseModel):
+        unknown = sorted(set(args) - set(schema.model_fields))
+        if unknown:
+            raise ValueError(
+                f"The arguments do not fit the schema. There is no argument {unknown[0][:64]!r}; "
+                f"there are: {', '.join(schema.model_fields) or 'none'}."
+            )
+        try:
+            schema.model_validate(args)
+        except ValidationError as error:
+            raise ValueError(f"The arguments do not fit the schema. {_problems(error)}.") from None
+
+
+def _problems(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}"
+        for item in error.errors(include_url=False, include_input=False)[:5]
+    )

@@ -1,0 +1,49 @@
+"""Who ends the calls of a history: read from the messages, never from a tool's name again."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from graphs import stored
+from graphs.answers import was_refused
+from tools.contract import Disposition
+
+Answers = Mapping[str, ToolMessage]
+"""The answers of a history, by call id."""
+
+Fallback = Callable[[AIMessage, str], Disposition]
+"""The disposition of a call whose message does not carry it, by the tool's name."""
+
+
+def of_message(message: AIMessage, answers: Answers, fallback: Fallback) -> dict[str, Disposition]:
+    """By call id."""
+    carried = stored.dispositions(message)
+    calls = [(call["id"] or "", call["name"]) for call in message.tool_calls]
+    if carried is not None and len(carried) == len(calls):
+        return {id: disposition for (id, _), disposition in zip(calls, carried, strict=True)}
+    return {
+        id: "invalid" if id in answers and was_refused(answers[id]) else fallback(message, name)
+        for id, name in calls
+    }
+
+
+def of_history(
+    messages: Iterable[AnyMessage], kept: Mapping[str, Disposition], fallback: Fallback
+) -> dict[str, Disposition]:
+    """By call id, for all calls of a history; `kept` are those that are stored elsewhere."""
+    history = list(messages)
+    answers = {m.tool_call_id: m for m in history if isinstance(m, ToolMessage)}
+    calls: dict[str, Disposition] = {}
+    for message in history:
+        if isinstance(message, AIMessage) and message.tool_calls:
+            calls |= of_message(message, answers, fallback)
+    return calls | {id: kept[id] for id in kept.keys() & calls.keys()}
+
+
+def all_carry(messages: Iterable[AnyMessage]) -> bool:
+    """Whether no call of a history needs what is stored elsewhere."""
+    return all(
+        stored.dispositions(message) is not None or stored.is_format_1(message)
+        for message in messages
+        if isinstance(message, AIMessage) and message.tool_calls
+    )

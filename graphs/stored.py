@@ -1,0 +1,177 @@
+"""What is stored with a message, in its `response_metadata`: every key and its shape.
+
+Format 2. Format 1 (before the key `format` existed) lacks `format` and `dispositions`; all else is
+the same. Keys of other packages in the same place stay as they are.
+
+    AI message   format         2
+                 run_id         the run that made it
+                 dispositions   of its tool calls, in their order
+                 finish_reason, model_name, model_provider    as LangChain's package says them
+                 timing         {"first_token_ms", "duration_ms"} of the model call
+                 layout         its parts as [kind, characters] where they are not text, then calls
+                 args_text      by call id, argument text that the parsed arguments do not give back
+                 ended          {"reason", "limit"?, "value"?}: the run ended here
+                 error          {"code", "message", "id"}: the run failed here
+    tool message end            how the call ended; missing for a result
+                 duration_ms    how long the tool took
+                 recovered      a result without data, of which the model has been told
+    human message checkpoint_id the checkpoint before it; missing for the first
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict, cast
+
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from tools.contract import Disposition
+
+FORMAT = 2
+
+End = Literal["result", "error", "timeout", "cancelled", "shown"]
+
+PROVIDER = "model_provider"
+"""LangChain's key: whose blocks the content of a message is made of."""
+
+_FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "status")
+"""Where the providers' LangChain packages say why the model stopped."""
+
+
+class Ended(TypedDict, total=False):
+    """Why a run was ended: `reason` is always there, the others if it was a limit."""
+
+    reason: Literal["stopped", "shutdown", "limit"]
+    limit: str
+    value: float
+
+
+class StoredTiming(TypedDict):
+    first_token_ms: int
+    duration_ms: int
+
+
+class StoredError(TypedDict):
+    code: str
+    message: str
+    id: str | None
+
+
+Layout = Sequence[tuple[str, int]]
+
+
+def ai_metadata(
+    *,
+    run_id: str | None,
+    dispositions: Sequence[Disposition] = (),
+    finish_reason: str | None = None,
+    model_name: str | None = None,
+    provider: str | None = None,
+    timing: StoredTiming | None = None,
+    layout: Layout | None = None,
+    args_text: Mapping[str, str] | None = None,
+    ended: Ended | None = None,
+    error: StoredError | None = None,
+) -> dict[str, Any]:
+    """The metadata of an AI message that turnstream made; what is empty is left out."""
+    values = {
+        "format": FORMAT,
+        "run_id": run_id,
+        "dispositions": list(dispositions),
+        "finish_reason": finish_reason,
+        "model_name": model_name,
+        PROVIDER: provider,
+        "timing": timing,
+        "layout": [list(part) for part in layout or ()],
+        "args_text": args_text,
+        "ended": ended,
+        "error": error,
+    }
+    return {key: value for key, value in values.items() if value}
+
+
+def with_end(message: AIMessage, *, ended: Ended | None, error: StoredError | None) -> AIMessage:
+    """The message, saying also how its run ended."""
+    said = {"ended": ended} if ended else {"error": error}
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, **said}})
+
+
+def tool_metadata(end: End, duration_ms: int | None = None) -> dict[str, Any]:
+    shown = {} if end == "result" else {"end": end}
+    return shown if duration_ms is None else {**shown, "duration_ms": duration_ms}
+
+
+def human_metadata(checkpoint_id: str | None) -> dict[str, Any]:
+    return {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
+
+
+def run_id(message: AIMessage) -> str | None:
+    return message.response_metadata.get("run_id")
+
+
+def dispositions(message: AIMessage) -> Sequence[Disposition] | None:
+    """Of the message's tool calls, in order; None if the message does not carry them."""
+    if message.response_metadata.get("format") is None:
+        return None
+    return cast(Sequence[Disposition], message.response_metadata.get("dispositions", ()))
+
+
+def is_format_1(message: AIMessage) -> bool:
+    """Whether turnstream stored the message before it stored dispositions."""
+    return run_id(message) is not None and "format" not in message.response_metadata
+
+
+def finish_reason(message: AIMessage) -> str | None:
+    """Why the model stopped, in its provider's words."""
+    reasons = (message.response_metadata.get(key) for key in _FINISH_KEYS)
+    return next((str(reason) for reason in reasons if reason), None)
+
+
+def model_name(message: AIMessage) -> str | None:
+    return message.response_metadata.get("model_name")
+
+
+def provider(message: AIMessage) -> str | None:
+    return message.response_metadata.get(PROVIDER)
+
+
+def timing(message: AIMessage) -> StoredTiming | None:
+    """None of a message whose model was cut off."""
+    return message.response_metadata.get("timing")
+
+
+def layout(message: AIMessage) -> Layout | None:
+    return message.response_metadata.get("layout")
+
+
+def args_text(message: AIMessage) -> Mapping[str, str]:
+    return cast(Mapping[str, str], message.response_metadata.get("args_text", {}))
+
+
+def ended(message: AIMessage) -> Ended | None:
+    return message.response_metadata.get("ended")
+
+
+def error(message: AIMessage) -> StoredError | None:
+    return message.response_metadata.get("error")
+
+
+def end_of(message: ToolMessage) -> End:
+    default = "error" if message.status == "error" else "result"
+    return cast(End, message.response_metadata.get("end", default))
+
+
+def duration_ms(message: ToolMessage) -> int | None:
+    """None of a call that no tool of ours ran for."""
+    return message.response_metadata.get("duration_ms")
+
+
+def is_recovered(message: ToolMessage) -> bool:
+    return "recovered" in message.response_metadata
+
+
+def recovered(message: ToolMessage) -> dict[str, Any]:
+    """The metadata of a tool message of whose missing data the model has been told."""
+    return {**message.response_metadata, "recovered": True}
+
+
+def checkpoint_before(message: HumanMessage) -> str | None:
+    return message.response_metadata.get("checkpoint_id")

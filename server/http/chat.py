@@ -1,0 +1,147 @@
+"""The endpoints of turns: start a run, attach to one, stop one."""
+
+import hashlib
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+
+from server.http.bodies import read_json
+from server.http.cursors import position
+from server.http.problems import unknown_thread
+from server.http.state import ApiRequest, owner, thread_key
+from server.protocols import DEFAULT, PostedTurn, WireFormat, parse, wire_format
+from server.protocols.format import StreamContext, View
+from server.runs.reader import LoggedRun
+from server.turns.header import ThreadKey
+from server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
+
+MAX_KEY_CHARS = 255
+
+
+class Chat(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Start a run and stream it; with `Prefer: respond-async` only say where its stream is."""
+        state, query = request.state, request.query_params
+        body, raw = await read_json(request, state["max_body_bytes"])
+        turn = parse(
+            body,
+            state["body_limits"],
+            protocol=query.get("protocol"),
+            on_busy=query.get("on_busy"),
+        )
+        if isinstance(turn.request, AttachRequest):
+            return await _attach(request, turn, turn.request)
+        key = _idempotency_key(request, raw)
+        run = await state["runs"].start(owner(request), turn.request, turn.wire_format.name, key)
+        if "respond-async" in request.headers.get("prefer", "").lower():
+            return _accepted(run)
+        return await _stream(request, run, turn.wire_format, turn.view)
+
+
+class ChatStream(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """Attach: to the live run from its first event, or after the cursor of an earlier read."""
+        key, query, reader = thread_key(request), request.query_params, request.state["reader"]
+        asked = wire_format(query["protocol"]) if "protocol" in query else None
+        cursor = request.headers.get("last-event-id") or query.get("last_event_id")
+        if not cursor:
+            live = await reader.live(key)
+            if live is None:
+                return _nothing()
+            return await _stream(request, live, asked or _own_format(live), replay=True)
+        if await request.state["store"].get(key) is None:
+            return _nothing()
+        place = await position(reader, key, cursor)
+        if place == "done":
+            return _nothing()
+        if place == "lost":
+            return request.state["streams"].cursor_lost(asked or DEFAULT)
+        format = asked or _own_format(place.run)
+        return await _stream(request, place.run, format, after=place.after, replay=True)
+
+
+class ChatStop(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Stop the thread's live run; says how its last run ended, also if none is live."""
+        key = thread_key(request)
+        entry = await request.state["runs"].stop(key)
+        if entry is None:
+            raise unknown_thread(key)
+        return JSONResponse(
+            {"thread_id": key.thread_id, "run_id": entry.run_id, "state": entry.run_state}
+        )
+
+
+async def _attach(request: ApiRequest, turn: PostedTurn, asked: AttachRequest) -> Response:
+    """Attach by a post: 200 in any case."""
+    key = ThreadKey(owner(request), asked.thread_id or "")
+    live = await request.state["reader"].live(key)
+    if live is not None:
+        return await _stream(request, live, turn.wire_format, turn.view)
+    context = StreamContext(key.thread_id, "")
+    if turn.view is not None and await request.state["store"].get(key):
+        turns = await request.state["reader"].turns(key)
+        context = StreamContext(key.thread_id, "", turns)
+    payloads = turn.wire_format.idle(context, turn.view)
+    return request.state["streams"].whole(turn.wire_format, payloads)
+
+
+async def _stream(
+    request: ApiRequest,
+    run: LoggedRun,
+    format: WireFormat,
+    view: View = None,
+    *,
+    after: int = 0,
+    replay: bool = False,
+) -> Response:
+    header, reader = run.header, request.state["reader"]
+
+    async def context() -> StreamContext:
+        turns = await reader.turns_before(header) if format.needs_turns(header, view) else ()
+        return StreamContext(header.key.thread_id, header.message_id, turns)
+
+    stream = await request.state["streams"].open(run, format, view, context)
+    return stream.response(_headers(run), after=after, replay=replay)
+
+
+def _own_format(run: LoggedRun) -> WireFormat:
+    """The format that the run was asked for in."""
+    return wire_format(run.header.wire_format)
+
+
+def _headers(run: LoggedRun) -> dict[str, str]:
+    return {
+        "X-Thread-Id": run.header.key.thread_id,
+        "X-Run-Id": run.header.run_id,
+        "X-Message-Id": run.header.user_message_id,
+    }
+
+
+def _accepted(run: LoggedRun) -> Response:
+    """The cursor is the one before the first event: it holds when the run has already ended."""
+    thread_id, run_id = run.header.key.thread_id, run.header.run_id
+    location = f"/chat/{thread_id}/stream?last_event_id={run_id}:0"
+    return JSONResponse(
+        {"thread_id": thread_id, "run_id": run_id, "stream_url": location},
+        202,
+        headers={**_headers(run), "Location": location, "Preference-Applied": "respond-async"},
+    )
+
+
+def _nothing() -> Response:
+    """An EventSource that gets a 204 does not come back."""
+    return Response(status_code=204)
+
+
+def _idempotency_key(request: ApiRequest, body: bytes) -> IdempotencyKey | None:
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    if not key.strip() or len(key) > MAX_KEY_CHARS:
+        raise InvalidRequest(
+            "invalid_idempotency_key",
+            f"An Idempotency-Key has 1 to {MAX_KEY_CHARS} characters.",
+        )
+    asked = hashlib.sha256(body + request.url.query.encode())
+    return IdempotencyKey(key, asked.hexdigest())

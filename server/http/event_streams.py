@@ -1,0 +1,175 @@
+"""Runs as event streams: a run's chunks are encoded once for all readers of the same format.
+
+A frame is `data: <JSON on one line>` and a blank line. LF only, and never `event:`: one client
+drops the stream on any name but `message`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from sse_starlette import EventSourceResponse
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from server.connections import TRANSPORT
+from server.http.cursors import LOST
+from server.protocols import WireFormat
+from server.protocols.format import Encoder, StreamContext, View
+from server.runs.reader import LoggedRun
+from server.storage.interfaces import Batch, RunLog
+from server.turns.chunks import Chunk, Done, Error
+
+HEADERS = {"Cache-Control": "no-cache, no-transform"}
+SEND_TIMEOUT_SECONDS = 30
+"""A reader that takes nothing for so long is dropped; it can come back with its cursor."""
+
+CURSOR_LOST = (
+    "The stream cannot go on from here: its run is no longer held. Load the thread with "
+    "GET /threads/{thread_id}, then attach to its live run, if there is one."
+)
+
+
+def frame(payloads: Sequence[str], event_id: str | None) -> bytes:
+    """One frame a payload. The last carries the id: who has seen the id has seen them all."""
+    if not payloads:
+        return b""
+    *ahead, last = payloads
+    text = "".join([f"data: {payload}\n\n" for payload in ahead])
+    if event_id is not None:
+        text += f"id: {event_id}\n"
+    # A lone surrogate has no UTF-8. Written `\ud800` it is a valid JSON escape, since it can only
+    # stand inside a JSON string.
+    return f"{text}data: {last}\n\n".encode("utf-8", "backslashreplace")
+
+
+class Encoding:
+    """The events of one run in one variant of one format, as bytes: each is made once."""
+
+    def __init__(self, run_id: str, context: StreamContext, encoder: Encoder) -> None:
+        self.context = context
+        self._run_id = run_id
+        self._encoder = encoder
+        self._frames: list[bytes] = []
+
+    async def frames(self, log: RunLog, batch: Batch) -> bytes:
+        """The events of a batch of the run's chunks."""
+        (first, _), (last, _) = batch[0], batch[-1]
+        while len(self._frames) < first - 1:
+            # The encoder has to see every chunk: this reader begins further on.
+            async with aclosing(log.read(len(self._frames))) as earlier:
+                self._add(await anext(earlier))
+        self._add(batch)
+        return b"".join(self._frames[first - 1 : last])
+
+    def _add(self, batch: Batch) -> None:
+        for number, chunk in batch:
+            if number == len(self._frames) + 1:
+                payloads = self._encoder.encode(chunk)
+                self._frames.append(frame(payloads, f"{self._run_id}:{number}"))
+
+
+class EventStreams:
+    def __init__(self, ping_seconds: float) -> None:
+        self._ping_seconds = ping_seconds
+        self._encodings: WeakKeyDictionary[RunLog, dict[Hashable, Encoding]] = WeakKeyDictionary()
+
+    async def open(
+        self,
+        run: LoggedRun,
+        format: WireFormat,
+        view: View,
+        context: Callable[[], Awaitable[StreamContext]],
+    ) -> "EventStream":
+        """The stream of a run for one reader; `context` is asked for once a run and variant."""
+        known = self._encodings.setdefault(run.log, {})
+        variant = (format.name, format.variant(view))
+        if variant not in known:
+            made = await context()
+            encoder = format.encoder(made, view)
+            known.setdefault(variant, Encoding(run.header.run_id, made, encoder))
+        return EventStream(run.log, format, view, known[variant], self._ping_seconds)
+
+    def whole(self, format: WireFormat, payloads: Sequence[str]) -> Response:
+        """A stream that ends as it begins, for clients that take no 204."""
+        return _respond(_once(frame(payloads, None)), format, {}, self._ping_seconds)
+
+    def cursor_lost(self, format: WireFormat) -> Response:
+        """Tell a reader that it cannot go on from where it was, under an id that ends its tries."""
+        encoder = format.encoder(StreamContext("", ""), None)
+        chunks: tuple[Chunk, ...] = (Error("cursor_lost", CURSOR_LOST, None), Done())
+        events = b"".join(frame(encoder.encode(chunk), LOST) for chunk in chunks)
+        return _respond(_once(events), format, {}, self._ping_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """A run's log for one reader."""
+
+    log: RunLog
+    format: WireFormat
+    view: View
+    encoding: Encoding
+    ping_seconds: float
+
+    def response(self, headers: Mapping[str, str], *, after: int, replay: bool) -> Response:
+        """Stream what follows the n-th event; 0 begins with what goes ahead of the first."""
+        return _respond(self._events(after, replay), self.format, headers, self.ping_seconds)
+
+    async def _events(self, after: int, replay: bool) -> AsyncIterator[bytes]:
+        ahead = b"" if after else self._prologue(replay)
+        if ahead:
+            yield ahead
+        async with aclosing(self.log.read(after)) as batches:
+            async for batch in batches:
+                data = await self.encoding.frames(self.log, batch)
+                if data:
+                    yield data
+
+    def _prologue(self, replay: bool) -> bytes:
+        return frame(self.format.prologue(self.encoding.context, self.view, replay), None)
+
+
+class ReaderTooSlow(Exception):
+    """A reader has taken nothing for too long."""
+
+
+class ServerSentEvents(EventSourceResponse):
+    """A reader that takes nothing for too long is cut off; that is no error of the server's.
+
+    EventSourceResponse has a timeout too, but not for the last send, and it leaves the connection
+    open with all that the reader has not taken.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            try:
+                async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
+                    await send(message)
+            except TimeoutError:
+                raise ReaderTooSlow from None
+
+        try:
+            await super().__call__(scope, receive, send_in_time)
+        except ReaderTooSlow:
+            transport = scope.get("state", {}).get(TRANSPORT)
+            if transport:
+                transport.abort()
+                await asyncio.sleep(0)  # the loop tells the connection that it is lost
+
+
+def _respond(
+    events: AsyncIterator[bytes],
+    format: WireFormat,
+    headers: Mapping[str, str],
+    ping_seconds: float,
+) -> Response:
+    return ServerSentEvents(
+        events, headers={**HEADERS, **format.headers, **headers}, ping=ping_seconds
+    )
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data

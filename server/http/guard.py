@@ -1,0 +1,76 @@
+"""Who may call: Host is checked always, Origin on all that changes something and on every stream.
+
+A page of another site can post to a server on the user's own machine; these two headers are what
+tells it apart. CORS alone does not: it only keeps the page from reading the answer.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from starlette.requests import HTTPConnection, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from server.http.problems import Problem
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """ASGI middleware: refuses foreign hosts and origins with a 403 that names the setting."""
+
+    app: ASGIApp
+    allowed_hosts: Sequence[str]
+    allowed_origins: Sequence[str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        refusal = self._refusal(Request(scope))
+        if refusal:
+            await refusal.response()(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _refusal(self, request: Request) -> Problem | None:
+        host = request.headers.get("host", "")
+        if not any(_matches(_hostname(host), name) for name in self.allowed_hosts):
+            return Problem(
+                403,
+                "host_not_allowed",
+                f"Requests to the host {host[:100]!r} are not served. "
+                "Add its name to TURNSTREAM_ALLOWED_HOSTS.",
+            )
+        origin = request.headers.get("origin")
+        if origin is None or not _guarded(request) or self._is_ours(origin, request):
+            return None
+        return Problem(
+            403,
+            "origin_not_allowed",
+            f"Pages of {origin[:100]!r} may not call this server. "
+            "Add the origin to TURNSTREAM_ALLOWED_ORIGINS.",
+        )
+
+    def _is_ours(self, origin: str, request: HTTPConnection) -> bool:
+        own = f"{request.url.scheme}://{request.headers.get('host', '')}"
+        return origin == own or (origin != "null" and origin in self.allowed_origins)
+
+
+def _guarded(request: Request) -> bool:
+    return request.method not in SAFE_METHODS or request.url.path.endswith("/stream")
+
+
+def _hostname(host: str) -> str:
+    """A Host header without its port; an IPv6 address keeps its brackets. Empty if it is none."""
+    found = _HOST.fullmatch(host)
+    return found[1].lower() if found else ""
+
+
+def _matches(hostname: str, allowed: str) -> bool:
+    """`*` stands for anything; a bracket for itself, as in `[::1]`."""
+    return fnmatchcase(hostname, allowed.lower().replace("[", "[[]"))

@@ -1,0 +1,126 @@
+"""RFC 9457 problem responses: the one place where errors become HTTP.
+
+Every problem has a stable `code`, a `detail` that says what is wrong and what to do, and nothing
+of the cause; an unexpected one has the id of its log entry.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from server.runs.runs import RunInProgress, ShuttingDown
+from server.turns.header import ThreadKey
+from server.turns.requests import InvalidRequest
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
+
+
+class Problem(Exception):
+    """An answer other than success; `extra` are further members of the problem document."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **extra: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.headers = headers
+        self.extra = extra
+
+    def response(self) -> Response:
+        body = {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "code": self.code,
+            "detail": self.detail,
+            **self.extra,
+        }
+        return JSONResponse(
+            body, self.status, headers=self.headers, media_type="application/problem+json"
+        )
+
+
+def unknown_thread(key: ThreadKey) -> Problem:
+    id = key.thread_id[:140]
+    return Problem(404, "thread_not_found", f"There is no thread {id!r}; GET /threads lists them.")
+
+
+async def _problem(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, InvalidRequest)
+    return Problem(error.status, error.code, error.message).response()
+
+
+async def _busy(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RunInProgress)
+    header = error.header
+    address = f"/chat/{header.key.thread_id}"
+    return Problem(
+        409,
+        "run_in_progress",
+        "The thread has a live run. Attach to its stream, stop it, or wait for its end.",
+        run_id=header.run_id,
+        stream_url=f"{address}/stream",
+        stop_url=f"{address}/stop",
+    ).response()
+
+
+async def _shutting_down(_request: Request, _error: Exception) -> Response:
+    return Problem(
+        503,
+        "shutting_down",
+        "The server is shutting down and takes no new runs. Try again in a moment.",
+        headers={"Retry-After": "5"},
+    ).response()
+
+
+def _other_method(request: Request, error: HTTPException) -> str:
+    allowed = (error.headers or {}).get("Allow", "GET, HEAD")
+    return f"{request.method} is not for this address; it takes {allowed}."
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code, detail = {
+        404: ("not_found", f"There is nothing at {request.url.path!r}."),
+        405: ("method_not_allowed", _other_method(request, error)),
+    }.get(error.status_code, ("http_error", error.detail))
+    return Problem(error.status_code, code, detail, headers=error.headers).response()
+
+
+async def _unexpected(_request: Request, error: Exception) -> Response:
+    error_id = uuid4().hex[:12]
+    logger.error("request failed, error %s", error_id, exc_info=error)
+    return Problem(
+        500, "internal_error", "Something went wrong on the server.", id=error_id
+    ).response()
+
+
+HANDLERS: dict[Any, Handler] = {
+    Problem: _problem,
+    InvalidRequest: _invalid,
+    RunInProgress: _busy,
+    ShuttingDown: _shutting_down,
+    HTTPException: _http,
+    Exception: _unexpected,
+}

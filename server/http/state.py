@@ -1,0 +1,39 @@
+"""What the application hands to its endpoints: the state of its lifespan."""
+
+from typing import TypedDict
+
+from starlette.requests import Request
+
+from graphs.limits import Limits
+from server.http.event_streams import EventStreams
+from server.protocols import BodyLimits
+from server.runs.reader import RunReader
+from server.runs.runs import Runs
+from server.storage.interfaces import ThreadStore
+from server.turns.header import LOCAL_OWNER, ThreadKey
+from tools.catalogue import Catalogue
+
+
+class AppState(TypedDict):
+    runs: Runs
+    reader: RunReader
+    store: ThreadStore
+    streams: EventStreams
+    catalogue: Catalogue
+    tool_limits: Limits
+    body_limits: BodyLimits
+    max_body_bytes: int
+    model_name: str
+
+
+ApiRequest = Request[AppState]
+
+
+def owner(_request: ApiRequest) -> str:
+    """Whose threads a request reaches."""
+    return LOCAL_OWNER
+
+
+def thread_key(request: ApiRequest) -> ThreadKey:
+    """The thread that a request's address names."""
+    return ThreadKey(owner(request), request.path_params["thread_id"])

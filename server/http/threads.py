@@ -1,0 +1,140 @@
+"""/threads: the list, one thread (hydrate), rename, delete."""
+
+from dataclasses import asdict
+from typing import Any
+
+from langchain_core.messages import ToolCall
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+
+from server.http.bodies import read_json
+from server.http.problems import Problem, unknown_thread
+from server.http.state import ApiRequest, owner, thread_key
+from server.protocols import DEFAULT, wire_format
+from server.runs.checkpoints import ThreadState
+from server.runs.reader import LoggedRun
+from server.storage.interfaces import ThreadEntry
+from server.turns.header import ThreadKey
+from server.turns.messages import Turn
+from server.turns.requests import InvalidRequest
+
+PAGE_SIZE, MAX_PAGE_SIZE = 30, 100
+MAX_TITLE_CHARS = 200
+
+
+class Threads(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """`{"threads": [entry], "cursor"?}`, newest first by last activity."""
+        query = request.query_params
+        limit = query.get("limit", str(PAGE_SIZE))
+        if not (_is_number(limit) and 1 <= int(limit) <= MAX_PAGE_SIZE):
+            raise Problem(
+                422, "invalid_limit", f"limit is {limit[:20]!r}: ask for 1 to {MAX_PAGE_SIZE}."
+            )
+        try:
+            page = await request.state["store"].page(
+                owner(request), int(limit), query.get("cursor")
+            )
+        except ValueError as error:
+            raise Problem(422, "invalid_cursor", f"{error}; begin without one.") from None
+        more = {"cursor": page.cursor} if page.cursor else {}
+        return JSONResponse({"threads": [asdict(entry) for entry in page.entries], **more})
+
+
+class Thread(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """All that a page needs to show a thread and to go on from there.
+
+            {"id", "title", "created_at", "updated_at", "run_id", "run_state", "messages",
+             "pending": [{"tool_call_id", "tool_name", "args"}],
+             "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"}}
+
+        `run_id` and `run_state` are of the last run. `messages` are as the protocol shows them; a
+        live run's message is as its log tells it up to `cursor`: attach with that, and nothing is
+        missed or doubled. `first_part` is the index, in its message, of the run's part 0.
+        """
+        format = wire_format(request.query_params.get("protocol", DEFAULT.name))
+        entry, turns, rest = await _consistent(request, thread_key(request))
+        return JSONResponse({**asdict(entry), "messages": format.snapshot(turns), **rest})
+
+    async def patch(self, request: ApiRequest) -> Response:
+        """Body `{"title"}`; answers with the entry."""
+        key = thread_key(request)
+        body, _ = await read_json(request, request.state["max_body_bytes"])
+        entry = await request.state["store"].rename(key, _title(body))
+        if entry is None:
+            raise unknown_thread(key)
+        return JSONResponse(asdict(entry))
+
+    async def delete(self, request: ApiRequest) -> Response:
+        """Forget a thread, whether there is one or not; its live run is stopped first."""
+        await request.state["runs"].delete(thread_key(request))
+        return Response(status_code=204)
+
+
+Content = tuple[tuple[Turn, ...], dict[str, Any]]
+"""A thread's turns, and what else its answer says: `pending` and `run`."""
+
+
+async def _consistent(
+    request: ApiRequest, key: ThreadKey
+) -> tuple[ThreadEntry, tuple[Turn, ...], dict[str, Any]]:
+    """A thread's entry and content of one moment: read again if a run began or ended."""
+    store = request.state["store"]
+    entry = await store.get(key)
+    while entry is not None:
+        turns, rest = await _content(request, key, entry)
+        again = await store.get(key)
+        if again == entry:
+            return entry, turns, rest
+        entry = again
+    raise unknown_thread(key)
+
+
+async def _content(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> Content:
+    reader = request.state["reader"]
+    live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
+    if live is not None:
+        return await _so_far(request, live)
+    state = await reader.state(key)
+    return reader.shown(state), {"pending": _pending(state), "run": None}
+
+
+async def _so_far(request: ApiRequest, run: LoggedRun) -> Content:
+    progress = await request.state["reader"].progress(run)
+    thread_id, run_id = run.header.key.thread_id, run.header.run_id
+    live = {
+        "id": run_id,
+        "stream_url": f"/chat/{thread_id}/stream",
+        "stop_url": f"/chat/{thread_id}/stop",
+        "cursor": f"{run_id}:{progress.last}",
+        "message_id": run.header.message_id,
+        "first_part": progress.first_part,
+    }
+    return progress.turns, {"pending": _pending(progress.before), "run": live}
+
+
+def _pending(state: ThreadState) -> list[dict[str, Any]]:
+    """The calls that wait for the client."""
+    return [_call(call) for call in state.pending("client")]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {"tool_call_id": call["id"], "tool_name": call["name"], "args": call["args"]}
+
+
+def _title(body: Any) -> str:
+    title = body.get("title") if isinstance(body, dict) and set(body) == {"title"} else None
+    if not isinstance(title, str) or not 1 <= len(title.strip()) <= MAX_TITLE_CHARS:
+        raise InvalidRequest(
+            "invalid_title", f'Send {{"title": "..."}} of 1 to {MAX_TITLE_CHARS} characters.'
+        )
+    try:
+        title.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest("invalid_title", "The title is not valid Unicode.") from None
+    return " ".join(title.split())

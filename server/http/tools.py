@@ -1,0 +1,69 @@
+"""POST /tools/{name}: one real tool, for scripts and tests; GET /tools: the catalogue."""
+
+from difflib import get_close_matches
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.tools import BaseTool
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+
+from graphs import stored
+from graphs.answers import client_view
+from graphs.classify import check_args
+from graphs.execution import execute
+from server.http.bodies import read_json
+from server.http.problems import Problem
+from server.http.state import ApiRequest
+from tools.catalogue import Catalogue
+
+STATUSES = {"tool_error": 422, "tool_timeout": 504}
+"""Of a call that failed; 500 for all else."""
+
+
+class Tools(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """`{"tools": [{"name", "kind": "real" | "ui", "description", "parameters"}]}`."""
+        return JSONResponse({"tools": request.state["catalogue"].describe()})
+
+
+class Tool(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """The body is the arguments; the answer is `{"result", "duration_ms"}`, a problem if the
+        call failed. Validation, time limit, redaction and errors are those of a turn."""
+        args, _ = await read_json(request, request.state["max_body_bytes"])
+        tool = _find(request.state["catalogue"], request.path_params["name"])
+        if not isinstance(args, dict):
+            raise Problem(422, "invalid_arguments", "Send the arguments as one JSON object.")
+        try:
+            check_args(tool, args)
+        except ValueError as error:
+            raise Problem(422, "invalid_arguments", str(error)) from None
+        call = ToolCall(type="tool_call", id=f"call_{uuid4().hex[:24]}", name=tool.name, args=args)
+
+        async def run() -> Any:
+            return await tool.ainvoke(call)
+
+        return _answer(await execute(call, run, request.state["tool_limits"]))
+
+
+def _find(catalogue: Catalogue, name: str) -> BaseTool:
+    tool = catalogue.real_by_name.get(name)
+    if tool:
+        return tool
+    if name in catalogue.ui_by_name:
+        detail = f"{name!r} is a UI tool: it lives in the browser and cannot be called here."
+        raise Problem(404, "not_a_real_tool", detail)
+    near = get_close_matches(name, catalogue.real_by_name)
+    hint = f" Did you mean {', '.join(near)}?" if near else " GET /tools lists them."
+    raise Problem(404, "unknown_tool", f"There is no tool {name[:64]!r}.{hint}")
+
+
+def _answer(message: ToolMessage) -> Response:
+    view = client_view(message)
+    if stored.end_of(message) == "result":
+        return JSONResponse({"result": view, "duration_ms": stored.duration_ms(message)})
+    error = dict(view["error"])
+    code, detail = error.pop("code"), error.pop("message")
+    raise Problem(STATUSES.get(code, 500), code, detail, **error)

@@ -1,0 +1,40 @@
+"""The AI SDK's UI message stream v1 (`useChat`)."""
+
+from server.protocols.ai_sdk.request import parse, recognises
+from server.protocols.ai_sdk.snapshot import snapshot
+from server.protocols.ai_sdk.stream import UIMessageStreamEncoder, prologue
+from server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from server.protocols.json_text import DONE
+from server.turns.header import RunHeader
+
+__all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
+
+
+def _needs_turns(header: RunHeader, _view: View) -> bool:
+    return header.continues
+
+
+def _encoder(context: StreamContext, _view: View) -> Encoder:
+    return UIMessageStreamEncoder(context)
+
+
+def _prologue(context: StreamContext, _view: View, replay: bool) -> list[str]:
+    return prologue(context, replay=replay)
+
+
+def _idle(_context: StreamContext, _view: View) -> list[str]:
+    return [DONE]
+
+
+WIRE_FORMAT = WireFormat(
+    name="ui-message-stream",
+    headers={"x-vercel-ai-ui-message-stream": "v1"},
+    variant=lambda _view: None,
+    needs_turns=_needs_turns,
+    encoder=_encoder,
+    prologue=_prologue,
+    idle=_idle,
+    snapshot=snapshot,
+)
+
+BODY_FORMAT = BodyFormat(recognises=recognises, parse=parse, answered_in=WIRE_FORMAT.name)

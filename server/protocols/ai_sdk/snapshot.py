@@ -1,0 +1,97 @@
+"""AI SDK: a history to `UIMessage[]`, as `useChat` would hold it after the streams of its turns.
+
+    {"id", "role": "user", "parts": [part]}
+    {"id", "role": "assistant", "parts": [part], "metadata"?}
+
+A user's parts are `text` and `file`. An assistant's are, for each step, `step-start`, then its
+texts, reasonings and static `tool-<name>` parts. `metadata` has `usage` (the sum over the steps),
+`ended` and `error` where there is one.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from server.protocols.ai_sdk.stream import part_id
+from server.protocols.ai_sdk.tool_call import call_error_text, mark
+from server.protocols.metadata import ended_json, timing_json, total, total_timing, usage_json
+from server.turns.messages import (
+    AssistantTurn,
+    MessagePart,
+    Reasoning,
+    Text,
+    ToolCall,
+    Turn,
+    UserTurn,
+)
+from server.turns.requests import ImageContent, TextContent, UserContent
+
+
+def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    return [_user(turn) if isinstance(turn, UserTurn) else _assistant(turn) for turn in turns]
+
+
+def _user(turn: UserTurn) -> dict[str, Any]:
+    return {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
+
+
+def _content(item: UserContent) -> dict[str, Any]:
+    match item:
+        case TextContent(text):
+            return {"type": "text", "text": text}
+        case ImageContent(url):
+            return {"type": "file", "mediaType": _media_type(url), "url": url}
+
+
+def _media_type(url: str) -> str:
+    """The key is required; of an image on the web the type is unknown."""
+    scheme, _, rest = url.partition(":")
+    return rest.partition(";")[0] if scheme == "data" else "image/*"
+
+
+def _assistant(turn: AssistantTurn) -> dict[str, Any]:
+    usage = total(turn)
+    optional = {
+        "usage": None if usage is None else usage_json(usage),
+        "ended": ended_json(turn.ended) if turn.ended else None,
+        "error": turn.error,
+    }
+    metadata = {
+        **{key: value for key, value in optional.items() if value is not None},
+        **timing_json(*total_timing(turn.steps)),
+    }
+    message = {"id": turn.id, "role": "assistant", "parts": list(_parts(turn))}
+    return {**message, "metadata": metadata} if metadata else message
+
+
+def _parts(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+    position = count()
+    for step in turn.steps:
+        yield {"type": "step-start"}
+        yield from (_part(part, part_id(turn.id, next(position))) for part in step.parts)
+
+
+def _part(part: MessagePart, id: str) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text, "state": "done"}
+        case Reasoning(text):
+            return {"type": "reasoning", "id": id, "text": text, "state": "done"}
+        case ToolCall():
+            return {
+                "type": f"tool-{part.tool_name}",
+                "toolCallId": part.tool_call_id,
+                **_call_state(part),
+                **mark(part),
+            }
+
+
+def _call_state(call: ToolCall) -> dict[str, Any]:
+    if call.args is None and call.end is None:
+        return {"state": "input-streaming"}
+    input_ = {"rawInput": call.args_text} if call.args is None else {"input": call.args}
+    if call.end is None:
+        return {"state": "input-available", **input_}
+    if call.is_error or call.args is None:
+        return {"state": "output-error", **input_, "errorText": call_error_text(call.result)}
+    return {"state": "output-available", **input_, "output": call.result}

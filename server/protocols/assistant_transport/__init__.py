@@ -1,0 +1,50 @@
+"""assistant-transport: assistant-stream's part chunks, and the state that assistant-ui renders.
+
+A view is the state that the client posted; a client that posted one renders `update-state` alone.
+"""
+
+from server.protocols.assistant_transport import state_stream
+from server.protocols.assistant_transport.request import parse, recognises
+from server.protocols.assistant_transport.snapshot import snapshot
+from server.protocols.assistant_transport.state_stream import StateEncoder
+from server.protocols.assistant_transport.stream import PartsEncoder
+from server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from server.protocols.json_text import DONE
+from server.turns.header import RunHeader
+
+__all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
+
+
+def _with_state(view: View) -> bool:
+    return view is not None
+
+
+def _needs_turns(_header: RunHeader, view: View) -> bool:
+    return _with_state(view)
+
+
+def _encoder(context: StreamContext, view: View) -> Encoder:
+    return StateEncoder(context) if _with_state(view) else PartsEncoder()
+
+
+def _prologue(context: StreamContext, view: View, _replay: bool) -> list[str]:
+    return state_stream.catch_up(context, view) if _with_state(view) else []
+
+
+def _idle(context: StreamContext, view: View) -> list[str]:
+    """assistant-ui takes no 204: it gets what its state lacks, and the end."""
+    return [*(_prologue(context, view, False) if context.turns else []), DONE]
+
+
+WIRE_FORMAT = WireFormat(
+    name="assistant-transport",
+    headers={},
+    variant=_with_state,
+    needs_turns=_needs_turns,
+    encoder=_encoder,
+    prologue=_prologue,
+    idle=_idle,
+    snapshot=snapshot,
+)
+
+BODY_FORMAT = BodyFormat(recognises=recognises, parse=parse, answered_in=WIRE_FORMAT.name)

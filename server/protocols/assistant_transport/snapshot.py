@@ -1,0 +1,106 @@
+"""assistant-transport: a history to the messages that its streams would build.
+
+    {"id", "role": "user", "parts": [part]}
+    {"id", "role": "assistant", "parts": [part], "steps": [step],
+     "finishReason"?, "usage"?, "timing"?, "ended"?, "error"?}
+
+    part = {"type": "text", "text"}
+         | {"type": "image", "image": url}
+         | {"type": "reasoning", "text"}
+         | {"type": "tool-call", "toolCallId", "toolName", "argsText", "args", "state",
+            "disposition", "result"?, "isError"?}
+    step = {"stepId", "finishReason", "usage"?, "timing"?}
+
+`parts` are those of assistant-stream's message, over all runs of the turn. `state` says how a call
+stands: `pending`, or its end (`result`, `error`, `timeout`, `cancelled`, `shown`), and then there
+are `result` and `isError`. `args` is `{}` when `argsText` is no JSON object. `finishReason` is
+missing while the turn runs, and when a crash cut it. `usage` is the sum over the steps,
+`{"inputTokens", "outputTokens"}`; `timing` is `{"firstTokenMs", "modelMs", "toolMs"}`, the last by
+call id. `ended` and `error` are of turns that ended so. Nothing is null
+but what a tool said.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from server.protocols.metadata import ended_json, timing_json, total, total_timing, usage_json
+from server.turns.messages import (
+    AssistantTurn,
+    MessagePart,
+    Reasoning,
+    Step,
+    Text,
+    ToolCall,
+    Turn,
+    UserTurn,
+)
+from server.turns.requests import ImageContent, TextContent, UserContent
+
+
+def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    return [_user(turn) if isinstance(turn, UserTurn) else _assistant(turn) for turn in turns]
+
+
+def _user(turn: UserTurn) -> dict[str, Any]:
+    return {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
+
+
+def _content(item: UserContent) -> dict[str, Any]:
+    match item:
+        case TextContent(text):
+            return {"type": "text", "text": text}
+        case ImageContent(url):
+            return {"type": "image", "image": url}
+
+
+def _assistant(turn: AssistantTurn) -> dict[str, Any]:
+    usage = total(turn)
+    optional = {
+        "finishReason": turn.finish_reason,
+        "usage": None if usage is None else usage_json(usage),
+        "ended": ended_json(turn.ended) if turn.ended else None,
+        "error": turn.error,
+    }
+    return {
+        "id": turn.id,
+        "role": "assistant",
+        "parts": [_part(part) for part in turn.parts],
+        "steps": [_step(step) for step in turn.steps],
+        **{key: value for key, value in optional.items() if value is not None},
+        **timing_json(*total_timing(turn.steps)),
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    usage = {} if step.usage is None else {"usage": usage_json(step.usage)}
+    return {
+        "stepId": step.step_id,
+        "finishReason": step.finish_reason,
+        **usage,
+        **timing_json(step.timing, step.tool_ms),
+    }
+
+
+def _part(part: MessagePart) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Reasoning(text):
+            return {"type": "reasoning", "text": text}
+        case ToolCall():
+            return _tool_call(part)
+
+
+def _tool_call(call: ToolCall) -> dict[str, Any]:
+    part = {
+        "type": "tool-call",
+        "toolCallId": call.tool_call_id,
+        "toolName": call.tool_name,
+        "argsText": call.args_text,
+        "args": {} if call.args is None else call.args,
+        "state": call.end or "pending",
+        "disposition": call.disposition,
+    }
+    if call.end is None:
+        return part
+    return {**part, "result": call.result, "isError": call.is_error}

@@ -1,0 +1,167 @@
+"""assistant-transport: chunks to payloads.
+
+The canonical part chunks of assistant-stream (0.3.44): one payload a chunk, and all a reader of
+parts needs. Extra keys are allowed in this format: a step has its `stepId`, a tool call its
+`disposition`, a result its `end`, an `error` the `id` of its log entry.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from server.protocols.json_text import DONE, dumps, quote
+from server.protocols.metadata import ended_json, settled_json, timing_json, usage_json
+from server.turns.chunks import (
+    ArgsFinish,
+    Chunk,
+    Done,
+    Error,
+    MessageFinish,
+    Part,
+    PartFinish,
+    PartStart,
+    ReasoningPart,
+    Result,
+    RunEnded,
+    StepFinish,
+    StepStart,
+    TextDelta,
+    TextPart,
+    ToolCallPart,
+    ToolProgress,
+    ToolSettled,
+)
+
+
+class PartsEncoder:
+    def encode(self, chunk: Chunk) -> list[str]:
+        return [_ENCODE[type(chunk)](chunk)]
+
+
+def _step_start(chunk: StepStart) -> str:
+    return dumps(
+        {
+            "type": "step-start",
+            "messageId": chunk.message_id,
+            "stepId": chunk.step_id,
+            "path": [],
+        }
+    )
+
+
+def _part_start(chunk: PartStart) -> str:
+    return dumps({"type": "part-start", "part": _part(chunk.part), "path": []})
+
+
+def _part(part: Part) -> dict[str, str]:
+    match part:
+        case TextPart():
+            return {"type": "text"}
+        case ReasoningPart():
+            return {"type": "reasoning"}
+        case ToolCallPart():
+            return {
+                "type": "tool-call",
+                "toolCallId": part.tool_call_id,
+                "toolName": part.tool_name,
+                "disposition": part.disposition,
+            }
+
+
+def _text_delta(chunk: TextDelta) -> str:
+    # By hand, not with `dumps`: most chunks are of this kind.
+    return f'{{"type":"text-delta","textDelta":{quote(chunk.text)},"path":[{chunk.path[0]}]}}'
+
+
+def _args_finish(chunk: ArgsFinish) -> str:
+    return dumps(
+        {
+            "type": "tool-call-args-text-finish",
+            "disposition": chunk.disposition,
+            "path": chunk.path,
+        }
+    )
+
+
+def _result(chunk: Result) -> str:
+    return dumps(
+        {
+            "type": "result",
+            "result": chunk.result,
+            "isError": chunk.is_error,
+            "end": chunk.end,
+            "path": chunk.path,
+        }
+    )
+
+
+def _part_finish(chunk: PartFinish) -> str:
+    return dumps({"type": "part-finish", "path": chunk.path})
+
+
+def _step_finish(chunk: StepFinish) -> str:
+    return dumps(
+        {
+            "type": "step-finish",
+            "finishReason": chunk.reason,
+            "usage": usage_json(chunk.usage),
+            **timing_json(chunk.timing, chunk.tool_ms),
+            "isContinued": False,
+            "path": [],
+        }
+    )
+
+
+def _run_ended(chunk: RunEnded) -> str:
+    return _data("run-ended", ended_json(chunk))
+
+
+def _tool_settled(chunk: ToolSettled) -> str:
+    return _data("tool-settled", settled_json(chunk))
+
+
+def _tool_progress(chunk: ToolProgress) -> str:
+    return _data("tool-progress", {"tool_call_id": chunk.tool_call_id, "data": chunk.data})
+
+
+def _data(name: str, data: Mapping[str, Any]) -> str:
+    return dumps({"type": "data", "data": [{"name": name, "data": data}], "path": []})
+
+
+def _error(chunk: Error) -> str:
+    logged = {} if chunk.error_id is None else {"id": chunk.error_id}
+    return dumps(
+        {"type": "error", "error": chunk.message, "code": chunk.code, **logged, "path": []}
+    )
+
+
+def _message_finish(chunk: MessageFinish) -> str:
+    return dumps(
+        {
+            "type": "message-finish",
+            "finishReason": chunk.reason,
+            "usage": usage_json(chunk.usage),
+            **timing_json(chunk.timing, chunk.tool_ms),
+            "path": [],
+        }
+    )
+
+
+def _done(_: Done) -> str:
+    return DONE
+
+
+_ENCODE: Mapping[type[Chunk], Callable[[Any], str]] = {
+    StepStart: _step_start,
+    PartStart: _part_start,
+    TextDelta: _text_delta,
+    ArgsFinish: _args_finish,
+    Result: _result,
+    PartFinish: _part_finish,
+    StepFinish: _step_finish,
+    RunEnded: _run_ended,
+    ToolSettled: _tool_settled,
+    ToolProgress: _tool_progress,
+    Error: _error,
+    MessageFinish: _message_finish,
+    Done: _done,
+}

@@ -1,0 +1,102 @@
+"""The content of a user's message: text and images, as three kinds of bodies write them."""
+
+import re
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from server.protocols.fields import BodyLimits, mapping, sequence, shown, string
+from server.turns.requests import ImageContent, InvalidRequest, TextContent, UserContent
+
+PartReader = Callable[[Mapping[str, Any], str], UserContent]
+
+_IMAGE_DATA = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,", re.IGNORECASE)
+"""The kinds that models take: another, once it is stored, fails every later turn of the thread."""
+_MAX_URL_CHARS = 8192
+_HOW_TO_SEND = (
+    "send an http(s) URL or a data: URL of a PNG, JPEG, GIF or WebP image, "
+    "data:image/png;base64,..."
+)
+
+
+def read_parts(
+    value: Any, where: str, readers: Mapping[str, PartReader], limits: BodyLimits
+) -> tuple[UserContent, ...]:
+    """Raises InvalidRequest `empty_message`, `message_too_long`, `unsupported_part`,
+    `invalid_image` or `invalid_text`."""
+    content = [
+        _read_part(part, f"{where}[{index}]", readers)
+        for index, part in enumerate(sequence(value, where))
+    ]
+    return checked(content, where, limits)
+
+
+def checked(content: list[UserContent], where: str, limits: BodyLimits) -> tuple[UserContent, ...]:
+    """The content without blank text, which some models refuse."""
+    chars = sum(len(item.text) for item in content if isinstance(item, TextContent))
+    if chars > limits.max_message_chars:
+        raise InvalidRequest(
+            "message_too_long",
+            f"{where} has {chars} characters: send at most {limits.max_message_chars}.",
+        )
+    said = tuple(
+        item for item in content if not (isinstance(item, TextContent) and not item.text.strip())
+    )
+    if not said:
+        raise InvalidRequest("empty_message", f"{where} is empty: send text or an image.")
+    return said
+
+
+def text_part(part: Mapping[str, Any], where: str) -> UserContent:
+    return TextContent(string(part.get("text"), f"{where}.text"))
+
+
+def image_part(part: Mapping[str, Any], where: str) -> UserContent:
+    return ImageContent(image_url(part.get("image"), f"{where}.image"))
+
+
+PARTS: Mapping[str, PartReader] = {"text": text_part, "image": image_part}
+
+
+def image_url(value: Any, where: str) -> str:
+    url = string(value, where)
+    if not (_is_image_data(url) or _is_web_url(url)):
+        raise InvalidRequest("invalid_image", f"{where} is {shown(url)}: {_HOW_TO_SEND}.")
+    return url
+
+
+def unsupported(kind: str, where: str, supported: Iterable[str]) -> InvalidRequest:
+    return InvalidRequest(
+        "unsupported_part",
+        f"{where} is of the type {shown(kind)}: send parts of the types {', '.join(supported)}.",
+    )
+
+
+def _read_part(part: Any, where: str, readers: Mapping[str, PartReader]) -> UserContent:
+    fields = mapping(part, where)
+    kind = string(fields.get("type"), f"{where}.type")
+    if kind not in readers:
+        raise unsupported(kind, where, readers)
+    return readers[kind](fields, where)
+
+
+def _is_image_data(url: str) -> bool:
+    start = _IMAGE_DATA.match(url)
+    if start is None:
+        return False
+    try:
+        return len(a2b_base64(url[start.end() :], strict_mode=True)) > 0
+    except (Base64Error, ValueError):
+        return False
+
+
+def _is_web_url(url: str) -> bool:
+    if len(url) > _MAX_URL_CHARS or not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False

@@ -1,0 +1,74 @@
+"""Tokens, times and ends of a turn, and how every format writes them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from server.turns.chunks import RunEnded, Timing, ToolSettled, Usage
+from server.turns.messages import AssistantTurn, Step
+
+
+def total(turn: AssistantTurn | None) -> Usage | None:
+    """The sum over the turn's steps, which may lie in several runs; None if nothing was counted."""
+    return _sum(step.usage for step in turn.steps) if turn is not None else None
+
+
+def usage_json(usage: Usage) -> dict[str, int]:
+    return {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens}
+
+
+def _sum(usages: Iterable[Usage | None]) -> Usage | None:
+    counted = [usage for usage in usages if usage is not None]
+    return sum(counted, start=Usage(0, 0)) if counted else None
+
+
+def timing_json(timing: Timing | None, tool_ms: Mapping[str, int]) -> dict[str, Any]:
+    """`{"timing": {"firstTokenMs", "modelMs", "toolMs": {call id: ms}}}`, or nothing."""
+    if timing is None:
+        return {}
+    return {
+        "timing": {
+            "firstTokenMs": timing.first_token_ms,
+            "modelMs": timing.model_ms,
+            "toolMs": dict(tool_ms),
+        }
+    }
+
+
+def total_timing(steps: Sequence[Step]) -> tuple[Timing | None, dict[str, int]]:
+    """The sum over steps, whose first token is the first step's, and their tools' times."""
+    times = [step.timing for step in steps if step.timing]
+    tool_ms = {id: ms for step in steps for id, ms in step.tool_ms.items()}
+    if not times:
+        return None, tool_ms
+    return Timing(times[0].first_token_ms, sum(t.model_ms for t in times)), tool_ms
+
+
+def added_timing(
+    earlier: tuple[Timing | None, Mapping[str, int]],
+    timing: Timing | None,
+    tool_ms: Mapping[str, int],
+) -> tuple[Timing | None, Mapping[str, int]]:
+    """The times of a turn that earlier runs began: theirs, and those of its last run."""
+    before, tools_before = earlier
+    both = {**tools_before, **tool_ms}
+    if before is None or timing is None:
+        return before or timing, both
+    return Timing(before.first_token_ms, before.model_ms + timing.model_ms), both
+
+
+def ended_json(ended: RunEnded) -> dict[str, Any]:
+    """`{"reason", "limit"?, "value"?}`."""
+    limit = {} if ended.limit is None else {"limit": ended.limit}
+    value = {} if ended.value is None else {"value": ended.value}
+    return {"reason": ended.reason, **limit, **value}
+
+
+def settled_json(settled: ToolSettled) -> dict[str, Any]:
+    """`{"tool_call_id", "end", "result", "result_id", "duration_ms"}`."""
+    return {
+        "tool_call_id": settled.tool_call_id,
+        "end": settled.end,
+        "result": settled.result,
+        "result_id": settled.result_id,
+        "duration_ms": settled.duration_ms,
+    }

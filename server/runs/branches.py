@@ -1,0 +1,79 @@
+"""Where a new branch of a thread begins: a message is edited, or an answer is made anew."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+
+from graphs import stored
+from graphs.history import pending_calls
+from server.runs.transcript import assistant_id
+from server.turns.requests import Branch, InvalidRequest, TurnRequest
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPoint:
+    """The user message that is replaced or asked again, and the checkpoint before it.
+
+    None: there is nothing before it.
+    """
+
+    message: HumanMessage
+    checkpoint_id: str | None
+    answers: Sequence[ToolMessage] = ()
+    """The user's answers that came along with the message: they stay."""
+
+
+def branch_point(
+    request: TurnRequest, messages: Sequence[AnyMessage]
+) -> tuple[TurnRequest, BranchPoint | None]:
+    """Where the request branches off the thread, and what it asks for there.
+
+    To make an answer anew a client may bring the question along. If the post of the question had
+    failed, the thread does not hold it: then it is a new message like any other.
+
+    Raises InvalidRequest if the thread does not hold the message to branch at.
+    """
+    branch = request.branch
+    if branch is None or branch.kind == "edit" or request.message is None:
+        return request, find_branch_point(branch, messages) if branch else None
+    if all(message.id != request.message.id for message in messages):
+        return replace(request, branch=None), None
+    return replace(request, message=None), find_branch_point(branch, messages)
+
+
+def with_answers(
+    point: BranchPoint, before: Sequence[AnyMessage], messages: Sequence[AnyMessage]
+) -> BranchPoint:
+    """Keep what the user answered together with the message: the checkpoint is from before."""
+    pending = {call["id"] for call in pending_calls(before)}
+    given = [
+        message
+        for message in messages
+        if isinstance(message, ToolMessage)
+        and message.tool_call_id in pending
+        and stored.end_of(message) != "cancelled"
+    ]
+    return replace(point, answers=given)
+
+
+def find_branch_point(branch: Branch, messages: Sequence[AnyMessage]) -> BranchPoint:
+    """Raises InvalidRequest if the thread does not hold the message."""
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage) and _is_meant(branch, message.id or ""):
+            return BranchPoint(message, stored.checkpoint_before(message))
+    if branch.message_id is None:
+        raise InvalidRequest(
+            "nothing_to_do", "The thread has no message yet to answer anew; send one.", 409
+        )
+    raise InvalidRequest(
+        "unknown_message",
+        f"The thread holds no message {branch.message_id[:100]!r} to {branch.kind}; GET the thread "
+        "for the ids of its messages.",
+        409,
+    )
+
+
+def _is_meant(branch: Branch, user_id: str) -> bool:
+    ids = (user_id,) if branch.kind == "edit" else (None, user_id, assistant_id(user_id))
+    return branch.message_id in ids

@@ -1,0 +1,93 @@
+"""The claims of this process: the right to run a thread, and what a run of it needs."""
+
+import secrets
+import string
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from graphs.stored import Ended
+from server.runs.retries import Retries
+from server.runs.signals import StopSignal, StopSignals
+from server.storage.interfaces import Granted, Held, Repeated, RunLog, RunLogs, ThreadStore
+from server.turns.header import ThreadKey
+from server.turns.requests import IdempotencyKey
+
+_ALPHABET = string.ascii_letters + string.digits
+
+
+def new_run_id() -> str:
+    """12 letters and digits: it is in every event of the run."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(12))
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    run_id: str
+    key: ThreadKey
+    log: RunLog
+    stop: StopSignal
+
+
+class Claims:
+    def __init__(self, store: ThreadStore, logs: RunLogs, retries: Retries) -> None:
+        self._store = store
+        self._logs = logs
+        self._retries = retries
+        self._signals = StopSignals()
+        self._active: dict[str, RunLog] = {}
+
+    @property
+    def logs(self) -> Iterable[RunLog]:
+        """Of the runs that are live here, or whose requests are being checked."""
+        return self._active.values()
+
+    def holds(self, run_id: str) -> bool:
+        """Whether the run is live here, or its request is being checked."""
+        return run_id in self._active
+
+    @asynccontextmanager
+    async def take(
+        self, key: ThreadKey, idempotency: IdempotencyKey | None
+    ) -> AsyncIterator[Claim | Held | Repeated]:
+        """The claim, given back if the block raises; or what is in its way."""
+        run_id = new_run_id()
+        # Log and signal come first: who finds the claim finds them too.
+        claim = Claim(run_id, key, await self._logs.create(run_id), self._signals.create(run_id))
+        self._active[run_id] = claim.log
+        result = None
+        try:
+            result = await self._store.claim(key, run_id, idempotency)
+            yield claim if isinstance(result, Granted) else result
+        except BaseException:
+            await self._discard(run_id)
+            if isinstance(result, Granted):
+                await self._retries.write(partial(self._store.release, key, run_id))
+            raise
+        if not isinstance(result, Granted):
+            await self._discard(run_id)
+
+    async def _discard(self, run_id: str) -> None:
+        """No run came of a claim."""
+        self.forget(run_id)
+        await self._logs.discard(run_id)
+
+    def forget(self, run_id: str) -> None:
+        """The run is over, and its claim released."""
+        self._signals.remove(run_id)
+        self._active.pop(run_id, None)
+
+    async def end(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
+        """End a run, and return when the thread is saved and free."""
+        log = self._active.get(run_id)
+        if log:
+            self._signals.send(run_id, reason)
+            await log.ended()
+        else:
+            # The database is this process's own: the run is over, and could not be noted.
+            await self._store.release(key, run_id)
+
+    def signal_all(self, reason: Ended) -> None:
+        """Ask every run to end."""
+        self._signals.send_to_all(reason)

@@ -1,0 +1,90 @@
+"""How a turn ended, as the thread's messages say it: one rule for the stream and for hydration."""
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from graphs import stored
+from graphs.answers import client_view
+from graphs.history import pending_calls
+from graphs.stored import Ended
+from server.turns.chunks import FinishReason, RunEnded, Timing, ToolSettled, Usage
+
+_REASONS: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "completed": "stop",
+    "tool_calls": "stop",
+    "tool_use": "stop",
+    "function_call": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "incomplete": "length",
+    "content_filter": "content-filter",
+    "safety": "content-filter",
+    "refusal": "content-filter",
+}
+
+
+def broke_off(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a thread at rest waits for the model alone: its last run was ended or failed, or died
+    before it could say so."""
+    last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+    if last and (stored.ended(last) or stored.error(last)):
+        return True
+    if not messages or isinstance(messages[-1], AIMessage) or pending_calls(messages):
+        return False
+    answers = takewhile(lambda m: isinstance(m, ToolMessage), reversed(messages))
+    return not any(isinstance(m, ToolMessage) and stored.end_of(m) == "shown" for m in answers)
+
+
+def end_id(run_id: str) -> str:
+    """The id of a message that is there for the end of its run alone."""
+    return f"end-{run_id}"
+
+
+def only_ends_its_run(message: AIMessage) -> bool:
+    """Whether the message is there for the end of its run alone."""
+    return message.id == end_id(stored.run_id(message) or "")
+
+
+def last_reason(message: AIMessage, *, pending: bool) -> FinishReason:
+    """The finish reason of a turn that ended with this message."""
+    if stored.error(message):
+        return "error"
+    if stored.ended(message):
+        return "other"
+    if pending:
+        return "tool-calls"
+    given = stored.finish_reason(message)
+    return "stop" if given is None else _REASONS.get(given.lower(), "other")
+
+
+def usage_of(message: AIMessage) -> Usage:
+    counted = message.usage_metadata
+    if counted is None:
+        return Usage(0, 0)
+    return Usage(counted["input_tokens"], counted["output_tokens"])
+
+
+def timing_of(message: AIMessage) -> Timing | None:
+    """None of a message whose model was cut off."""
+    took = stored.timing(message)
+    return Timing(took["first_token_ms"], took["duration_ms"]) if took else None
+
+
+def settled(message: ToolMessage) -> ToolSettled:
+    """Reports the end of a call that an earlier run of the thread made."""
+    return ToolSettled(
+        message.tool_call_id,
+        stored.end_of(message),
+        client_view(message),
+        message.id,
+        stored.duration_ms(message),
+    )
+
+
+def run_ended(ended: Ended) -> RunEnded:
+    return RunEnded(ended["reason"], ended.get("limit"), ended.get("value"))

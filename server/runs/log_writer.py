@@ -1,0 +1,59 @@
+"""Writes a run's chunks to its log, small deltas merged.
+
+What is merged is merged here, before the log, so every reader sees the same.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from server.storage.interfaces import RunLog
+from server.turns.chunks import Chunk, Path, TextDelta
+
+MERGE_SECONDS = 0.01
+"""Deltas of one part that come closer than this become one chunk."""
+
+
+class LogWriter:
+    """A delta is written at once if the log was quiet, else it waits for the deltas right behind
+    it; no other chunk overtakes it."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        self._held: dict[Path, list[str]] = {}
+        self._quiet_at = 0.0
+        self._flushing: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+
+    async def write(self, chunks: Sequence[Chunk]) -> None:
+        async with self._turn:
+            ready: list[Chunk] = []
+            for chunk in chunks:
+                if isinstance(chunk, TextDelta):
+                    self._held.setdefault(chunk.path, []).append(chunk.text)
+                else:
+                    ready += self._release()
+                    ready.append(chunk)
+            if self._held and self._flushing is None:
+                wait = self._quiet_at - asyncio.get_running_loop().time()
+                if wait <= 0:
+                    ready += self._release_deltas()
+                else:
+                    self._flushing = asyncio.create_task(self._flush_after(wait))
+            if ready:
+                await self._log.append(ready)
+
+    async def _flush_after(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        async with self._turn:
+            self._flushing = None
+            if self._held:
+                await self._log.append(self._release_deltas())
+
+    def _release_deltas(self) -> list[Chunk]:
+        self._quiet_at = asyncio.get_running_loop().time() + MERGE_SECONDS
+        return self._release()
+
+    def _release(self) -> list[Chunk]:
+        deltas: list[Chunk] = [TextDelta(path, "".join(held)) for path, held in self._held.items()]
+        self._held.clear()
+        return deltas

@@ -1,0 +1,46 @@
+"""Planning a request on its thread as it is saved; the thread is claimed."""
+
+from dataclasses import replace
+
+from server.runs.branches import branch_point, with_answers
+from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
+from server.runs.plan import Plan, plan
+from server.turns.header import ThreadKey
+from server.turns.requests import TurnRequest
+from tools.catalogue import Catalogue
+
+
+async def prepare(
+    key: ThreadKey, request: TurnRequest, checkpoints: Checkpoints, catalogue: Catalogue
+) -> Plan:
+    """What the request means for the thread.
+
+    Discards a failed run's unfinished tasks unless the request continues it. Raises InvalidRequest
+    if the thread cannot take the request; then nothing has changed.
+    """
+    state = await checkpoints.load(key) if request.thread_id else NEW_THREAD
+    planned = await _plan_on(state, key, request, checkpoints, catalogue)
+    if not state.unfinished:
+        return planned
+    if request.continue_:
+        # The tasks that finished are part of the run again: it streams their results.
+        return replace(planned, before=await checkpoints.load(key, state.checkpoint_id))
+    at_rest = await checkpoints.abandon_pending(key)
+    return await _plan_on(at_rest, key, request, checkpoints, catalogue)
+
+
+async def _plan_on(
+    state: ThreadState,
+    key: ThreadKey,
+    request: TurnRequest,
+    checkpoints: Checkpoints,
+    catalogue: Catalogue,
+) -> Plan:
+    request, point = branch_point(request, state.messages)
+    if point is None:
+        return plan(request, state, catalogue)
+    before = NEW_THREAD
+    if point.checkpoint_id is not None:
+        before = await checkpoints.load(key, point.checkpoint_id)
+    point = with_answers(point, before.messages, state.messages)
+    return plan(request, before, catalogue, point)

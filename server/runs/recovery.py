@@ -1,0 +1,49 @@
+"""After a crash: the runs that were live when the process died."""
+
+import logging
+
+from langchain_core.messages import AIMessage
+
+from graphs import stored
+from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.endings import broke_off
+from server.storage.interfaces import ThreadRunState, ThreadStore
+
+logger = logging.getLogger(__name__)
+
+_ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
+"""What ends a run without its graph: a stop, and the limits that are not the graph's."""
+
+
+async def settle_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None:
+    """Give each run that was live the end that its thread shows.
+
+    A thread with nothing saved is deleted: its first request was not answered yet. Needs the store
+    and the checkpoints to itself, before the first request.
+    """
+    for lost in await store.recover():
+        try:
+            state = await checkpoints.load(lost.key)
+        except Exception:
+            # One thread that cannot be read keeps no server from starting.
+            logger.exception("thread %s cannot be read", lost.key.thread_id)
+            await store.end_run(lost.key, lost.run_id, "interrupted")
+            continue
+        if state.checkpoint_id is None:
+            await store.delete(lost.key)
+        else:
+            await store.end_run(lost.key, lost.run_id, _end_of(state))
+
+
+def _end_of(state: ThreadState) -> ThreadRunState:
+    """Decide how the thread's last run ended. It may have finished without the store knowing, or
+    never started; then the thread is as the run before left it."""
+    last = next((m for m in reversed(state.messages) if isinstance(m, AIMessage)), None)
+    ended = stored.ended(last) if last else None
+    if state.unfinished:
+        return "interrupted"
+    if last and stored.error(last):
+        return "failed"
+    if ended:
+        return "stopped" if ended.get("limit") in _ENDS_FROM_OUTSIDE else "finished"
+    return "interrupted" if broke_off(state.messages) else "finished"

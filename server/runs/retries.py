@@ -1,0 +1,50 @@
+"""Writes to the store that must happen sooner or later, whatever the database does now."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+
+Write = Callable[[], Awaitable[None]]
+
+
+class Retries:
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def write(self, write: Write) -> None:
+        """Do it now; if it cannot be done, go on trying without the caller, who may also leave."""
+        await asyncio.shield(self._start(self._first_try(write)))
+
+    def begin(self, write: Write) -> None:
+        """Do it without a caller."""
+        self._start(self._first_try(write))
+
+    async def _first_try(self, write: Write) -> None:
+        try:
+            await write()
+        except Exception:
+            logger.exception("the store could not be written; it is tried again")
+            self._start(self._try_again(write))
+
+    async def _try_again(self, write: Write) -> None:
+        while True:
+            await asyncio.sleep(RETRY_SECONDS)
+            try:
+                await write()
+            except Exception as error:  # noqa: BLE001  the first failure was logged with its cause
+                logger.debug("the store still cannot be written: %r", error)
+            else:
+                return
+
+    def _start(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        async def run() -> None:
+            await work
+
+        task = asyncio.create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

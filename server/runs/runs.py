@@ -1,0 +1,226 @@
+"""Starting, stopping and deleting: at most one live run a thread.
+
+A start claims the thread in the store, plans the request on the thread's state, and sets the run
+going. Everything else sees a run through its log and the store.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from functools import partial
+from uuid import uuid4
+
+from graphs.classify import Classifier
+from graphs.context import TurnContext
+from server.runs.checkpoints import Checkpoints
+from server.runs.claims import Claim, Claims, new_run_id
+from server.runs.client_tools import as_ui_tools
+from server.runs.prepare import prepare
+from server.runs.reader import LoggedRun, RunReader
+from server.runs.retries import Retries
+from server.runs.run import Run, RunLimits, RunStart
+from server.runs.signals import SHUTDOWN, STOPPED
+from server.runs.summary import summary
+from server.storage.interfaces import (
+    Held,
+    Repeated,
+    RunLogs,
+    ThreadEntry,
+    ThreadStore,
+)
+from server.turns.chunks import Chunk, Done, MessageFinish, Usage
+from server.turns.header import RunHeader, ThreadKey
+from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
+
+logger = logging.getLogger(__name__)
+
+
+class RunInProgress(Exception):
+    """The thread has a live run."""
+
+    def __init__(self, header: RunHeader) -> None:
+        super().__init__(f"run {header.run_id} is live")
+        self.header = header
+
+
+class ShuttingDown(Exception):
+    """The server takes no new runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    graph: str
+    """The name of the graph, for the header."""
+    limits: RunLimits
+    retention_seconds: float
+
+
+class Runs:
+    """`classifier` has the rules for tool calls before a run's client tools are added."""
+
+    def __init__(
+        self,
+        checkpoints: Checkpoints,
+        classifier: Classifier,
+        store: ThreadStore,
+        logs: RunLogs,
+        settings: RunSettings,
+    ) -> None:
+        self._checkpoints = checkpoints
+        self._classifier = classifier
+        self._store = store
+        self._logs = logs
+        self._settings = settings
+        self._reader = RunReader(checkpoints, store, logs)
+        self._retries = Retries()
+        self._claims = Claims(store, logs, self._retries)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+
+    async def start(
+        self,
+        owner: str,
+        request: TurnRequest,
+        wire_format: str,
+        idempotency: IdempotencyKey | None = None,
+    ) -> LoggedRun:
+        """Claim the thread, check the request against it, set the run going, and wait until what
+        the request brought is on disk.
+
+        The same idempotency key with the same digest gives the same run. Raises RunInProgress if
+        the thread has a live run that is not to be stopped, InvalidRequest if the thread cannot
+        take the request, ShuttingDown.
+        """
+        key = ThreadKey(owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
+        while True:
+            if self._draining:
+                raise ShuttingDown
+            async with self._claims.take(key, idempotency) as result:
+                if isinstance(result, Claim):
+                    await self._begin(result, request, wire_format, idempotency)
+            match result:
+                case Claim():
+                    return await self._opened(result)
+                case Repeated():
+                    repeated = await self._repeated(owner, result)
+                    if repeated:
+                        return repeated
+                case Held():
+                    await self._make_way(key, result, request)
+
+    async def _begin(
+        self,
+        claim: Claim,
+        request: TurnRequest,
+        wire_format: str,
+        idempotency: IdempotencyKey | None,
+    ) -> None:
+        catalogue = self._classifier.catalogue
+        client_tools = as_ui_tools(request.client_tools, catalogue)
+        start = RunStart(
+            run_id=claim.run_id,
+            key=claim.key,
+            graph=self._settings.graph,
+            wire_format=wire_format,
+            plan=await prepare(claim.key, request, self._checkpoints, catalogue),
+            context=TurnContext(run_id=claim.run_id, client_tools=client_tools),
+            classifier=replace(self._classifier, client_tools=client_tools),
+            limits=self._settings.limits,
+        )
+        title = request.message.text if request.message else ""
+        await self._store.begin_run(claim.key, claim.run_id, title)
+        run = Run(start, self._checkpoints, self._store, claim.log, claim.stop)
+        life = self._see_through(run, claim, keyed=idempotency is not None)
+        task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _opened(self, claim: Claim) -> LoggedRun:
+        header = await claim.log.header()
+        assert header is not None, "a run that has begun opens its log"
+        return LoggedRun(header, claim.log)
+
+    async def _repeated(self, owner: str, earlier: Repeated) -> LoggedRun | None:
+        """The run of an earlier request; None if that request was refused, or its run is gone."""
+        if not earlier.same_body:
+            raise InvalidRequest(
+                "idempotency_key_reused",
+                "The Idempotency-Key was used for another body; take a new key.",
+            )
+        run = await self._reader.find(ThreadKey(owner, earlier.thread_id), earlier.run_id)
+        if run is None:
+            await self._store.forget_requests(earlier.run_id)
+        return run
+
+    async def _make_way(self, key: ThreadKey, held: Held, request: TurnRequest) -> None:
+        """Return when the claim may be tried again."""
+        if held.run_id is None:
+            raise InvalidRequest(
+                "thread_being_deleted", "The thread is being deleted; start a new one.", 409
+            )
+        live = (
+            await self._reader.find(key, held.run_id) if self._claims.holds(held.run_id) else None
+        )
+        if live and request.on_busy != "stop":
+            raise RunInProgress(live.header)
+        await self._claims.end(key, held.run_id, STOPPED)
+
+    async def _see_through(self, run: Run, claim: Claim, *, keyed: bool) -> None:
+        """A run's whole life: it works, the thread is saved and free, then its readers hear."""
+        last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
+        try:
+            last = await run.work()
+            end = partial(self._store.end_run, claim.key, claim.run_id, run.state)
+            await self._retries.write(end)
+        except Exception:
+            logger.exception("run %s broke off", claim.run_id)
+        finally:
+            self._claims.forget(claim.run_id)
+            await run.log.write(last)
+        await self._retain(claim.run_id, keyed=keyed)
+        logger.info("%s", await summary(run, claim.log))
+
+    async def _retain(self, run_id: str, *, keyed: bool) -> None:
+        """Keep a run's log, and the key of its request, for the retention time."""
+        seconds = self._settings.retention_seconds
+        await self._logs.keep(run_id, seconds)
+        if keyed:
+            forget = partial(self._store.forget_requests, run_id)
+            asyncio.get_running_loop().call_later(seconds, self._retries.begin, forget)
+
+    async def stop(self, key: ThreadKey) -> ThreadEntry | None:
+        """End the thread's live run, if it has one, and wait until the thread is saved and free.
+
+        The thread's entry then says how its last run ended. None: there is no such thread.
+        """
+        run_id = await self._store.holder(key)
+        if run_id:
+            await self._claims.end(key, run_id, STOPPED)
+        return await self._store.get(key)
+
+    async def delete(self, key: ThreadKey) -> None:
+        """Forget a thread for good: its live run is stopped first, and none can begin."""
+        deletion_id = f"deletion-{new_run_id()}"
+        while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
+            if held.run_id:
+                await self._claims.end(key, held.run_id, STOPPED)
+        try:
+            await self._logs.discard_thread(key)
+            await self._checkpoints.delete(key)
+            await self._store.delete(key)
+        finally:
+            await self._retries.write(partial(self._store.release, key, deletion_id))
+
+    def stop_all(self) -> None:
+        """End every live run; each saves what it has."""
+        self._claims.signal_all(SHUTDOWN)
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new runs, let the live ones finish, and stop those that take longer."""
+        self._draining = True
+        # Runs whose requests are being checked count too.
+        ends = [asyncio.create_task(log.ended()) for log in self._claims.logs]
+        if ends:
+            await asyncio.wait(ends, timeout=seconds)
+            self.stop_all()
+            await asyncio.wait(ends)

@@ -1,0 +1,185 @@
+"""What storage does for the rest of the server: the store of threads and claims, and runs' logs.
+
+Each has one implementation per engine; `tests/support/contracts` holds any of them to the same
+behaviour. Importing this module imports no engine.
+"""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from server.turns.chunks import Chunk, Disposition
+from server.turns.header import RunHeader, ThreadKey
+from server.turns.requests import IdempotencyKey
+
+ThreadRunState = Literal["live", "finished", "stopped", "failed", "interrupted"]
+
+
+class StorageError(Exception):
+    """The database cannot be opened; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEntry:
+    """A thread in the list. Times are UTC, ISO 8601; run id and state are of its last run."""
+
+    id: str
+    title: str
+    created_at: str
+    updated_at: str
+    run_id: str
+    run_state: ThreadRunState
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    entries: Sequence[ThreadEntry]
+    cursor: str | None
+    """Of the next page; None on the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostRun:
+    """A run that was live when its process died."""
+
+    key: ThreadKey
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The claim is the caller's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Another run has the thread, or its deletion: then `run_id` is None."""
+
+    run_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The idempotency key names an earlier request."""
+
+    thread_id: str
+    run_id: str
+    same_body: bool
+
+
+ClaimResult = Granted | Held | Repeated
+
+
+class ThreadStore(Protocol):
+    """The list of threads, the claims on them, and what else is not a checkpoint.
+
+    Every method is one transaction.
+    """
+
+    async def claim(
+        self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
+    ) -> ClaimResult:
+        """Take the thread for a run, and remember the idempotency key with it: all or nothing."""
+
+    async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
+        """Take the thread so that no run can begin; a later deletion takes it over."""
+
+    async def release(self, key: ThreadKey, run_id: str) -> None:
+        """Give the claim back and forget its idempotency key: the request was refused, or the
+        deletion is done. A claim that is another's stays; a run that has begun is interrupted."""
+
+    async def begin_run(self, key: ThreadKey, run_id: str, title: str) -> None:
+        """Move the thread to the top of the list as live; `title` is for a thread that is new."""
+
+    async def end_run(self, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
+        """Note how a run ended and release its claim. The thread keeps its place in the list. A
+        thread that another run has begun on since stays as it is."""
+
+    async def holder(self, key: ThreadKey) -> str | None:
+        """The id of the run that has claimed the thread."""
+
+    async def forget_requests(self, run_id: str) -> None:
+        """Forget the idempotency key of a run."""
+
+    async def recover(self) -> Sequence[LostRun]:
+        """Drop all claims and idempotency keys, and name the runs that were live.
+
+        For a process that has the database to itself, before its first claim.
+        """
+
+    async def get(self, key: ThreadKey) -> ThreadEntry | None: ...
+
+    async def page(self, owner: str, limit: int, cursor: str | None = None) -> Page:
+        """The threads by last activity, newest first; `cursor` is that of the page before.
+
+        Raises ValueError for an unknown cursor.
+        """
+
+    async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
+        """A renamed thread keeps its place and its times. None: there is no such thread."""
+
+    async def delete(self, key: ThreadKey) -> None:
+        """Remove the thread from the list, and what is kept of its calls."""
+
+    async def keep_dispositions(
+        self, key: ThreadKey, dispositions: Mapping[str, Disposition]
+    ) -> None:
+        """Store the dispositions, by call id, of calls whose message does not carry them."""
+
+    async def dispositions(self, key: ThreadKey) -> Mapping[str, Disposition]:
+        """Those that were kept for the thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogStatus:
+    """`live`: more may come; `ended`: the last chunk is there; `lost`: the log is gone."""
+
+    state: Literal["live", "ended", "lost"]
+    last: int
+    """The number of the newest chunk; 0 before the first, -1 before the header."""
+    readers: int
+    unread_seconds: float
+    """How long nobody has been reading; 0 while somebody is."""
+
+
+Batch = Sequence[tuple[int, Chunk]]
+
+
+class RunLog(Protocol):
+    """One run's header and chunks, numbered from 1 without gaps; `Done` is the last.
+
+    Written by the run alone, read by any number of readers at their own pace.
+    """
+
+    async def open(self, header: RunHeader) -> None:
+        """Write item 0: what the request brought is saved, and the log can be read."""
+
+    async def append(self, chunks: Sequence[Chunk]) -> None: ...
+
+    async def header(self) -> RunHeader | None:
+        """Item 0, once it is there. None: the request was refused, or the log is gone."""
+
+    def read(self, after: int) -> AsyncGenerator[Batch]:
+        """The chunks after a number, as they come, to the end of the log."""
+
+    async def status(self) -> LogStatus: ...
+
+    async def ended(self) -> None:
+        """Return when no more can come."""
+
+
+class RunLogs(Protocol):
+    """The logs of live runs, and of runs that ended within the retention time."""
+
+    async def create(self, run_id: str) -> RunLog: ...
+
+    async def get(self, run_id: str) -> RunLog | None: ...
+
+    async def keep(self, run_id: str, seconds: float) -> None:
+        """The log has ended: drop it after this time."""
+
+    async def discard(self, run_id: str) -> None:
+        """Drop the log now; its readers come to their end."""
+
+    async def discard_thread(self, key: ThreadKey) -> None:
+        """Drop the logs of all runs of a thread."""

@@ -1,0 +1,58 @@
+"""The tables beside the checkpoints. SQLAlchemy's core, so that another database is another URL."""
+
+from sqlalchemy import Column, Index, Integer, MetaData, String, Table
+
+metadata = MetaData()
+
+threads = Table(
+    "threads",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("title", String, nullable=False),
+    Column("created_at", String, nullable=False),
+    Column("updated_at", String, nullable=False),
+    Column("run_id", String, nullable=False),
+    Column("run_state", String, nullable=False),
+)
+
+activities = Table(
+    "thread_activities",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("owner", String, nullable=False),
+    Column("thread_id", String, nullable=False),
+    Index("thread_activities_by_thread", "owner", "thread_id", "number"),
+    sqlite_autoincrement=True,
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("run_id", String, nullable=False),
+    Column("purpose", String, nullable=False),
+)
+"""Who works on a thread: a row each. `purpose` is `run` or `deletion`."""
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("idempotency_key", String, primary_key=True),
+    Column("digest", String, nullable=False),
+    Column("thread_id", String, nullable=False),
+    Column("run_id", String, nullable=False, index=True),
+)
+"""Requests that came under an idempotency key, as long as their runs are kept."""
+
+call_dispositions = Table(
+    "call_dispositions",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("tool_call_id", String, primary_key=True),
+    Column("disposition", String, nullable=False),
+)
+"""Who ends a call, for graphs whose messages do not say it."""

@@ -1,0 +1,162 @@
+"""The list of threads, newest activity first: functions of one transaction each.
+
+LangGraph's own store cannot page by last activity, nor keep its times through a rename.
+
+Activity is a counter over all threads. The table of activities remembers a thread's earlier places
+for a while, so that a reader who pages through the list sees it as it was at its first page: no
+thread is skipped or repeated while threads move.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from server.storage.interfaces import LostRun, Page, ThreadEntry, ThreadRunState
+from server.storage.tables import activities, threads
+from server.turns.header import ThreadKey
+
+TITLE_CHARS = 60
+REMEMBERED_ACTIVITIES = 10_000
+FORGET_EVERY = 16
+"""Activities between two looks at what can be forgotten of the thread that moves."""
+
+_CURSOR_NUMBER = re.compile("[0-9]{1,18}")
+_ENTRY = [
+    threads.c[name] for name in ("id", "title", "created_at", "updated_at", "run_id", "run_state")
+]
+
+
+def begin_run(connection: Connection, key: ThreadKey, run_id: str, title: str) -> None:
+    """Note a live run: the thread moves to the top. A new thread gets the title."""
+    now = _now()
+    known = connection.execute(
+        update(threads).where(*_is(key)).values(run_id=run_id, run_state="live", updated_at=now)
+    )
+    if not known.rowcount:
+        connection.execute(
+            insert(threads).values(
+                owner=key.owner,
+                id=key.thread_id,
+                title=short_title(title),
+                created_at=now,
+                updated_at=now,
+                run_id=run_id,
+                run_state="live",
+            )
+        )
+    _move_to_top(connection, key)
+
+
+def end_run(connection: Connection, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
+    """Note how a run ended. The thread keeps its place: activity is what a user does."""
+    connection.execute(
+        update(threads).where(*_is(key), threads.c.run_id == run_id).values(run_state=state)
+    )
+
+
+def interrupt_run(connection: Connection, key: ThreadKey, run_id: str) -> None:
+    """Note that a run never came to its end. One that has ended stays as it is."""
+    connection.execute(
+        update(threads)
+        .where(*_is(key), threads.c.run_id == run_id, threads.c.run_state == "live")
+        .values(run_state="interrupted")
+    )
+
+
+def live_runs(connection: Connection) -> Sequence[LostRun]:
+    rows = connection.execute(
+        select(threads.c.owner, threads.c.id, threads.c.run_id).where(threads.c.run_state == "live")
+    )
+    return [LostRun(ThreadKey(row.owner, row.id), row.run_id) for row in rows]
+
+
+def get(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
+    row = connection.execute(select(*_ENTRY).where(*_is(key))).first()
+    return _entry(row) if row else None
+
+
+def page(connection: Connection, owner: str, limit: int, cursor: str | None = None) -> Page:
+    """The threads by last activity, newest first; `cursor` is that of the page before.
+
+    Raises ValueError for an unknown cursor.
+    """
+    as_of, before = _parse_cursor(cursor) if cursor else _newest(connection)
+    place = (
+        select(func.max(activities.c.number))
+        .where(
+            activities.c.owner == owner,
+            activities.c.thread_id == threads.c.id,
+            activities.c.number <= as_of,
+        )
+        .scalar_subquery()
+    )
+    rows = connection.execute(
+        select(*_ENTRY, place.label("place"))
+        .where(threads.c.owner == owner, place < before)
+        .order_by(place.desc())
+        .limit(limit + 1)
+    ).all()
+    entries = [_entry(row) for row in rows[:limit]]
+    more = f"{as_of}.{rows[limit - 1].place}" if len(rows) > limit else None
+    return Page(entries, more)
+
+
+def rename(connection: Connection, key: ThreadKey, title: str) -> ThreadEntry | None:
+    """A thread keeps its place and its times when it is renamed. None: there is none."""
+    connection.execute(update(threads).where(*_is(key)).values(title=title))
+    return get(connection, key)
+
+
+def remove(connection: Connection, key: ThreadKey) -> None:
+    connection.execute(delete(threads).where(*_is(key)))
+    connection.execute(delete(activities).where(*_was(key)))
+
+
+def _newest(connection: Connection) -> tuple[int, int]:
+    newest = connection.scalar(select(func.max(activities.c.number))) or 0
+    return newest, newest + 1
+
+
+def _move_to_top(connection: Connection, key: ThreadKey) -> None:
+    added = connection.execute(insert(activities).values(owner=key.owner, thread_id=key.thread_id))
+    (number,) = added.inserted_primary_key or (0,)
+    if number % FORGET_EVERY:
+        return
+    oldest = (
+        select(func.max(activities.c.number))
+        .where(*_was(key), activities.c.number <= number - REMEMBERED_ACTIVITIES)
+        .scalar_subquery()
+    )
+    connection.execute(delete(activities).where(*_was(key), activities.c.number < oldest))
+
+
+def _is(key: ThreadKey) -> tuple[Any, Any]:
+    return threads.c.owner == key.owner, threads.c.id == key.thread_id
+
+
+def _was(key: ThreadKey) -> tuple[Any, Any]:
+    return activities.c.owner == key.owner, activities.c.thread_id == key.thread_id
+
+
+def short_title(text: str) -> str:
+    """The first words of a message, on one line, 60 characters at most."""
+    line = " ".join(text.split()) or "New thread"
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+def _entry(row: Any) -> ThreadEntry:
+    return ThreadEntry(row.id, row.title, row.created_at, row.updated_at, row.run_id, row.run_state)
+
+
+def _parse_cursor(cursor: str) -> tuple[int, int]:
+    as_of, _, before = cursor.partition(".")
+    if not all(_CURSOR_NUMBER.fullmatch(number) for number in (as_of, before)):
+        raise ValueError(f"{cursor[:50]!r} is not a cursor of the thread list")
+    return int(as_of), int(before)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

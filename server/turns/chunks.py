@@ -1,0 +1,207 @@
+"""The vocabulary of a stream: one frozen dataclass a chunk, one union.
+
+The words are those of assistant-stream's `AssistantStreamChunk` (0.3.44). A run says:
+
+    run     = (step | data)* [error] message-finish done
+    step    = step-start part* step-finish
+    part    = part-start text-delta* part-finish                                  (text, reasoning)
+            | part-start text-delta* args-finish [result] part-finish             (tool call)
+
+Parts of one step may interleave; `path` says which part a chunk belongs to. A part's path is the
+number of parts that started before it in this run. A tool call stays open until its result; one
+that waits for the user is closed without. Every chunk is one numbered item of the run's log.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other"]
+
+Disposition = Literal["server", "shown", "client", "approval", "invalid"]
+"""Who ends a tool call: a real tool of the server; nobody, since the client shows its arguments;
+the client, with its answer; a person who approves it; nobody, since the call is not valid."""
+
+End = Literal["result", "error", "timeout", "cancelled", "shown"]
+"""How a tool call ended: it answered, it failed, it ran out of time, it was cancelled (a stop, a
+question that nobody answered), or the client shows it (its arguments are its result)."""
+
+EndReason = Literal["stopped", "shutdown", "limit"]
+
+Path = tuple[int, ...]
+"""`(i,)`: the i-th part of this run, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens, as the model counted them."""
+
+    input_tokens: int
+    output_tokens: int
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long the model took, in milliseconds: to its first token, and in all."""
+
+    first_token_ms: int
+    model_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPart:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallPart:
+    tool_call_id: str
+    tool_name: str
+    disposition: Disposition = "server"
+    """What the tool's name lets expect; `ArgsFinish` has the final value."""
+
+
+Part = TextPart | ReasoningPart | ToolCallPart
+
+
+@dataclass(frozen=True, slots=True)
+class StepStart:
+    message_id: str
+    """The assistant message of the turn: one id for all its steps and runs."""
+    step_id: str
+    """The model's own message: one id a step, as stored in the thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartStart:
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """Text of a text or reasoning part, or JSON text of a tool call's arguments."""
+
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArgsFinish:
+    path: Path
+    args: Mapping[str, Any] | None
+    """The parsed arguments; None when their text is not a JSON object."""
+    disposition: Disposition = "server"
+    """Final: decided once, on the whole arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    path: Path
+    result: Any
+    """JSON: what the client may see. Of a failed call `{"error": {"code", "message", "id"?}}`."""
+    end: End
+    result_id: str
+    """The id of the tool message in the thread."""
+    duration_ms: int | None = None
+    """How long the tool took; None of a call that no tool ran for."""
+
+    @property
+    def is_error(self) -> bool:
+        return self.end not in ("result", "shown")
+
+
+@dataclass(frozen=True, slots=True)
+class PartFinish:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinish:
+    reason: FinishReason
+    usage: Usage
+    timing: Timing | None = None
+    """None: the model was cut off."""
+    tool_ms: Mapping[str, int] = field(default_factory=dict)
+    """Milliseconds of the step's tools, by call id."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run was ended from outside, or by one of its limits."""
+
+    reason: EndReason
+    limit: str | None = None
+    """The name of the limit that the run reached."""
+    value: float | None = None
+    """The value of that limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettled:
+    """How a tool call of an earlier run of the thread ended."""
+
+    tool_call_id: str
+    end: End
+    result: Any
+    result_id: str | None
+    """The id of the tool message in the thread."""
+    duration_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """What a tool says while it runs."""
+
+    tool_call_id: str
+    data: Any
+    """JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    code: str
+    message: str
+    error_id: str | None
+    """Names the entry in the server's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFinish:
+    """Usage and times are sums over the run's steps; the first token is that of the first step."""
+
+    reason: FinishReason
+    usage: Usage
+    timing: Timing | None = None
+    tool_ms: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The last chunk of every run."""
+
+
+Chunk = (
+    StepStart
+    | PartStart
+    | TextDelta
+    | ArgsFinish
+    | Result
+    | PartFinish
+    | StepFinish
+    | RunEnded
+    | ToolSettled
+    | ToolProgress
+    | Error
+    | MessageFinish
+    | Done
+)

@@ -1,0 +1,112 @@
+"""A thread as every wire format shows it: messages made of the parts that a stream carries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from server.turns.chunks import Disposition, End, FinishReason, RunEnded, Timing, ToolSettled, Usage
+from server.turns.requests import UserContent
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    tool_call_id: str
+    tool_name: str
+    args_text: str
+    """The arguments as the model wrote them; `{}` if it wrote none."""
+    args: Mapping[str, Any] | None
+    """None when `args_text` is not a JSON object."""
+    disposition: Disposition = "server"
+    end: End | None = None
+    """None: pending."""
+    result: Any = None
+    result_id: str | None = None
+    duration_ms: int | None = None
+    """How long the tool took; None of a call that no tool ran for."""
+
+    @property
+    def is_error(self) -> bool:
+        return self.end not in (None, "result", "shown")
+
+
+MessagePart = Text | Reasoning | ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One model call: the id of its message in the thread, and what it said."""
+
+    step_id: str
+    parts: tuple[MessagePart, ...]
+    finish_reason: FinishReason = "stop"
+    usage: Usage | None = None
+    timing: Timing | None = None
+
+    @property
+    def tool_ms(self) -> dict[str, int]:
+        return {
+            part.tool_call_id: part.duration_ms
+            for part in self.parts
+            if isinstance(part, ToolCall) and part.duration_ms is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class UserTurn:
+    id: str
+    content: tuple[UserContent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantTurn:
+    id: str
+    steps: tuple[Step, ...]
+    finish_reason: FinishReason | None = None
+    """None: the turn is still running, or was interrupted by a crash."""
+    ended: RunEnded | None = None
+    """Of a turn that was ended from outside or by a limit."""
+    error: Mapping[str, Any] | None = None
+    """Of a turn that failed: `{"code", "message", "id"?}`."""
+
+    @property
+    def parts(self) -> tuple[MessagePart, ...]:
+        return tuple(part for step in self.steps for part in step.parts)
+
+
+Turn = UserTurn | AssistantTurn
+
+
+def settle_call(call: ToolCall, settled: ToolSettled) -> ToolCall:
+    """The call with its end, if it is the call that was settled; else the call as it is."""
+    if call.tool_call_id != settled.tool_call_id:
+        return call
+    return replace(
+        call,
+        end=settled.end,
+        result=settled.result,
+        result_id=settled.result_id,
+        duration_ms=settled.duration_ms,
+    )
+
+
+def settle_step(step: Step, settled: ToolSettled) -> Step:
+    parts = (
+        settle_call(part, settled) if isinstance(part, ToolCall) else part for part in step.parts
+    )
+    return replace(step, parts=tuple(parts))
+
+
+def settle_turn(turn: Turn, settled: ToolSettled) -> Turn:
+    if isinstance(turn, UserTurn):
+        return turn
+    return replace(turn, steps=tuple(settle_step(step, settled) for step in turn.steps))

@@ -1,0 +1,108 @@
+"""What a client asks for, whatever its wire format."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+OnBusy = Literal["reject", "stop"]
+
+
+class InvalidRequest(Exception):
+    """A request that cannot be accepted; it becomes a problem response.
+
+    `code` is stable and for programs, `message` is one sentence that says what is wrong and how
+    to fix it, `status` is the HTTP status.
+    """
+
+    def __init__(self, code: str, message: str, status: int = 422) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageContent:
+    url: str
+    """An absolute http(s) URL, or a `data:image/...;base64,` URL."""
+
+
+UserContent = TextContent | ImageContent
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    content: tuple[UserContent, ...]
+    id: str | None = None
+    """Of clients that make their own ids; else the server makes one."""
+
+    @property
+    def text(self) -> str:
+        return "".join(item.text for item in self.content if isinstance(item, TextContent))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """The client's answer to a pending call."""
+
+    tool_call_id: str
+    result: Any
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A UI tool that the client brings along for this run."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Go back to before a message and go on from there.
+
+    `edit`: `message_id` names a user message, which is replaced. `regenerate`: it names the
+    assistant message (or the user message before it) to make anew; None names the last one.
+    """
+
+    kind: Literal["edit", "regenerate"]
+    message_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """Start a run."""
+
+    thread_id: str | None = None
+    message: UserMessage | None = None
+    answers: tuple[ToolAnswer, ...] = ()
+    answers_are_copies: bool = False
+    """The answers are from the client's copy of the history: those that the thread already has, or
+    never asked for, are ignored."""
+    continue_: bool = False
+    """Go on from the last checkpoint, with no new message."""
+    branch: Branch | None = None
+    client_tools: tuple[ClientTool, ...] = ()
+    on_busy: OnBusy = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachRequest:
+    """Read the thread's live run instead of starting one."""
+
+    thread_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's name for its request, and the digest of what it asked under that name."""
+
+    key: str
+    digest: str

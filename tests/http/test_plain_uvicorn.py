@@ -1,0 +1,112 @@
+"""The application on a server that is not ours: `uvicorn server.app:create --factory`."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from server.__main__ import listen
+from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
+from tests.support.serving import (
+    PROJECT,
+    WAIT_SECONDS,
+    Client,
+    endpoint_environment,
+    endpoint_settings,
+    serving,
+    settings,
+)
+
+STOP_SECONDS = 30
+
+
+@dataclass
+class PlainUvicorn:
+    process: asyncio.subprocess.Process
+    client: Client
+
+    async def terminate(self) -> str:
+        """SIGTERM, and what the server has said in its life."""
+        self.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(STOP_SECONDS):
+            _, said = await self.process.communicate()
+        # uvicorn ends in order first, then with the signal that it got.
+        assert self.process.returncode in (0, -signal.SIGTERM), said.decode()
+        return said.decode()
+
+
+@asynccontextmanager
+async def plain_uvicorn(database: Path, **environment: str) -> AsyncIterator[PlainUvicorn]:
+    """uvicorn's own command on a socket that is open already, so a client need not wait for it."""
+    variables = {
+        name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
+        for name, value in {"DATABASE": str(database), **environment}.items()
+    }
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
+    with listen("127.0.0.1", 0) as listener:
+        port, fd = listener.getsockname()[1], listener.fileno()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "uvicorn", "server.app:create", "--factory"),
+            *("--fd", str(fd)),
+            cwd=PROJECT,
+            env=clean | variables,
+            pass_fds=(fd,),
+            stderr=asyncio.subprocess.PIPE,
+        )
+    try:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", timeout=3 * WAIT_SECONDS
+        ) as http:
+            yield PlainUvicorn(process, Client(http))
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+async def test_its_environment_alone_makes_the_application(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    async with plain_uvicorn(path, MODEL="offline", OFFLINE_WORD_SECONDS="0") as server:
+        health = (await server.client.http.get("/health")).json()
+        assert (health["model"], health["offline"]) == ("offline", True)
+        body = {"thread_id": "t1", "message": "What is 17 * 23?"}
+        _, events = await server.client.turn(body)
+        assert [e.data["result"]["value"] for e in events if e.type == "result"] == [391]
+        assert events[-1].data == "[DONE]"
+        said = await server.terminate()
+    assert "Application shutdown complete" in said
+    assert "Traceback" not in said
+    async with serving(settings(path)) as again:
+        assert (await again.thread("t1"))["run_state"] == "finished"
+
+
+async def test_a_live_run_is_ended_and_saved_when_it_stops(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    async with StrictEndpoint() as endpoint:
+        endpoint.script(Reply((Say("One "), Pause(asyncio.Event()), Say("two."))))
+        async with (
+            plain_uvicorn(path, **endpoint_environment(endpoint)) as server,
+            server.client.chat({"thread_id": "t1", "message": "Count."}) as stream,
+        ):
+            first = await stream.until("text-delta")
+            assert first.data["textDelta"] == "One ", "it streams: the model is still at it"
+            said = await server.terminate()
+        assert "Application shutdown complete" in said
+        assert "Traceback" not in said
+        assert (await endpoint.closed(1)).completed is False
+        endpoint.script(text_reply("two."))
+        async with serving(endpoint_settings(path, endpoint)) as again:
+            thread = await again.thread("t1")
+            assert thread["run_state"] == "stopped"
+            assert thread["messages"][1]["ended"] == {"reason": "shutdown"}
+            assert thread["messages"][1]["parts"] == [{"type": "text", "text": "One "}]
+            await again.turn({"thread_id": "t1", "continue": True})
+            (_, answer) = (await again.thread("t1"))["messages"]
+            assert [part["text"] for part in answer["parts"]] == ["One ", "two."]
+        assert endpoint.refused == []

@@ -1,0 +1,13 @@
+"""The logs in memory do what any logs must do."""
+
+import pytest
+
+from server.storage.interfaces import RunLogs
+from server.storage.memory_logs import MemoryLogs
+from tests.support.contracts.logs import LogContract
+
+
+class TestMemoryLogs(LogContract):
+    @pytest.fixture
+    async def logs(self) -> RunLogs:
+        return MemoryLogs()

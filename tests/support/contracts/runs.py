@@ -1,0 +1,110 @@
+"""Logs and chunks for the contract of the logs, and what its tests do with them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from server.storage.interfaces import RunLog, RunLogs
+from server.turns.chunks import (
+    ArgsFinish,
+    Chunk,
+    Done,
+    Error,
+    MessageFinish,
+    PartFinish,
+    PartStart,
+    ReasoningPart,
+    Result,
+    RunEnded,
+    StepFinish,
+    StepStart,
+    TextDelta,
+    TextPart,
+    Timing,
+    ToolCallPart,
+    ToolProgress,
+    ToolSettled,
+    Usage,
+)
+from server.turns.header import RunHeader, ThreadKey
+
+T = TypeVar("T")
+PassTime = Callable[[float], Awaitable[None]]
+
+WAIT_SECONDS = 10
+THREAD = ThreadKey("ann", "t1")
+CHUNKS: Sequence[Chunk] = (
+    ToolSettled("c0", "cancelled", {"error": {"code": "not_answered", "message": "No."}}, "tool-0"),
+    StepStart("u1.a", "step-1"),
+    PartStart(ReasoningPart()),
+    TextDelta((0,), "Hm.\n\u2028"),
+    PartFinish((0,)),
+    PartStart(TextPart()),
+    TextDelta((1,), 'Grüße, "🙂" \\'),
+    PartFinish((1,)),
+    PartStart(ToolCallPart("c1", "echo", "client")),
+    TextDelta((2,), '{"word":'),
+    ArgsFinish((2,), {"word": ["tea", None, 1.5]}, "invalid"),
+    ToolProgress("c1", {"type": "Done"}),
+    Result((2,), {"path": [1]}, "error", "tool-1", 12),
+    PartFinish((2,)),
+    StepFinish("tool-calls", Usage(7, 5), Timing(1, 2), {"c1": 12}),
+    RunEnded("limit", "max_run_seconds", 0.5),
+    Error("internal_error", "It broke.", None),
+    MessageFinish("error", Usage(7, 5), None, {"c1": 12}),
+    Done(),
+)
+"""The chunks of a run: one of every kind at least."""
+NUMBERED = list(enumerate(CHUNKS, start=1))
+
+
+def header(run_id: str = "r1", key: ThreadKey = THREAD) -> RunHeader:
+    return RunHeader(
+        key=key,
+        run_id=run_id,
+        graph="chat",
+        message_id="u1.a",
+        user_message_id="u1",
+        wire_format="assistant-transport",
+        checkpoint_id="c1",
+        continues=True,
+    )
+
+
+async def opened(logs: RunLogs, run_id: str = "r1", key: ThreadKey = THREAD) -> RunLog:
+    log = await logs.create(run_id)
+    await log.open(header(run_id, key))
+    return log
+
+
+async def rest(log: RunLog, after: int = 0) -> list[tuple[int, Chunk]]:
+    """What a reader gets from there to the end of the log."""
+    async with asyncio.timeout(WAIT_SECONDS), aclosing(log.read(after)) as batches:
+        return [item async for batch in batches for item in batch]
+
+
+async def waiting(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task that has begun, and waits."""
+    begun = asyncio.Event()
+
+    async def begin() -> T:
+        begun.set()
+        async with asyncio.timeout(WAIT_SECONDS):
+            return await work
+
+    task = asyncio.create_task(begin())
+    await begun.wait()
+    assert not task.done()
+    return task
+
+
+async def got(logs: RunLogs, run_id: str) -> RunLog:
+    log = await logs.get(run_id)
+    assert log is not None
+    return log
+
+
+async def state_of(log: RunLog) -> tuple[str, int]:
+    status = await log.status()
+    return status.state, status.last

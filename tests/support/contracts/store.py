@@ -1,0 +1,51 @@
+"""What any `ThreadStore` must do. The fixture `store` gives a fresh one:
+
+class TestThisStore(StoreContract):
+    @pytest.fixture
+    async def store(self) -> AsyncIterator[ThreadStore]: ...
+"""
+
+from server.storage.interfaces import ThreadStore
+from server.turns.chunks import Disposition
+from server.turns.header import ThreadKey
+from tests.support.contracts.claims import ClaimContract, DeletionContract, IdempotencyContract
+from tests.support.contracts.thread_list import RecoveryContract, ThreadListContract
+from tests.support.contracts.threads import OTHERS, SECOND, THREAD
+
+
+class DispositionContract:
+    """Of the dispositions that are kept beside the messages."""
+
+    async def test_dispositions_are_kept_by_owner_and_thread(self, store: ThreadStore) -> None:
+        kept: dict[ThreadKey, dict[str, Disposition]] = {
+            THREAD: {"c1": "client", "c2": "shown", "c3": "invalid"},
+            SECOND: {"c1": "approval"},
+            OTHERS: {"c1": "server"},
+        }
+        for key, dispositions in kept.items():
+            await store.keep_dispositions(key, dispositions)
+        assert {key: await store.dispositions(key) for key in kept} == kept
+
+    async def test_dispositions_add_up_and_may_be_kept_again(self, store: ThreadStore) -> None:
+        await store.keep_dispositions(THREAD, {"c1": "client"})
+        await store.keep_dispositions(THREAD, {"c1": "client", "c2": "shown"})
+        assert await store.dispositions(THREAD) == {"c1": "client", "c2": "shown"}
+
+    async def test_a_thread_without_kept_dispositions_has_none(self, store: ThreadStore) -> None:
+        assert await store.dispositions(THREAD) == {}
+
+    async def test_keeping_no_dispositions_changes_nothing(self, store: ThreadStore) -> None:
+        await store.keep_dispositions(THREAD, {"c1": "client"})
+        await store.keep_dispositions(THREAD, {})
+        assert await store.dispositions(THREAD) == {"c1": "client"}
+
+
+class StoreContract(
+    ClaimContract,
+    IdempotencyContract,
+    DeletionContract,
+    ThreadListContract,
+    RecoveryContract,
+    DispositionContract,
+):
+    """All of it."""

@@ -1,0 +1,167 @@
+"""What a store must do about the list of threads, and the runs that move it."""
+
+from dataclasses import replace
+
+import pytest
+
+from server.storage.interfaces import Granted, LostRun, ThreadRunState, ThreadStore
+from server.turns.header import ThreadKey
+from tests.support.contracts.threads import (
+    KEY,
+    OTHERS,
+    SECOND,
+    THREAD,
+    begin,
+    ids,
+    listed,
+    moment,
+    run_through,
+)
+
+
+class ThreadListContract:
+    """Of the list of threads, and of the runs that move it."""
+
+    async def test_a_new_thread_is_live_under_its_title(self, store: ThreadStore) -> None:
+        begun = await begin(store, THREAD, "r1", "What is 17 * 23?")
+        expected = ("t1", "What is 17 * 23?", "r1", "live")
+        assert (begun.id, begun.title, begun.run_id, begun.run_state) == expected
+        assert moment(begun.created_at) == moment(begun.updated_at)
+
+    async def test_a_later_run_keeps_the_title_and_when_the_thread_was_made(
+        self, store: ThreadStore
+    ) -> None:
+        first = await run_through(store, THREAD, "r1")
+        later = await begin(store, THREAD, "r2", "Another title")
+        assert later == replace(first, run_id="r2", run_state="live", updated_at=later.updated_at)
+        assert moment(later.updated_at) >= moment(first.updated_at)
+
+    @pytest.mark.parametrize("state", ["finished", "stopped", "failed", "interrupted"])
+    async def test_the_end_of_a_run_is_noted_and_frees_the_thread(
+        self, store: ThreadStore, state: ThreadRunState
+    ) -> None:
+        begun = await begin(store, THREAD, "r1")
+        await store.end_run(THREAD, "r1", state)
+        assert await store.get(THREAD) == replace(begun, run_state=state)
+        assert await store.holder(THREAD) is None
+        assert await store.claim(THREAD, "r2") == Granted()
+
+    async def test_the_end_of_a_run_that_another_has_followed_changes_nothing(
+        self, store: ThreadStore
+    ) -> None:
+        await begin(store, THREAD, "r1")
+        await store.release(THREAD, "r1")
+        live = await begin(store, THREAD, "r2")
+        await store.end_run(THREAD, "r1", "finished")
+        assert await store.get(THREAD) == live
+        assert await store.holder(THREAD) == "r2"
+
+    async def test_the_end_of_a_run_concerns_its_owners_thread_alone(
+        self, store: ThreadStore
+    ) -> None:
+        await begin(store, THREAD, "r1")
+        others = await begin(store, OTHERS, "r2")
+        await store.end_run(THREAD, "r1", "finished")
+        assert await store.get(OTHERS) == others
+        assert await store.holder(OTHERS) == "r2"
+
+    async def test_the_last_thread_that_began_a_run_comes_first(self, store: ThreadStore) -> None:
+        for number, thread in enumerate(("t1", "t2", "t3", "t1")):
+            await run_through(store, ThreadKey("ann", thread), f"r{number}")
+        page = await store.page("ann", 10)
+        assert ids(page) == ["t1", "t3", "t2"]
+        assert list(page.entries) == [await store.get(ThreadKey("ann", id)) for id in ids(page)]
+
+    async def test_neither_the_end_of_a_run_nor_a_new_title_moves_a_thread(
+        self, store: ThreadStore
+    ) -> None:
+        for key in (THREAD, SECOND):
+            await begin(store, key, f"r-{key.thread_id}")
+        await store.end_run(THREAD, "r-t1", "finished")
+        await store.rename(THREAD, "Renamed")
+        assert await listed(store) == ["t2", "t1"]
+
+    @pytest.mark.parametrize("limit", range(1, 7))
+    async def test_pages_follow_one_another_to_the_last(
+        self, store: ThreadStore, limit: int
+    ) -> None:
+        for number in range(5):
+            await run_through(store, ThreadKey("ann", f"t{number}"), f"r{number}")
+        page = await store.page("ann", limit)
+        seen = ids(page)
+        while page.cursor is not None:
+            assert len(page.entries) == limit
+            page = await store.page("ann", limit, page.cursor)
+            assert page.entries, "a page behind the last"
+            seen += ids(page)
+        assert seen == ["t4", "t3", "t2", "t1", "t0"]
+
+    async def test_who_pages_sees_the_order_of_the_first_page_while_threads_move(
+        self, store: ThreadStore
+    ) -> None:
+        for number in range(6):
+            await run_through(store, ThreadKey("ann", f"t{number}"), f"r{number}")
+        page = await store.page("ann", 2)
+        seen = ids(page)
+        for number, thread in enumerate(("t0", "new", "t5"), start=6):
+            assert page.cursor is not None
+            await run_through(store, ThreadKey("ann", thread), f"r{number}")
+            page = await store.page("ann", 2, page.cursor)
+            seen += ids(page)
+            if page.cursor is None:
+                break
+        assert seen == ["t5", "t4", "t3", "t2", "t1", "t0"]
+        assert (await listed(store))[:2] == ["new", "t0"]
+
+    async def test_an_owner_sees_no_thread_of_another(self, store: ThreadStore) -> None:
+        await run_through(store, THREAD, "r1")
+        assert await store.get(OTHERS) is None
+        empty = await store.page("bob", 10)
+        assert (list(empty.entries), empty.cursor) == ([], None)
+        await run_through(store, OTHERS, "r2")
+        assert [entry.run_id for entry in (await store.page("ann", 10)).entries] == ["r1"]
+        assert [entry.run_id for entry in (await store.page("bob", 10)).entries] == ["r2"]
+
+    @pytest.mark.parametrize("cursor", ["x", "elsewhere", "1.x", "½", "\0", "9" * 100])
+    async def test_an_unknown_cursor_is_refused(self, store: ThreadStore, cursor: str) -> None:
+        with pytest.raises(ValueError, match="cursor"):
+            await store.page("ann", 10, cursor)
+
+    async def test_a_renamed_thread_keeps_all_but_its_title(self, store: ThreadStore) -> None:
+        before = await run_through(store, THREAD, "r1")
+        others = await run_through(store, OTHERS, "r2")
+        renamed = replace(before, title="Renamed")
+        assert await store.rename(THREAD, "Renamed") == renamed
+        assert await store.get(THREAD) == renamed
+        assert await store.get(OTHERS) == others
+
+    async def test_a_thread_that_is_not_there_cannot_be_renamed(self, store: ThreadStore) -> None:
+        await run_through(store, THREAD, "r1")
+        assert await store.rename(OTHERS, "Renamed") is None
+        assert await store.get(OTHERS) is None
+
+
+class RecoveryContract:
+    """Of a store whose process died."""
+
+    async def test_recovery_names_the_live_runs_of_all_owners(self, store: ThreadStore) -> None:
+        await run_through(store, SECOND, "r0")
+        live = [await begin(store, key, f"r-{key.owner}") for key in (THREAD, OTHERS)]
+        lost = {LostRun(THREAD, "r-ann"), LostRun(OTHERS, "r-bob")}
+        assert set(await store.recover()) == lost
+        assert [await store.get(key) for key in (THREAD, OTHERS)] == live, "it ends no run"
+        await store.end_run(THREAD, "r-ann", "interrupted")
+        assert list(await store.recover()) == [LostRun(OTHERS, "r-bob")]
+
+    async def test_recovery_drops_every_claim_and_key(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1", KEY)
+        await store.claim(OTHERS, "r2", KEY)
+        await store.claim_for_deletion(SECOND, "d1")
+        assert list(await store.recover()) == [], "no run had begun"
+        assert await store.holder(THREAD) is None
+        for key in (THREAD, OTHERS):
+            assert await store.claim(key, "r3", KEY) == Granted()
+        assert await store.claim(SECOND, "r4") == Granted()
+
+    async def test_there_is_nothing_to_recover_in_a_fresh_store(self, store: ThreadStore) -> None:
+        assert list(await store.recover()) == []

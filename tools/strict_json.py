@@ -1,0 +1,126 @@
+"""JSON as RFC 8259 defines it, and as a checkpoint can hold it.
+
+Python's `json` accepts NaN and infinities, writes lone surrogates, and raises RecursionError on
+deep nesting. Everything here raises ValueError instead.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from json import JSONEncoder
+from typing import Any, NoReturn
+
+MAX_DEPTH = 100
+"""Levels of nesting that a stored value may have; a checkpoint (msgpack) holds about 250."""
+
+TOO_DEEP = "it is nested too deep"
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encode_spaced = JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def write(value: Any) -> str:
+    """Compact JSON on one line. Raises ValueError if the value is not JSON."""
+    return _written(value, _encode)
+
+
+def write_spaced(value: Any) -> str:
+    """JSON on one line with blanks behind its commas and colons, as models are given it."""
+    return _written(value, _encode_spaced)
+
+
+def _written(value: Any, encode: Callable[[Any], str]) -> str:
+    try:
+        return encode(value)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def read(text: str | bytes, *, constant: Callable[[str], Any] = _refuse_constant) -> Any:
+    """The value of a JSON text; `constant` is called with `NaN`, `Infinity` and `-Infinity`.
+
+    Raises ValueError if the text is not JSON; bytes must be UTF-8.
+    """
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8")
+        return json.loads(decoded, parse_constant=constant)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+
+
+def read_object(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object that the text is; None if it is anything else."""
+    try:
+        value = read(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_storable(text: str) -> Any:
+    """The value of a JSON text as a checkpoint can hold it: an integer of more than 64 bits becomes
+    a float.
+
+    Raises ValueError if the text is not JSON, has lone surrogates, a number that no float reaches,
+    or more than MAX_DEPTH levels.
+    """
+    try:
+        value = json.loads(text, parse_int=_storable_int)
+        _encode(value).encode()
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    if _is_deep(value):
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def read_storable_object(text: str) -> dict[str, Any] | None:
+    """The JSON object that the text is, storable; None if it is anything else."""
+    try:
+        value = read_storable(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def copy(value: Any) -> Any:
+    """The value as plain JSON data that shares nothing with it. Raises ValueError if it is not
+    JSON."""
+    return json.loads(write(value))
+
+
+def text_of(value: Any) -> str:
+    """The JSON text of arguments that a model gave. NaN is written as NaN, so that a strict reader
+    refuses the text."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def clean_text(text: str) -> str:
+    """Text without lone surrogates, which neither UTF-8 nor the thread's storage can hold."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def _storable_int(digits: str) -> int | float:
+    value = int(digits)
+    return value if -(2**63) <= value < 2**64 else float(digits)
+
+
+def _is_deep(value: Any) -> bool:
+    layer = [value]
+    for _ in range(MAX_DEPTH + 1):
+        layer = [
+            item
+            for outer in layer
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not layer:
+            return False
+    return True
