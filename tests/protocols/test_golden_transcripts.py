@@ -1,0 +1,163 @@
+"""The server says what it said: turns of every kind against the transcripts of tests/data/golden.
+
+They are as an earlier version recorded them. `ALLOWED` names what has been added since then.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import golden
+from tests.support.golden import Json
+from tests.support.golden_scenarios import FILES, MADE_UP, MISFITS, SCENARIOS, file_of, played
+
+DISPOSITIONS = ("server", "shown", "client", "approval", "invalid")
+ENDS = ("result", "error", "timeout", "cancelled", "shown")
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A key that an object may have although its transcript does not know it."""
+
+    key: str
+    on: Mapping[str, Collection[str]]
+    """What the object looks like."""
+    values: Collection[Any] | None
+    """What the key may say; None: any text."""
+    reason: str
+
+    def is_in(self, object: Json) -> bool:
+        value = object.get(self.key)
+        said = isinstance(value, str) if self.values is None else value in self.values
+        return said and all(object.get(key) in looks for key, looks in self.on.items())
+
+
+ALLOWED = (
+    Addition(
+        "end",
+        {"type": ["result"]},
+        ENDS,
+        "A reader of parts learns how a call ended, not only whether it failed.",
+    ),
+    Addition(
+        "disposition",
+        {"type": ["tool-call", "tool-call-args-text-finish"]},
+        DISPOSITIONS,
+        "Who ends a call is said: what is expected with its part, what holds with its arguments.",
+    ),
+    Addition(
+        "stepId",
+        {"type": ["step-start"]},
+        None,
+        "A reader of parts can tell the steps apart, as a loaded thread does.",
+    ),
+    Addition(
+        "providerExecuted",
+        {"type": ["tool-input-start", "tool-input-available"], "toolName": [MADE_UP]},
+        [True],
+        "A tool that nobody has is not the client's to run.",
+    ),
+    Addition(
+        "providerExecuted",
+        {"type": [f"tool-{MADE_UP}"], "state": ["input-streaming", "input-available"]},
+        [True],
+        "A tool that nobody has is not the client's to run, in a loaded thread either.",
+    ),
+    Addition(
+        "providerExecuted",
+        {"type": ["tool-input-available"], "toolCallId": MISFITS},
+        [True],
+        "A call that the server turns down is not the client's to answer.",
+    ),
+)
+
+
+def without_additions(transcript: Json) -> Json:
+    for said in _objects(transcript):
+        for key in [addition.key for addition in ALLOWED if addition.is_in(said)]:
+            del said[key]
+    return transcript
+
+
+def _objects(transcript: Json) -> Iterator[Json]:
+    """The payloads, the part that one starts, and the parts of the thread's messages."""
+    for turn in transcript["turns"]:
+        for event in [*turn["stream"], *turn["replay"]]:
+            for payload in event:
+                if isinstance(payload, dict):
+                    yield payload
+                    yield from [payload["part"]] if "part" in payload else []
+    for shown in transcript["threads"].values():
+        for message in shown["messages"] if isinstance(shown, dict) else []:
+            yield from message["parts"]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_a_turn_is_told_as_it_was_recorded(name: str, tmp_path: Path) -> None:
+    told = await played(name, tmp_path)
+    assert list(told) == list(SCENARIOS[name].formats)
+    for format, transcript in told.items():
+        now = golden.written(golden.normalised(without_additions(transcript)))
+        assert now == file_of(name, format).read_text(encoding="utf-8"), f"{name}, {format}"
+
+
+def test_there_is_a_transcript_of_each_scenario_and_of_nothing_else() -> None:
+    expected = {file_of(name, f) for name, played in SCENARIOS.items() for f in played.formats}
+    assert set(FILES.iterdir()) == expected
+
+
+def transcript_of(*payloads: Json, **part: Any) -> Json:
+    turn = {"stream": [[payload] for payload in payloads], "replay": []}
+    message = {"role": "assistant", "parts": [part] if part else []}
+    return {"turns": [turn], "threads": {"any": {"messages": [message]}}}
+
+
+CALL = {"type": "tool-call", "toolCallId": "call_1", "toolName": "echo"}
+AVAILABLE = {"type": "tool-input-available", "input": {}}
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "value"),
+    [
+        ({"type": "result", "result": 1}, "end", "result"),
+        ({"type": "tool-call-args-text-finish"}, "disposition", "invalid"),
+        ({"type": "step-start"}, "stepId", "step"),
+        ({**AVAILABLE, "toolName": MADE_UP}, "providerExecuted", True),
+        ({"type": "tool-input-start", "toolName": MADE_UP}, "providerExecuted", True),
+        ({**AVAILABLE, "toolCallId": MISFITS[0]}, "providerExecuted", True),
+    ],
+)
+def test_what_may_be_added_to_a_payload_is_passed_over(said: Json, key: str, value: Any) -> None:
+    assert without_additions(transcript_of({**said, key: value})) == transcript_of(said)
+
+
+def test_what_may_be_added_to_a_call_is_passed_over_where_it_starts_and_in_the_thread() -> None:
+    start = {"type": "part-start", "part": {**CALL, "disposition": "client"}}
+    plain = {"type": "part-start", "part": CALL}
+    loaded = transcript_of(start, **CALL, disposition="client")
+    assert without_additions(loaded) == transcript_of(plain, **CALL)
+
+
+def test_a_made_up_call_of_a_loaded_thread_may_be_the_servers() -> None:
+    part = {"type": f"tool-{MADE_UP}", "state": "input-available"}
+    assert without_additions(transcript_of(**part, providerExecuted=True)) == transcript_of(**part)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"type": "result", "result": {"end": "result"}, "ended": "result"},
+        {"type": "result", "end": "somehow"},
+        {"type": "text-delta", "end": "result", "disposition": "server", "stepId": "step"},
+        {"type": "step-start", "stepId": 1},
+        {"type": "tool-call-args-text-finish", "disposition": "nobody's"},
+        {**AVAILABLE, "toolName": "echo", "toolCallId": "call_1", "providerExecuted": True},
+        {**AVAILABLE, "toolName": MADE_UP, "providerExecuted": False},
+        {"type": "tool-output-error", "toolCallId": MISFITS[0], "providerExecuted": True},
+    ],
+)
+def test_nothing_else_is_passed_over(said: Json) -> None:
+    assert without_additions(transcript_of(dict(said))) == transcript_of(said)
