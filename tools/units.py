@@ -30,6 +30,7 @@ _PRODUCT = rf"{_FACTOR}(?:{_TIMES}{_FACTOR})*"
 _GROUP = rf"(?:{_FACTOR}|\( ?{_PRODUCT} ?\))"
 EXPRESSION = re.compile(rf"(?:1 ?/ ?)?{_GROUP}(?:{_TIMES}{_GROUP})*")
 """A product of powers of names; micro, ohm, degree and angstrom signs count as letters."""
+_LONG_NAME = re.compile(r"[A-Z]\w{3,}")
 
 USAGE = (
     'Write units as names or symbols with * / and ^, such as "km/h", "kWh", "m^2" or "degC" '
@@ -71,7 +72,7 @@ def _parsed(source: str) -> pint.Unit:
         unit = _registry().parse_units(source)
     except pint.UndefinedUnitError:
         # Names are in small letters. Symbols are short, and differ by case: mW, MW.
-        small = re.sub(r"[A-Z]\w{3,}", lambda match: match[0].lower(), source)
+        small = _LONG_NAME.sub(lambda match: match[0].lower(), source)
         unit = _registry().parse_units(small)
     _ = unit.dimensionality  # not every name has one: a decibel squared has none
     return unit

@@ -1,7 +1,6 @@
 """Arithmetic, in signs or in words, for `calculator` and `multiply`."""
 
 import ast
-import re
 
 from graphs.offline.ask import NUMBER, Ask, Facts, any_case, number
 
@@ -17,21 +16,21 @@ _IN_SIGNS = tuple(
         (rf"\badd {_SIGNED} (?:to|and) {_SIGNED}", r"\2 + \1"),
         (rf"\bsubtract {_SIGNED} from {_SIGNED}", r"\2 - \1"),
         (rf"\bdivide {_SIGNED} by {_SIGNED}", r"\1 / \2"),
-        (rf"({NUMBER})\s*(?:%|percent) of {_SIGNED}", r"\1 / 100 * \2"),
+        (rf"({NUMBER})\s*+(?:%|percent) of {_SIGNED}", r"\1 / 100 * \2"),
         (rf"\b(?:the )?square root of ({NUMBER})", r"sqrt(\1)"),
         (rf"\bsquare ({NUMBER})", r"\1 ^ 2"),
         (rf"({NUMBER}) squared\b", r"\1 ^ 2"),
         (rf"({NUMBER}) cubed\b", r"\1 ^ 3"),
         (r"\bplus\b", "+"),
         (r"\bminus\b|\N{MINUS SIGN}", "-"),
-        (r"\b(?:times|multiplied by)\b|\u00d7|(?<=[\d)])\s*x\s*(?=[\d(])", " * "),
+        (r"\b(?:times|multiplied by)\b|\u00d7|(?<=[\d)])\s*+x\s*+(?=[\d(])", " * "),
         (r"\bdivided by\b|\u00f7", "/"),
         (r"\bto the power of\b", "^"),
     )
 )
 _FUNCTION = r"\b(?:sqrt|sin|cos|tan|log10|log|exp|abs|round|floor|ceil|min|max)"
-_TOKEN = rf"(?:{_FUNCTION}\((?:[^()]*,[^()]*\))?|\b(?:pi|tau)\b|{NUMBER}|\*\*|[-+*/%^()])"
-_EXPRESSION = any_case(rf"(?<![\w.,-])(?:{_TOKEN}\s*)*{_TOKEN}(?![\w.]\w)")
+_TOKEN = rf"(?:{_FUNCTION}\((?:[^(),]*+,[^()]*+\))?+|\b(?:pi|tau)\b|{NUMBER}|\*\*?+|[-+/%^()])"
+_EXPRESSION = any_case(rf"(?<![\w.,-])(?:{_TOKEN}\s*+)*{_TOKEN}(?![\w.]\w)")
 _PRODUCT = any_case(rf"{_SIGNED} \* {_SIGNED}")
 _TIMES = any_case(r"\b(?:multiply|times|multiplied)\b")
 _CUE = any_case(
@@ -63,7 +62,7 @@ def _has_work(expression: str) -> bool:
     if len(expression) > MAX_CHARS:
         return False
     try:
-        tree = ast.parse(re.sub(r"\^", "**", expression), mode="eval")
+        tree = ast.parse(expression.replace("^", "**"), mode="eval")
     except SyntaxError:
         return False
     return any(isinstance(node, (ast.BinOp, ast.Call)) for node in ast.walk(tree))

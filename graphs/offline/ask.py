@@ -10,8 +10,16 @@ from graphs.offline.history import Result
 
 RENDER, SELECT = "render_ui_component", "request_user_selection"
 
-NUMBER = r"(?<![\d.])\d++(?:\.\d+)?(?:[eE][-+]?\d+)?"
+NUMBER = r"(?<![\d.])\d++(?:\.\d++)?+(?:[eE][-+]?+\d++)?+"
 SIGNED = rf"(?<![\w.])-?{NUMBER}"
+BLANKS_BEFORE = r"(?:(?<!\s)\s++)?+"
+"""`\\s*` for the start of a pattern: a whole run of blanks, or none of it. A search for `\\s*,`
+reads a run of blanks without a comma again from each of its blanks."""
+
+MAX_DIGITS = 4000
+"""Of an integer: Python reads no more than 4300."""
+
+_WHOLE = re.compile(rf"-?\d{{1,{MAX_DIGITS}}}+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,5 +56,14 @@ def any_case(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 
+def past(pattern: str) -> str:
+    """The text up to the end of the first match of `pattern`.
+
+    `past(a) + ".*" + b` finds a `b` behind an `a` in one pass. A search for `a.*b` in a text
+    without a `b` reads the rest of the text again from each `a`.
+    """
+    return rf"\A(?>.*?{pattern})"
+
+
 def number(text: str) -> int | float:
-    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+    return int(text) if _WHOLE.fullmatch(text) else float(text)

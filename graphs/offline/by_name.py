@@ -2,19 +2,28 @@
 
 So a tool that was added a minute ago, or that a client brings along, can be tried with no key.
 Arguments that begin with a brace are sent as they stand, broken or not.
+
+A client writes the tools' schemas too, and a search of the message for each name in them would cost
+the product of both. So only a few tools, properties and options are looked for.
 """
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
+from itertools import islice
 from re import Pattern
 from typing import Any
 
 from graphs.offline.ask import RENDER, SELECT, SIGNED, Ask, Facts, any_case, number
 
+MAX_TOOLS, MAX_PROPERTIES, MAX_OPTIONS, MAX_NAME_CHARS = 4, 16, 50, 64
+
 _CALL = any_case(
-    r"\b(?:call|use|run|invoke)\s+(?:the\s+)?(?:tool\s+)?`?(?P<name>[a-z_][\w-]*)`?"
-    r"(?:\s+tool)?(?:\s+with\b|\s*:)?\s*(?P<rest>.*)"
+    r"\b(?:call|use|run|invoke)\s++(?:the\s++)?(?:tool\s++)?`?(?P<name>[a-z_][\w-]*+)`?+"
+    r"(?:\s++tool)?+(?:\s++with\b|\s*+:)?+\s*+(?P<rest>.*)"
 )
+_WORD = re.compile(r"[a-z]+")
+_NUMBER = any_case(SIGNED)
 _QUOTED = any_case(r'"([^"]*)"')
 
 
@@ -30,49 +39,66 @@ def called_by_name(clause: str, facts: Facts) -> list[Ask]:
 
 def named_in_words(clause: str, facts: Facts) -> list[Ask]:
     """All words of the tool's name are there, and all arguments that it must have."""
-    said = set(re.findall(r"[a-z]+", clause.lower()))
-    for name, schema in facts.tools.items():
-        words = set(re.findall(r"[a-z]+", name.lower()))
-        if not words <= said or name in (RENDER, SELECT):
-            continue
+    said = set(_WORD.findall(clause.lower()))
+    named = (
+        name
+        for name in facts.tools
+        if name not in (RENDER, SELECT) and said.issuperset(_words(name))
+    )
+    for name in islice(named, MAX_TOOLS):
+        schema = facts.tools[name]
         arguments = _arguments(clause, schema)
-        whole = set(schema.get("required", ())) <= arguments.keys()
-        if whole and (arguments or len(words) > 1):
+        whole = all(required in arguments for required in schema.get("required", ()))
+        if whole and (arguments or len(_words(name)) > 1):
             return [Ask(name, arguments)]
     return []
 
 
+@lru_cache(maxsize=256)
+def _words(name: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(name.lower()))
+
+
 def _arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """First what stands beside its property's name, then the rest in order."""
-    properties: Mapping[str, Any] = schema.get("properties", {})
+    listed = islice(schema.get("properties", {}).items(), MAX_PROPERTIES)
+    properties = {name: about for name, about in listed if isinstance(about, Mapping)}
     found: dict[str, Any] = {}
     for name, about in properties.items():
-        pattern = _beside(name, about)
-        match = pattern.search(text)
+        match = _beside(name[:MAX_NAME_CHARS], _kind(about), _options(about)).search(text)
         if match:
             found[name] = _value(next(filter(None, match.groups())), about)
             text = text[: match.start()] + " " + text[match.end() :]
     missing = [name for name in properties if name not in found]
     numeric = [name for name in missing if _kind(properties[name]) in ("integer", "number")]
     texts = [name for name in missing if _kind(properties[name]) == "string"]
-    found |= zip(numeric, map(number, re.findall(SIGNED, text)), strict=False)
+    found |= zip(numeric, map(number, _NUMBER.findall(text)), strict=False)
     found |= zip(texts, _QUOTED.findall(text), strict=False)
     return {name: found[name] for name in properties if name in found}
 
 
-def _beside(name: str, about: Mapping[str, Any]) -> Pattern[str]:
+def _options(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of a property that takes one of a few values: those; empty for any other."""
+    written = (str(option)[:MAX_NAME_CHARS] for option in about.get("enum", ())[:MAX_OPTIONS])
+    return tuple(filter(None, written))
+
+
+@lru_cache(maxsize=1024)
+def _beside(name: str, kind: str, options: tuple[str, ...]) -> Pattern[str]:
+    """Where the value of a property stands, as a group."""
     words = re.escape(name).replace("_", "[_ ]")
-    if "enum" in about:
-        options = "|".join(re.escape(str(option)) for option in about["enum"])
-        return any_case(rf"\b({options})\b")
-    if _kind(about) in ("integer", "number"):
-        return any_case(rf"\b{words}\s*[=:]?\s*({SIGNED})|({SIGNED})\s+{words}\b")
-    return any_case(rf'\b{words}\s*[=:]\s*"?([^",;]+)"?|\b{words}\s+"([^"]+)"|\b{words}\s+(\w+)')
+    if options:
+        return any_case(rf"\b({'|'.join(map(re.escape, options))})\b")
+    if kind in ("integer", "number"):
+        return any_case(rf"\b{words}\s*+[=:]?+\s*+({SIGNED})|({SIGNED})\s++{words}\b")
+    return any_case(
+        rf'\b{words}\s*+[=:]\s*+"?+([^",;]+)"?|\b{words}\s++"([^"]+)"|\b{words}\s++(\w+)'
+    )
 
 
 def _kind(about: Mapping[str, Any]) -> str:
     """The type of a property; of an optional one the type beside null."""
-    variants = [about, *about.get("anyOf", ())]
+    variants = [v for v in (about, *about.get("anyOf", ())) if isinstance(v, Mapping)]
     return next((str(v["type"]) for v in variants if v.get("type") not in (None, "null")), "")
 
 

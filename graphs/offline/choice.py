@@ -3,21 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-from graphs.offline.ask import SELECT, Ask, Facts, any_case
+from graphs.offline.ask import SELECT, Ask, Facts, any_case, past
 
 MAX_OPTIONS = 100
 
 _CUE = any_case(
-    r"\b(?:let me|ask me|help me|have me|allow me)\b.*?"
-    r"\b(?:choose|pick|select|decide|which|what|whether|date|day)\b"
-    r"|^(?:please )?(?:choose|pick|select)\b"
+    past(r"\b(?:let me|ask me|help me|have me|allow me)\b")
+    + r".*?\b(?:choose|pick|select|decide|which|what|whether|date|day)\b"
+    r"|\A(?:please )?(?:choose|pick|select)\b"
 )
 _OPTIONS = (
     any_case(r":\s*(.+)"),
     any_case(r"\b(?:between|among|from|out of|whether I (?:prefer|want|like))\s+(.+)"),
     any_case(r"\bof\s+(.+)"),
 )
-_SEPARATOR = any_case(r"\s*(?:,\s*(?:and|or)\b|,|;|\band\b|\bor\b)\s*")
+_SEPARATOR = any_case(r",\s*+(?:and|or)\b|[,;]|\b(?:and|or)\b")
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
 _COUNT = any_case(rf"\b(?:(up to|at most|at least)\s+)?({'|'.join(_COUNTS)}|[2-9])\b")
 _SOME = any_case(r"\b(?:several|multiple|some|any|a few|all that)\b")
@@ -42,7 +42,7 @@ def _split(clause: str) -> tuple[str, list[str]]:
     for pattern in _OPTIONS:
         match = pattern.search(clause)
         if match:
-            found = [option.strip("\"' ") for option in _SEPARATOR.split(match[1])]
+            found = [option.strip().strip("\"' ") for option in _SEPARATOR.split(match[1])]
             return clause[: match.start()], [*dict.fromkeys(filter(None, found))][:MAX_OPTIONS]
     return clause, []
 

@@ -6,14 +6,21 @@ as a table" is X, then "show that as a table", where X is for a tool. Quoted tex
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from re import Pattern
 
-from graphs.offline.ask import any_case
+from graphs.offline.ask import BLANKS_BEFORE, any_case, past
 from graphs.offline.screen import COMPONENT, SHOW
 
-_QUOTED = r'"[^"]*"|“[^”]*”'
+MAX_CLAUSES = 50
+"""Of a message; what stands behind is not searched for asks."""
+MAX_VALUE_CHARS = 1000
+"""Of a result that takes the place of "it", however often."""
+
+_QUOTED = r'"[^"]*"|“[^“”]*+”'
 _THEN = any_case(
-    rf"{_QUOTED}|(\s*[,.;:]?\s*\b(?:and\s+)?(?:(?:then|afterwards|after that)\b|next,),?\s+)"
+    rf"{_QUOTED}|({BLANKS_BEFORE}(?:[,.;:]\s*+)?+\b(?:and\s++)?+"
+    r"(?:(?:then|afterwards|after that)\b|next,),?+\s++)"
 )
 _VERBS = (
     r"add|analy[sz]e|ask|calculate|call|chart|compare|compute|convert|create|diagnose|display"
@@ -21,12 +28,13 @@ _VERBS = (
     r"|render|run|show|subtract|tell|the time|use|what|what's|when|where|which|who|write"
 )
 _ANOTHER = any_case(
-    rf"{_QUOTED}|((?<=[.?!;])\s+|\s*,?\s+(?:and|also|plus|but)\s+(?:also\s+)?(?=(?:{_VERBS})\b)"
-    rf"|,\s+(?=(?:{_VERBS})\b))"
+    rf"{_QUOTED}|((?<=[.?!;])\s++"
+    r"|(?:(?<!\s)\s++(?:,\s++)?+|,\s++)(?:and|also|plus|but)\s++(?:also\s++)?+"
+    rf"(?=(?:{_VERBS})\b)|,\s++(?=(?:{_VERBS})\b))"
 )
 _ONWARD = (
-    r"(?=\s+(?:as|by|cubed|divided|from|in|into|minus|multiplied|on|plus|squared|times|to|with"
-    r"|and)\b|\s*[,.?!]*\s*$)"
+    r"(?=\s++(?:as|by|cubed|divided|from|in|into|minus|multiplied|on|plus|squared|times|to|with"
+    r"|and)\b|\s*+[,.?!]*+\s*+$)"
 )
 _RESULT = r"(?:answer|choice|figure|number|outcome|product|result|selection|sum|total|value)s?"
 _BACK = any_case(
@@ -34,30 +42,37 @@ _BACK = any_case(
     rf"|(?<!is )\b(?:it|that|this|them|these|those|both)\b{_ONWARD})"
 )
 _ALL = any_case(r"^(?:them|these|those|both|(?:the|my) \w+s)$")
+_WITH_DIGITS = re.compile(r"\d\D|\D\d")
 _SHOWN = (
     any_case(
-        rf"^.*?{SHOW}(?: me)? (?P<what>.+?) "
+        rf"{past(f'{SHOW} ')}(?:me )?(?P<what>.+?) "
         rf"(?P<how>(?:as|in|on) (?:an? |the )?(?:\w+ )?{COMPONENT}.*)$"
     ),
-    any_case(rf"^(?P<how>.*?{SHOW}.*?{COMPONENT}) (?:about|for|of|on|showing|with) (?P<what>.+)$"),
+    any_case(
+        rf"(?P<how>{past(SHOW)}.*?{COMPONENT}) (?:about|for|of|on|showing|with) (?P<what>.+)$"
+    ),
 )
 
 
 def steps(text: str, is_ask: Callable[[str], bool]) -> list[list[str]]:
     """`is_ask` says whether any tool would be called for a clause; the others are left out."""
     found: list[list[str]] = []
-    for leg in _split(_THEN, text):
-        opened = False
-        for clause in _split(_ANOTHER, leg):
-            for part in _unfold(clause, is_ask):
-                if not is_ask(part):
-                    continue
-                if opened and not points_back(part):
-                    found[-1].append(part)
-                else:
-                    found.append([part])
-                opened = True
+    opened = None
+    for leg, clause in islice(_clauses(text), MAX_CLAUSES):
+        for part in filter(is_ask, _unfold(clause, is_ask)):
+            if leg == opened and not points_back(part):
+                found[-1].append(part)
+            else:
+                found.append([part])
+            opened = leg
     return found
+
+
+def _clauses(text: str) -> Iterator[tuple[int, str]]:
+    """Each clause with the number of the leg that it is of: "then" begins a new leg."""
+    for number, leg in enumerate(_split(_THEN, text)):
+        for clause in filter(None, _split(_ANOTHER, leg)):
+            yield number, clause
 
 
 def points_back(clause: str) -> bool:
@@ -72,11 +87,15 @@ def means_all(clause: str) -> bool:
 def resolve(clause: str, value: object) -> str:
     """The clause with the value in the place of what points at it.
 
-    A text with digits in it, such as a date or a time, would be read as numbers: it stays out.
+    A text with digits in it, such as a date or a time, would be read as numbers: it stays out,
+    and so does a very long one.
     """
-    if not isinstance(value, (int, float)) and re.search(r"\d\D|\D\d", str(value)):
+    text = str(value)
+    if len(text) > MAX_VALUE_CHARS:
         return clause
-    return _BACK.sub(lambda match: str(value) if match[1] else match[0], clause)
+    if not isinstance(value, (int, float)) and _WITH_DIGITS.search(text):
+        return clause
+    return _BACK.sub(lambda match: text if match[1] else match[0], clause)
 
 
 def _split(pattern: Pattern[str], text: str) -> Iterator[str]:

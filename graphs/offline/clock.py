@@ -7,7 +7,7 @@ from graphs.offline.ask import Ask, Facts, any_case
 
 _CUE = any_case(r"\b(?:what time|(?:the|current) time|time is it|time in)\b")
 _WHERE = any_case(r"\b(?:in|at|for)\s+(.+)")
-_BETWEEN = any_case(r"\s*(?:,\s*(?:and|or)\b|,|;|&|\band\b|\bor\b)\s*")
+_BETWEEN = any_case(r",\s*+(?:and|or)\b|[,;&]|\b(?:and|or)\b")
 _FILLER = any_case(r"\b(?:right now|now|today|please|currently|the city of)\b")
 
 _REGIONS = (
@@ -46,7 +46,9 @@ def time_of_day(clause: str, _: Facts) -> list[Ask]:
         return []
     where = _WHERE.search(clause)
     places = _BETWEEN.split(_FILLER.sub("", where[1]).strip(" .?!")) if where else ["UTC"]
-    return [Ask("get_current_time", {"timezone": timezone(city)}) for city in places if city]
+    return [
+        Ask("get_current_time", {"timezone": timezone(city)}) for city in places if city.strip()
+    ]
 
 
 def timezone(city: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+_NUMBERED = re.compile(r"call_(\d{1,9})")
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -96,8 +98,8 @@ def _calls_made(messages: Sequence[BaseMessage]) -> int:
         if isinstance(message, AIMessage)
         for call in (*message.tool_calls, *message.invalid_tool_calls)
     ]
-    numbered = [int(id.removeprefix("call_")) for id in ids if re.fullmatch(r"call_\d{1,9}", id)]
-    return max([len(ids), *numbered])
+    numbered = filter(None, map(_NUMBERED.fullmatch, ids))
+    return max([len(ids), *(int(match[1]) for match in numbered)])
 
 
 def _has_image(message: BaseMessage) -> bool:

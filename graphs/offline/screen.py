@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from re import Pattern
 from typing import Any
 
-from graphs.offline.ask import RENDER, Ask, Facts, any_case
+from graphs.offline.ask import BLANKS_BEFORE, RENDER, Ask, Facts, any_case, past
 from graphs.offline.figure import Figure
 from graphs.offline.figures import figures
 from graphs.offline.history import Result
@@ -18,16 +18,19 @@ COMPONENT = (
 )
 SHOW = r"\b(?:show|draw|plot|make|create|render|display|write|give|put|present|raise)\b"
 _ASKED = (
-    any_case(rf"{SHOW}(?P<before>.*?)\b{COMPONENT}(?P<after>.*)"),
+    any_case(rf"{past(SHOW)}(?P<before>.*?)\b{COMPONENT}(?P<after>.*)"),
     any_case(r"^(?P<before>)(?:please )?(?P<line_chart>plot|graph|chart)\b(?P<after>.*)"),
 )
-_TITLE = any_case(r'\b(?:titled|called|with the title)\s+("[^"]+"|[\w ]+)')
-_FILLER = any_case(r",?\s*\bplease\b")
+_TITLE = any_case(r'\b(?:titled|called|with the title)\s++("[^"]+"|\w[\w ]*+)')
+_FILLER = any_case(r"(?:,\s*+|(?<!\s)\s++)?+\bplease\b")
 _LINK = any_case(
     r"^(?:[\s,:]|\b(?:of|for|with|showing|from|about|on|(?:that|which) says|saying|to say"
     r"|(?:the )?(?:values?|numbers|data))\b)*"
 )
-_AROUND = any_case(r"^\s*(?:me\b\s*)?|\s*(?:\b(?:as|in|on)\s+)?(?:\b(?:an?|the))?\s*$")
+_AROUND = any_case(
+    r"\A\s*+(?:me\b\s*+)?+"
+    rf"|{BLANKS_BEFORE}(?:\b(?:as|in|on)\s++)?+(?:\b(?:an?|the)\s*+)?+\Z"
+)
 _TONES: Mapping[str, Pattern[str]] = {
     "danger": any_case(r"\b(?:danger|error|critical)\b"),
     "warning": any_case(r"\bwarn"),

@@ -1,11 +1,14 @@
 """Figures that stand in the message itself: `1, 4, 9`, `apples 3, pears 5`, `3 apples, 5 pears`."""
 
-from graphs.offline.ask import SIGNED, any_case, number
+import string
+
+from graphs.offline.ask import BLANKS_BEFORE, SIGNED, any_case, number
 from graphs.offline.figure import Figure
 
-_SEPARATOR = any_case(r"\s*(?:,\s*and\b|,|;|\|)\s*|\s+and\s+")
-_COUNTED = any_case(rf"(?P<value>{SIGNED})\s+(?P<label>[^\W\d].*)")
-_LABELLED = any_case(rf"(?P<label>.*?)[\s:=]*(?P<value>{SIGNED})\s*(?P<unit>%|°?[^\W\d]{{0,6}})")
+_SEPARATOR = any_case(rf"{BLANKS_BEFORE}(?:,\s*+and\b|[,;|])\s*+|(?<!\s)\s++and\s++")
+_COUNTED = any_case(rf"\A(?P<value>{SIGNED})\s++(?P<label>[^\W\d].*)")
+_LABELLED = any_case(rf"(?P<value>{SIGNED})\s*+(?P<unit>%|°?[^\W\d]{{0,6}}+)\Z")
+_EDGE = f"{string.whitespace}:="
 
 
 def inline_figures(text: str) -> list[Figure]:
@@ -18,8 +21,11 @@ def inline_figures(text: str) -> list[Figure]:
 
 
 def _figure(item: str) -> Figure:
-    match = _COUNTED.fullmatch(item) or _LABELLED.fullmatch(item)
-    if not match:
-        return Figure(item[:80], None)
-    groups = match.groupdict()
-    return Figure(groups["label"].strip()[:80], number(groups["value"]), groups.get("unit") or "")
+    counted = _COUNTED.match(item)
+    if counted:
+        return Figure(counted["label"].strip()[:80], number(counted["value"]))
+    labelled = _LABELLED.search(item)
+    if labelled:
+        label = item[: labelled.start()].rstrip(_EDGE).strip()
+        return Figure(label[:80], number(labelled["value"]), labelled["unit"])
+    return Figure(item[:80], None)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from re import Pattern
 from typing import Any
 
-from graphs.offline.ask import Ask, Facts, any_case
+from graphs.offline.ask import Ask, Facts, any_case, past
 from graphs.offline.solar_days import find_days, is_day_word, needs_today
 
 LIST, ERRORS, FORECAST = "list_loggers", "diagnose_error_codes", "forecast_production"
@@ -19,15 +19,16 @@ Args = dict[str, Any]
 _UNIT = r"(?:inverter|logger|inv)s?"
 _PLANT = r"(?:site|plant)s?"
 _NAME = r"(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)*)"
-_LOGGER = any_case(rf"\b{_UNIT}\s*(?:no\.?|number|#)?\s*(\d{{1,6}})\b")
+_LOGGER = any_case(rf"\b{_UNIT}\s*+(?:(?:no\.?+|number|#)\s*+)?+(\d{{1,6}})\b")
 _SITE = any_case(rf"\b{_PLANT} (\w\b|{_NAME})")
 _PLACE = any_case(rf"\b(?:at|in|for|of|from|does|did|will|is) (?:the )?({_NAME})")
 _CODE = any_case(r"(?<![-\d])[1-9]\d{3}(?![-\d])")
 _COMPARED = any_case(r"\bcompare (?P<what>.+)|^(?P<two>.+ (?:versus|vs\.?|against) .+)")
 _BEHIND = any_case(
-    r"\s+\b(?:by|during|for|from|in|last|on|over|since|this|today|yesterday)\b.*|\W+$"
+    r"(?<!\s)\s++(?:by|during|for|from|in|last|on|over|since|this|today|yesterday)\b.*"
+    r"|(?<!\W)\W++\Z"
 )
-_BETWEEN = any_case(r"\s*(?:,\s*(?:and|or)\b|,|&|\b(?:and|or|to|with|versus|vs|against)\b\.?)\s*")
+_BETWEEN = any_case(r",\s*+(?:and|or)\b|[,&]|\b(?:and|or|to|with|versus|vs|against)\b\.?+")
 _COMPARABLE = any_case(
     rf"(?:the )?(?:(?P<kind>{_UNIT}|{_PLANT}) )?(?P<name>[a-z]|\d{{1,6}}|{_NAME})"
 )
@@ -36,7 +37,9 @@ _METRICS = (
     (any_case(r"\bcoverage\b|\bavailab"), "coverage"),
     (any_case(r"\benergy\b|\bproduc|\bkWh\b(?!/)"), "energy"),
 )
-_AHEAD = any_case(r"\bnext (\d+) days\b")
+_AHEAD = any_case(r"\bnext (\d{1,6}) days\b")
+_ALL = any_case(r"(?:all )?(?:the |our )?(?:sites|plants)")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def solar(clause: str, facts: Facts) -> list[Ask]:
@@ -74,7 +77,7 @@ def _by_default(clause: str) -> bool:
 def _today(facts: Facts) -> date | None:
     for result in facts.results:
         now = result.content.get("now") if isinstance(result.content, dict) else None
-        if isinstance(now, str) and re.match(r"\d{4}-\d{2}-\d{2}", now):
+        if isinstance(now, str) and _DAY.match(now):
             return date.fromisoformat(now[:10])
     return None
 
@@ -140,7 +143,7 @@ def _compared(clause: str, today: date | None) -> Args | None:
     metric = next((name for pattern, name in _METRICS if pattern.search(clause)), None)
     rest = _window(clause, today) | ({"metric": metric} if metric else {})
     text = _BEHIND.sub("", match["what"] or match["two"])
-    if re.fullmatch(r"(?:all )?(?:the |our )?(?:sites|plants)", text, re.IGNORECASE):
+    if _ALL.fullmatch(text):
         return rest
     parts = [_COMPARABLE.fullmatch(part.strip()) for part in _BETWEEN.split(text)]
     if len(parts) < 2 or None in parts:
@@ -165,7 +168,8 @@ def _listed(clause: str, _: date | None) -> Args:
 
 
 _SAVED = any_case(
-    r"\b(?:did|do|have|has|will)\b.*\b(?:saved?|earn(?:ed)?)\b|\b(?:our|the) savings\b|\bco2\b"
+    past(r"\b(?:did|do|have|has|will)\b")
+    + r".*\b(?:saved?|earn(?:ed)?)\b|\b(?:our|the) savings\b|\bco2\b"
 )
 _ERROR = any_case(r"\b(?:errors|(?:error|fault) codes?|(?:error|fault|codes?) \d{4})\b")
 _THIS_YEAR = any_case(r"\bthis year\b")
@@ -176,7 +180,10 @@ _QUESTIONS: tuple[tuple[str, Pattern[str], Callable[[str, date | None], Args | N
     (
         FORECAST,
         any_case(
-            r"\bforecast\b|\bwill\b.*\b(?:produce|generate|make|yield)\b|\bexpect.*\btomorrow"
+            past(r"\bwill\b")
+            + r".*\b(?:produce|generate|make|yield)\b|"
+            + past(r"\bexpect")
+            + r".*\btomorrow|\bforecast\b"
         ),
         _forecast,
     ),
@@ -191,15 +198,21 @@ _QUESTIONS: tuple[tuple[str, Pattern[str], Callable[[str, date | None], Args | N
     ("calculate_performance_ratio", any_case(r"\bperformance ratio\b|\bPR\b"), _of_target),
     (
         "get_fleet_overview",
-        any_case(rf"\bfleet\b.*(?:{_DOING})|\b(?:how|overview|status|state)\b.*\bfleet\b"),
+        any_case(
+            past(r"\bfleet\b")
+            + rf".*(?:{_DOING})|"
+            + past(r"\b(?:how|overview|status|state)\b")
+            + r".*\bfleet\b"
+        ),
         _only_window,
     ),
-    ("calculate_performance_ratio", any_case(rf"{_PLANT} .*(?:{_DOING})"), _of_target),
+    ("calculate_performance_ratio", any_case(rf"{past(f'{_PLANT} ')}.*(?:{_DOING})"), _of_target),
     (
         LIST,
         any_case(
-            r"\b(?:list|which|what|show|how many)\b.*\b(?:inverters|loggers|sites|plants)\b(?! \d)"
-            r"|^(?:all )?(?:the |our )?(?:inverters|loggers|sites|plants)\W*$"
+            past(r"\b(?:list|which|what|show|how many)\b")
+            + r".*\b(?:inverters|loggers|sites|plants)\b(?! \d)"
+            r"|\A(?:all )?(?:the |our )?(?:inverters|loggers|sites|plants)\W*+\Z"
         ),
         _listed,
     ),

@@ -21,6 +21,7 @@ _MONTHS = (
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
+_NO_LETTER = re.compile(r"\W")
 _ISO = any_case(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
@@ -136,4 +137,4 @@ _PHRASES: tuple[
 
 def is_day_word(word: str) -> bool:
     """Whether a capitalised word is a day's or a month's name, and no place's."""
-    return re.sub(r"\W", "", word).lower() in (*_MONTHS, *_WEEKDAYS)
+    return _NO_LETTER.sub("", word).lower() in (*_MONTHS, *_WEEKDAYS)

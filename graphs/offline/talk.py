@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from re import Match, Pattern
 from typing import Any
 
-from graphs.offline.ask import RENDER, any_case
+from graphs.offline.ask import RENDER, any_case, past
 from graphs.offline.examples import EXAMPLES
 from graphs.offline.figure import listed
 from graphs.offline.history import Turn
@@ -117,7 +117,7 @@ REPLIES: tuple[tuple[Pattern[str], Reply], ...] = tuple(
     (any_case(pattern), reply)
     for pattern, reply in (
         (
-            r"\b(?:write|say|give me|stream)\b.*?\b(?P<count>\d{1,6}) words\b",
+            past(r"\b(?:write|say|give me|stream)\b") + r".*?\b(?P<count>\d{1,6}) words\b",
             lambda match, *_: prose(min(int(match["count"]), MAX_WORDS)),
         ),
         (
@@ -126,7 +126,7 @@ REPLIES: tuple[tuple[Pattern[str], Reply], ...] = tuple(
         ),
         (r"\bmarkdown\b", lambda *_: MARKDOWN),
         (r"\bwhat(?:'s| is) my name\b|\bwho am I\b", _name),
-        (rf"{_SAID}.*\bfirst\b|\bmy first (?:message|question)\b", _first_said),
+        (rf"{past(_SAID)}.*\bfirst\b|\bmy first (?:message|question)\b", _first_said),
         (rf"{_SAID}|\bmy last (?:message|question)\b", _last_said),
         (r"\bwhat did you (?:just )?(?:show|draw|plot|render)\b", _shown),
         (r"\bwhat (?:else )?can you do\b|\byour tools\b|^\W*help\W*$", _abilities),

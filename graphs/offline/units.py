@@ -2,14 +2,14 @@
 
 from graphs.offline.ask import SIGNED, Ask, Facts, any_case, number
 
-_UNIT = r"(?:degrees? |square |cubic )?[a-z°µ%][\w°µ/²³^*-]*(?: per \w+)?"
+_UNIT = r"(?:degrees? |square |cubic )?[a-z°µ%][\w°µ/²³^*-]{0,40}+(?: per \w{1,40}+)?+"
 _FORWARD = any_case(
-    rf"(?P<value>{SIGNED})\s*(?:from\s+)?(?P<source>{_UNIT})\s+(?:to|in|into|as)\s+"
+    rf"(?P<value>{SIGNED})\s*+(?:from\s++)?+(?P<source>{_UNIT})\s++(?:to|in|into|as)\s++"
     rf"(?P<target>{_UNIT})"
 )
 _BACKWARD = any_case(
     rf"\bhow (?:many|much) (?P<target>{_UNIT}) (?:(?:is|are|make) )?(?:there )?(?:in )?"
-    rf"(?P<value>{SIGNED})\s*(?P<source>{_UNIT})"
+    rf"(?P<value>{SIGNED})\s*+(?P<source>{_UNIT})"
 )
 _CUE = any_case(r"\b(?:convert|how (?:many|much)|what)\b")
 _DEGREES = any_case(r"^degrees? ")

@@ -9,6 +9,7 @@ from tools.solar.answers import Refusal, invalid, shown
 from tools.solar.fleet import Fleet, Logger, Site
 
 _LOGGER = re.compile(r"(?:inverter|inv|logger|unit|number|no)? ?0*([0-9]{1,6})")
+_WORD = re.compile(r"[^\W_]+")
 _SITE = re.compile(r"(?:site|plant) (.+)")
 _WHOLE = {"fleet", "the fleet", "all", "everything", "whole fleet", "the whole fleet"}
 _MAX_CHARS = 200
@@ -66,7 +67,7 @@ def find_site(fleet: Fleet, asked: str, argument: str = "site") -> Site:
 def _plain(asked: str | int) -> str:
     """Small letters, digits and single blanks; anything else only separates."""
     text = str(asked)[:_MAX_CHARS].casefold().strip()
-    words = re.findall(r"[^\W_]+", text)
+    words = _WORD.findall(text)
     return " ".join(["minus", *words] if text.startswith("-") else words)
 
 

@@ -1,0 +1,204 @@
+"""No text costs more than its size: regular expressions, and what the offline model makes of it."""
+
+import re
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from re import Pattern
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from graphs.offline.ask import Facts
+from graphs.offline.clauses import points_back, resolve, steps
+from graphs.offline.history import Turn
+from graphs.offline.intents import asks_of
+from graphs.offline.plan import plan
+from graphs.offline.series import inline_figures
+from graphs.offline.talk import talk
+from tests.growth import fault_of_growth, is_suspicious
+from tests.offline_chat import BY_NAME
+from tests.patterns import PACKAGES, Pumped, held_patterns, inline_patterns, worst_texts
+from tools import CATALOGUE
+
+PROJECT = Path(__file__).parent.parent
+PATTERNS = held_patterns()
+USES: tuple[Callable[[Pattern[str], str], Any], ...] = (
+    lambda pattern, text: pattern.search(text),
+    lambda pattern, text: pattern.fullmatch(text),
+    lambda pattern, text: deque(pattern.finditer(text), maxlen=0),
+)
+
+
+def fault_of(pattern: Pattern[str]) -> str | None:
+    for text in worst_texts(pattern):
+        for use in USES:
+
+            def work(size: int, text: Pumped = text, use: Any = use) -> None:
+                use(pattern, text.text(size))
+
+            fault = fault_of_growth(work) if is_suspicious(work) else None
+            if fault:
+                return f"{text}: {fault}"
+    return None
+
+
+@pytest.mark.parametrize("place", PATTERNS)
+def test_a_pattern_takes_time_in_proportion_to_its_text(place: str) -> None:
+    assert fault_of(PATTERNS[place]) is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\s+$",
+        r"\s*(?:,|\band\b)\s*",
+        r"\bwrite\b.*?\bwords\b",
+        r"“[^”]*”",
+        r"min\([^()]*,[^()]*\)",
+        r"it\s*[,.]*\s*$",
+        r"(?:inverter|logger)s?\s*(?:no)?\s*\d",
+        r"\s*[,.;:]?\s*\b(?:and\s+)?(?:(?:then|afterwards|after that)\b|next,),?\s+",
+    ],
+)
+def test_a_pattern_that_reads_a_text_over_and_over_is_found(pattern: str) -> None:
+    assert fault_of(re.compile(pattern))
+
+
+def test_every_pattern_has_a_name_in_a_module_where_it_is_found() -> None:
+    assert len(PATTERNS) > 100
+    written = {
+        path.relative_to(PROJECT).as_posix(): inline_patterns(path.read_text(encoding="utf-8"))
+        for package in PACKAGES
+        for path in (PROJECT / package).rglob("*.py")
+    }
+    assert {path: lines for path, lines in written.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("import re\nre.sub('a+', '', text)", [2]),
+        ("import re\ndef f():\n    return re.compile('a+')", [3]),
+        ("import re\nf = lambda text: re.search(a, text)", [2]),
+        ("import re\nA = re.compile('a+')\ndef f(p):\n    return re.compile(re.escape(p))", [4]),
+        ("import re\nA = re.compile('a+')\ndef f(p):\n    return A, re.compile(p)", []),
+    ],
+)
+def test_a_pattern_that_is_written_where_it_is_used_is_found(source: str, lines: list[int]) -> None:
+    assert inline_patterns(source) == lines
+
+
+TEXTS = [
+    *(Pumped("", pump, "") for pump in (" ", "\n", "\t ", "1", ",", ", ", "and ", "( ", '"', "“")),
+    *(Pumped("", pump, "x") for pump in (" ", "1 ", "1.", "1e", "1*", "**", "-1a", "it ", "?! ")),
+    Pumped("draw a chart of ", "1, ", ""),
+    Pumped("draw a chart of ", "apples 3 and ", "pears"),
+    Pumped("draw a chart of a", " ", "b"),
+    Pumped("draw", " ", "a chart"),
+    Pumped("", "draw a chart ", ""),
+    Pumped("", "show a as a table ", ""),
+    Pumped("", "show 1, ", "as a table"),
+    Pumped("what is it", " ", "x"),
+    Pumped("show it", ",", "x"),
+    Pumped("what is min(", ",", ""),
+    Pumped("what is ", "1 + (", "1"),
+    Pumped("what time is it in ", "Tokyo, ", ""),
+    Pumped("what time is it in Tokyo", " ", "x"),
+    Pumped("let me ", "pick ", "between a, b"),
+    Pumped("let me pick between ", "a, ", ""),
+    Pumped("let me pick between a", " ", "b"),
+    Pumped("how many km are 3 ", "km/", ""),
+    Pumped("convert ", "3 km ", "to"),
+    Pumped("compare site A", " ", "."),
+    Pumped("compare ", "site A and ", "B!"),
+    Pumped("show the power curve of inverter", " ", "x"),
+    Pumped("", "did we save ", ""),
+    Pumped("", "how is the fleet ", ""),
+    Pumped("", "what did I say ", ""),
+    Pumped("", "write ", ""),
+    Pumped("", "my name is ", ""),
+    Pumped("call", " ", "1"),
+    Pumped("roll ", "dice ", ""),
+    Pumped("roll dice count", " ", "x"),
+    Pumped("", "roll 3 dice. ", ""),
+    Pumped("titled", " ", "!"),
+    Pumped("", "then ", ""),
+    Pumped("", "please ", ""),
+]
+
+TOOLS: dict[str, Any] = {
+    **{tool["name"]: tool["parameters"] for tool in CATALOGUE.describe()},
+    **BY_NAME,
+    "roll_dice": {
+        "properties": {
+            "count": {"type": "integer"},
+            "label": {"type": "string"},
+            "colour": {"enum": ["red", "dark green"]},
+        },
+        "required": ["count"],
+    },
+}
+
+
+def reads(text: str) -> Any:
+    return plan([HumanMessage(text)], TOOLS)
+
+
+def cuts(text: str) -> Any:
+    return steps(text, lambda clause: bool(asks_of(clause, Facts(TOOLS))))
+
+
+def answers_in_words(text: str) -> Any:
+    return talk(Turn(text, said=(text,)), TOOLS)
+
+
+def takes_in_a_choice(text: str) -> Any:
+    call = {"id": "call_1", "name": "request_user_selection", "args": {"kind": "single"}}
+    return plan(
+        [
+            HumanMessage("let me pick one of a, b, then show it as a card and it as a table"),
+            AIMessage("", tool_calls=[call]),
+            ToolMessage(f'{{"value": "{text}"}}', tool_call_id="call_1", name=call["name"]),
+        ],
+        TOOLS,
+    )
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr("".join(text)))
+@pytest.mark.parametrize(
+    "does", [reads, cuts, points_back, inline_figures, answers_in_words, takes_in_a_choice]
+)
+def test_a_message_takes_time_in_proportion_to_its_length(
+    does: Callable[[str], Any], text: Pumped
+) -> None:
+    def work(size: int) -> None:
+        does(text.text(size))
+
+    assert fault_of_growth(work) is None
+
+
+def test_a_long_result_in_many_places_takes_no_more_than_its_length() -> None:
+    assert resolve("show it as a table", "red") == "show red as a table"
+    assert fault_of_growth(lambda size: resolve("it as " * (size // 6), "a" * size)) is None
+
+
+def client_tools(size: int) -> dict[str, Any]:
+    """Tools that each clause "a" names, whose schemas have so many characters altogether."""
+    names = [f"p{number}" for number in range(size // 8 // 40)]
+    schema = {"properties": {name: {"enum": ["x", name]} for name in names}, "required": ["b"]}
+    return {f"a{number}": schema for number in range(8)}
+
+
+def test_a_message_and_the_tools_that_it_names_take_no_more_than_their_length() -> None:
+    def work(size: int) -> None:
+        plan([HumanMessage("a. " * (size // 3))], client_tools(size * 8))
+
+    assert fault_of_growth(work) is None
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr("".join(text)))
+def test_the_longest_message_is_answered(text: Pumped) -> None:
+    planned = reads(text.text(32_000))
+    assert planned.text or planned.calls
