@@ -9,50 +9,36 @@ live runs from their readers.
 
 import asyncio
 import signal
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from server.connections import BoundedServer, Connection, ConnectionLimits
 from server.runs.registry import Runs
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CLOSE_SECONDS = 5
 """How long readers may take to fetch what is ready, once all runs have ended."""
-TRANSPORT = "transport"
-"""In a request's state: the connection's `asyncio.Transport`."""
-UNACKNOWLEDGED_MS = 30_000
-"""A peer that has answered no packet for so long is gone: pings find it out."""
 
 
-class Connection(H11Protocol):
-    """Hands its transport to the app, which may have to cut a reader off."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.app_state = {TRANSPORT: transport}
-        option = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux has it
-        if option is not None:
-            accepted = transport.get_extra_info("socket")
-            accepted.setsockopt(socket.IPPROTO_TCP, option, UNACKNOWLEDGED_MS)
-
-
-class Server(uvicorn.Server):
-    def __init__(self, app: ASGIApp, runs: Runs, drain_seconds: float) -> None:
+class Server(BoundedServer):
+    def __init__(
+        self, app: ASGIApp, runs: Runs, drain_seconds: float, limits: ConnectionLimits
+    ) -> None:
         config = uvicorn.Config(
             app,
             http=Connection,
+            ws="none",
             lifespan="off",
             access_log=False,
             log_config=None,
-            log_level="warning",
+            log_level="error",  # Warnings are of clients: each could fill the log.
             timeout_graceful_shutdown=CLOSE_SECONDS,
         )
-        super().__init__(config)
+        super().__init__(config, limits)
         self._runs = runs
         self._drain_seconds = drain_seconds
         self._ending: asyncio.Task[None] | None = None

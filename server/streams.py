@@ -9,6 +9,7 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from server.connections import TRANSPORT
 from server.cursors import LOST
 from server.protocols import WIRE_FORMATS
 from server.protocols.chunks import Chunk, Done, Error
@@ -16,7 +17,6 @@ from server.protocols.frames import DONE, frame
 from server.protocols.opening import Encoder, Opening
 from server.protocols.requests import ProtocolName
 from server.runs.run import Run
-from server.serving import TRANSPORT
 
 HEADERS = {"Cache-Control": "no-cache, no-transform"}
 SEND_TIMEOUT_SECONDS = 30

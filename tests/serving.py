@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 
 from server.__main__ import listen
 from server.app import create_app
+from server.connections import ConnectionLimits
 from server.serving import Server
 from server.settings import Settings
 from tests.endpoint import StrictEndpoint
@@ -171,7 +172,7 @@ async def serving(
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         async with app.router.lifespan_context(app):
-            server = InLoop(app, app.state.runs, 0)
+            server = InLoop(app, app.state.runs, 0, ConnectionLimits.of(settings))
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with httpx.AsyncClient(
