@@ -73,6 +73,7 @@ class Peer:
             self.send(piece)
             sent += 1
             await asyncio.wait([closed], timeout=seconds)
+        await closed
         return sent
 
 
@@ -214,6 +215,13 @@ async def test_a_body_that_keeps_the_least_rate_may_take_longer(tmp_path: Path) 
         assert b" 422 " in await steady.head()
 
 
+async def test_a_body_that_came_fast_may_not_pause_longer(tmp_path: Path) -> None:
+    own = settings(tmp_path / "t.db", **limits(body_seconds=SHORT))
+    async with serving(own) as client, peer(client) as slow:
+        slow.send(POST % 1_000_000 + b" " * 30 * MIN_BODY_RATE)
+        assert refused(await slow.rest())[1] == "request_timeout"
+
+
 async def test_a_body_that_nobody_waits_for_any_more_ends_in_time(tmp_path: Path) -> None:
     async with (
         serving(settings(tmp_path / "t.db", **limits(body_seconds=SHORT))) as client,
@@ -270,13 +278,18 @@ async def test_an_event_stream_outlives_all_limits(
     async with (
         serving(endpoint_settings(tmp_path / "t.db", endpoint, **short)) as client,
         client.chat({"message": "Count."}) as stream,
+        peer(client) as owing,
     ):
         await stream.until("text-delta")
+        attach = HEALTH.replace(b"/health", f"/chat/{stream.thread_id}/stream".encode())
+        owing.send(attach[:-2] + b"Content-Length: 9\r\n\r\n")  # and no such body
+        assert b" 200 OK" in await owing.head()
         for _ in range(4):  # each of them waits for a limit
             async with peer(client) as silent:
                 await silent.closed()
         gate.set()
         assert (await stream.rest())[-1].data == "[DONE]"
+        assert b"[DONE]" in await owing.rest()
 
 
 async def test_who_reads_nothing_of_an_answer_is_cut_off(
