@@ -17,7 +17,7 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.connections import Connection
+from server.connections import BoundedServer, Connection, ConnectionLimits
 from server.runs.runs import Runs
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -25,18 +25,21 @@ CLOSE_SECONDS = 5
 """How long readers may take to fetch what is ready, once all runs have ended."""
 
 
-class Server(uvicorn.Server):
-    def __init__(self, app: ASGIApp, runs: Runs, drain_seconds: float) -> None:
+class Server(BoundedServer):
+    def __init__(
+        self, app: ASGIApp, runs: Runs, drain_seconds: float, limits: ConnectionLimits
+    ) -> None:
         config = uvicorn.Config(
             app,
             http=Connection,
+            ws="none",
             lifespan="off",
             access_log=False,
             log_config=None,
-            log_level="warning",
+            log_level="error",  # Warnings are of clients: each could fill the log.
             timeout_graceful_shutdown=CLOSE_SECONDS,
         )
-        super().__init__(config)
+        super().__init__(config, limits)
         self._runs = runs
         self._drain_seconds = drain_seconds
         self._ending: asyncio.Task[None] | None = None

@@ -11,6 +11,7 @@ from pydantic import (
     AliasChoices,
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     model_validator,
@@ -113,6 +114,20 @@ class Settings(BaseSettings):
     )
     drain_seconds: NonNegativeFloat = Field(
         20.0, description="seconds that live runs may take to finish when the server is stopped"
+    )
+    header_seconds: PositiveFloat = Field(
+        10.0, description="seconds that a client may take to send a request's headers"
+    )
+    body_seconds: PositiveFloat = Field(
+        30.0,
+        description="seconds between two pieces of a request's body; and one more second of the "
+        "whole for every 4 kB of it",
+    )
+    keep_alive_seconds: PositiveFloat = Field(
+        15.0, description="seconds that a connection stays open between requests"
+    )
+    max_connections: NonNegativeInt = Field(
+        0, description="open connections; 0: half of the limit of open files (ulimit -n)"
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         LOOPBACK, description="host names that requests may be sent to, comma-separated; '*': any"

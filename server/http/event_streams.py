@@ -14,13 +14,15 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from server.connections import TRANSPORT
 from server.http.cursors import LOST
 from server.protocols import WireFormat
 from server.protocols.format import Encoder, StreamContext, View
 from server.runs.reader import LoggedRun
 from server.storage.interfaces import Batch, RunLog
 from server.turns.chunks import Chunk, Done, Error
+
+TRANSPORT = "transport"
+"""In a request's state: the connection's `asyncio.Transport`, where the server gives it."""
 
 HEADERS = {"Cache-Control": "no-cache, no-transform"}
 SEND_TIMEOUT_SECONDS = 30

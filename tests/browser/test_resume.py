@@ -11,6 +11,7 @@ from playwright.async_api import Route, expect
 
 from server.__main__ import listen
 from server.app import create_app
+from server.connections import ConnectionLimits
 from server.settings import Settings
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
@@ -27,7 +28,7 @@ async def serving_on(port: int, settings: Settings) -> AsyncIterator[None]:
     """The server again, where it was before."""
     app = create_app(settings)
     async with app.router.lifespan_context(app):
-        server = InLoop(app, app.state.runs, 0)
+        server = InLoop(app, app.state.runs, 0, ConnectionLimits.of(settings))
         with listen("127.0.0.1", port) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             try:

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint import StrictEndpoint, text_reply
-from tests.endpoint.script import Scripted
-from tests.serving import Client, endpoint_settings, serving
-from tests.workshop import Workshop
+from tests.support.counting_tools import CountingTools
+from tests.support.endpoint import StrictEndpoint, text_reply
+from tests.support.endpoint.script import Scripted
+from tests.support.serving import Client, endpoint_settings, serving
 
 Json = dict[str, Any]
 
@@ -38,7 +38,7 @@ class Served:
 
     client: Client
     endpoint: StrictEndpoint
-    workshop: Workshop
+    counting_tools: CountingTools
 
     async def turn(self, thread_id: str, *replies: Scripted, **body: Any) -> Json:
         """A whole turn, which ends as it should: the thread after it."""
@@ -53,13 +53,13 @@ class Served:
 @asynccontextmanager
 async def served(name: str, folder: Path) -> AsyncIterator[Served]:
     """Ends with the proof that the model got no history that a strict one would refuse."""
-    database, workshop = folder / "t.db", Workshop()
+    database, counting_tools = folder / "t.db", CountingTools()
     shutil.copy(FILES / f"{name}.sqlite", database)
-    workshop.release.set()
+    counting_tools.release.set()
     async with StrictEndpoint() as endpoint:
         configured = endpoint_settings(database, endpoint, graph=GRAPHS[name])
-        async with serving(configured, workshop.catalogue) as client:
-            yield Served(client, endpoint, workshop)
+        async with serving(configured, counting_tools.catalogue) as client:
+            yield Served(client, endpoint, counting_tools)
         assert endpoint.refused == []
         assert endpoint.unplayed == 0
 
@@ -164,7 +164,7 @@ async def test_a_crashed_turn_goes_on_and_runs_no_finished_tool_again(
         body = {"continue": True}
         thread = await house.turn("crashed", text_reply("Tea and milk."), **body)
         assert said(thread)[-1] == ("assistant", ["result", "result", "Tea and milk."])
-        assert house.workshop.calls == {"milk": 1}
+        assert house.counting_tools.calls == {"milk": 1}
 
 
 @EACH
@@ -176,7 +176,7 @@ async def test_a_turn_that_was_stopped_or_failed_goes_on(
         body = {"continue": True}
         thread = await house.turn(thread_id, text_reply("And so on."), **body)
         assert said(thread)[-1] == ("assistant", [before, "And so on."])
-        assert not house.workshop.calls
+        assert not house.counting_tools.calls
 
 
 @EACH

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.endpoint import StrictEndpoint
-from tests.scripted_model import ScriptedModel
-from tests.serving import Client
 from tests.support import golden
+from tests.support.counting_tools import CountingTools
+from tests.support.endpoint import StrictEndpoint
 from tests.support.golden import Json
-from tests.workshop import Workshop
+from tests.support.scripted_model import ScriptedModel
+from tests.support.serving import Client
 
 PROTOCOLS = ("assistant-transport", "ui-message-stream")
 
@@ -26,7 +26,7 @@ class Play:
     client: Client
     endpoint: StrictEndpoint
     model: ScriptedModel
-    workshop: Workshop
+    counting_tools: CountingTools
     thread_id: str | None = None
     turns: list[Json] = field(default_factory=list)
     run_ids: list[str] = field(default_factory=list)
@@ -153,7 +153,7 @@ class Play:
         assert answer.json()["state"] == "stopped", answer.text
 
     async def release(self) -> None:
-        self.workshop.release.set()
+        self.counting_tools.release.set()
 
     async def threads(self) -> Json:
         """The thread as each protocol shows it, and as assistant-ui catches up with it."""

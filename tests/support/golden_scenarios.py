@@ -14,7 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from tests.endpoint import (
+from tests.support import golden
+from tests.support.counting_tools import CountingTools
+from tests.support.endpoint import (
     Args,
     Break,
     Call,
@@ -26,14 +28,12 @@ from tests.endpoint import (
     reply,
     text_reply,
 )
-from tests.endpoint.failures import rate_limited
-from tests.scripted_model import ScriptedModel, call, finish, reasoning, text
-from tests.serving import endpoint_settings, serving
-from tests.support import golden
+from tests.support.endpoint.failures import rate_limited
 from tests.support.golden import Json
 from tests.support.golden_play import AI_SDK, FORMATS, PARTS, STATE, Play
-from tests.workshop import Workshop
-from tools import CATALOGUE
+from tests.support.scripted_model import ScriptedModel, call, finish, reasoning, text
+from tests.support.serving import endpoint_settings, serving
+from tools.builtin import CATALOGUE
 
 FILES = Path(__file__).parents[1] / "data" / "golden"
 Model = Literal["endpoint", "scripted", "offline"]
@@ -358,19 +358,19 @@ async def the_offline_model(play: Play) -> None:
 
 async def played(name: str, folder: Path) -> dict[str, Json]:
     """The transcripts of a scenario by format, as the server told them."""
-    scenario, workshop, model = SCENARIOS[name], Workshop(), ScriptedModel.of()
+    scenario, counting_tools, model = SCENARIOS[name], CountingTools(), ScriptedModel.of()
     values = {"system_prompt": SYSTEM_PROMPT, **scenario.values}
     if scenario.model == "offline":
         values["model"] = "offline"
     async with StrictEndpoint() as endpoint:
         configured = endpoint_settings(folder / "t.db", endpoint).model_copy(update=values)
-        catalogue = CATALOGUE if scenario.model == "offline" else workshop.catalogue
+        catalogue = CATALOGUE if scenario.model == "offline" else counting_tools.catalogue
         spoken = model if scenario.model == "scripted" else None
         async with serving(configured, catalogue, spoken) as client:
             told = {}
             for format in scenario.formats:
-                workshop.release.clear()
-                play = Play(format, client, endpoint, model, workshop)
+                counting_tools.release.clear()
+                play = Play(format, client, endpoint, model, counting_tools)
                 await scenario.play(play)
                 told[format] = {"turns": play.turns, "threads": await play.threads()}
         assert endpoint.refused == []

@@ -16,6 +16,7 @@ from langchain_core.language_models import BaseChatModel
 
 from server.__main__ import listen
 from server.app import create_app
+from server.connections import ConnectionLimits
 from server.http.state import AppState
 from server.serving import Server, with_state
 from server.settings import Settings
@@ -183,7 +184,7 @@ async def serving(
         port = listener.getsockname()[1]
         async with app.router.lifespan_context(app) as state:
             assert state is not None
-            server = InLoop(with_state(app, state), state["runs"], 0)
+            server = InLoop(with_state(app, state), state["runs"], 0, ConnectionLimits.of(settings))
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 async with httpx.AsyncClient(

@@ -17,10 +17,10 @@ from graphs.offline.intents import asks_of
 from graphs.offline.plan import plan
 from graphs.offline.series import inline_figures
 from graphs.offline.talk import talk
-from tests.growth import fault_of_growth, is_suspicious
-from tests.offline_chat import BY_NAME
-from tests.patterns import PACKAGES, Pumped, held_patterns, inline_patterns, worst_texts
-from tools import CATALOGUE
+from tests.support.growth import fault_of_growth, is_suspicious
+from tests.support.offline_model import BY_NAME
+from tests.support.patterns import PACKAGES, Pumped, held_patterns, inline_patterns, worst_texts
+from tools.builtin import CATALOGUE
 
 PROJECT = Path(__file__).parent.parent
 PATTERNS = held_patterns()
