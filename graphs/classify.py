@@ -93,10 +93,11 @@ class Classifier:
         return self.expected(name)
 
     def _checked(self, name: str, args: dict[str, Any], results: ResultLookup) -> dict[str, Any]:
-        real = self.catalogue.real_by_name.get(name)
-        if real is None:
-            return self.ui_tools[name].validate(args, results)
-        check_args(real, args)
+        real, ui = self.catalogue.real_by_name.get(name), self.ui_tools.get(name)
+        if real is not None:
+            check_args(real, args)
+        elif ui is not None:
+            return ui.validate(args, results)
         return args
 
     def _unknown_tool(self, call: StreamedCall) -> ToolMessage:

@@ -78,7 +78,7 @@ def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
     if returned.status == "error":
         return failed(call, "tool_error", content[: limits.max_result_chars])
     view = strict_json.read_storable(clean_text(strict_json.write(client_view(returned))))
-    size = len(strict_json.write(view).encode())
+    size = len(strict_json.write_spaced(view).encode())
     if size > limits.max_result_bytes:
         view = {"truncated": True, "bytes": size, "max_bytes": limits.max_result_bytes}
     content = _with_offer(call, content, view, limits)

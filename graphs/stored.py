@@ -89,9 +89,10 @@ def ai_metadata(
 
 
 def with_end(message: AIMessage, *, ended: Ended | None, error: StoredError | None) -> AIMessage:
-    """The message, saying also how its run ended."""
-    said = {"ended": ended} if ended else {"error": error}
-    return message.model_copy(update={"response_metadata": {**message.response_metadata, **said}})
+    """The message with how its run ended, of which one is given."""
+    end = {"ended": ended, "error": error}
+    given = {key: value for key, value in end.items() if value}
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, **given}})
 
 
 def tool_metadata(end: End, duration_ms: int | None = None) -> dict[str, Any]:

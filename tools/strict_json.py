@@ -1,7 +1,8 @@
 """JSON as RFC 8259 defines it, and as a checkpoint can hold it.
 
-Python's `json` accepts NaN and infinities, writes lone surrogates, and raises RecursionError on
-deep nesting. Everything here raises ValueError instead.
+Python's `json` accepts NaN and infinities and raises RecursionError on deep nesting; the functions
+here raise ValueError. Two are lenient on purpose: `text_of` writes NaN, so that a strict reader
+refuses the text, and `write` lets lone surrogates pass, which the wire escapes.
 """
 
 import json

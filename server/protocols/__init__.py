@@ -60,8 +60,10 @@ def parse(
     reader = next(format for format in BODY_FORMATS if format.recognises(fields))
     parsed = reader.parse(fields, limits)
     request = parsed.request
-    if on_busy is not None and isinstance(request, TurnRequest):
-        request = replace(request, on_busy=native.on_busy(on_busy))
+    if on_busy is not None:
+        wanted = native.on_busy(on_busy)
+        if isinstance(request, TurnRequest):
+            request = replace(request, on_busy=wanted)
     answer = wire_format(reader.answered_in if protocol is None else protocol)
     # A view is that of the body's own format; to another it says nothing.
     view = parsed.view if answer.name == reader.answered_in else None

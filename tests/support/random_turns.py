@@ -98,7 +98,7 @@ def random_turn(draw: st.DrawFn, number: int = 0) -> RandomTurn:
 def next_request(ended_badly: bool, pending: list[str]) -> TurnRequest:
     """What a user does next: go on, answer what was asked, or say something."""
     if ended_badly:
-        return TurnRequest("assistant-transport", continue_=True)
+        return TurnRequest(continue_=True)
     if pending:
         return answers(*((id, {"value": "a"}) for id in pending))
     return message("Next.")

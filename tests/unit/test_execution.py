@@ -235,7 +235,7 @@ async def test_what_is_cut_for_the_model_is_whole_for_the_client() -> None:
 async def test_a_result_too_big_for_the_client_is_replaced_by_its_size() -> None:
     returned = returning('{"n": 1}', artifact={"s": "\u00e9" * 500})
     message = await told(returned, max_result_bytes=100)
-    size = len('{"s":""}') + 2 * 500
+    size = len('{"s": ""}') + 2 * 500
     assert client_view(message) == {"truncated": True, "bytes": size, "max_bytes": 100}
     assert message.content == '{"n": 1}'
 
