@@ -4,15 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
+# Tests wait more than they work: one process more than a small machine has cores.
+WORKERS ?= 3
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test check bench fleet-check clean
+.PHONY: run test test-long check bench fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
 
-test: $(DEV_READY)  ## every test
-	$(BIN)/python -m pytest $(ARGS)
+test: $(DEV_READY)  ## every test; long ones try a sample
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-long: $(DEV_READY)  ## the long tests, with all that they can try
+	LONG_TESTS=1 $(BIN)/python -m pytest -n $(WORKERS) -m long --timeout 600 $(ARGS)
 
 check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff check .

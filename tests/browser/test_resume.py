@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Route, expect
 
+from graphs.offline import OfflineChatModel
 from server.__main__ import listen
 from server.app import create_app
 from server.connections import ConnectionLimits
+from server.serving import with_state
 from server.settings import Settings
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
+from tests.support.backend import THREAD, backend, key_of, message
 from tests.support.endpoint import Call, Pause, Say, StrictEndpoint, reply
 from tests.support.serving import Client, InLoop, process, serving, settings
 
@@ -27,14 +30,15 @@ TURN = "What is 17 * 23, and what time is it in Tokyo?"
 async def serving_on(port: int, settings: Settings) -> AsyncIterator[None]:
     """The server again, where it was before."""
     app = create_app(settings)
-    async with app.router.lifespan_context(app):
-        server = InLoop(app, app.state.runs, 0, ConnectionLimits.of(settings))
+    async with app.router.lifespan_context(app) as state:
+        assert state is not None
+        server = InLoop(with_state(app, state), state["runs"], 0, ConnectionLimits.of(settings))
         with listen("127.0.0.1", port) as listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 yield
             finally:
-                await app.state.runs.drain(0)
+                await state["runs"].drain(0)
                 server.should_exit = True
                 await serving
 
@@ -195,18 +199,19 @@ async def test_a_thread_that_is_gone_says_so(visitors: Visitors, client: Client)
 async def test_a_thread_of_500_messages_shows_at_its_end_and_scrolls(
     visitors: Visitors, tmp_path: Path
 ) -> None:
-    async with serving(settings(tmp_path / "t.db")) as client:
-        thread_id, _ = await client.turn({"message": "Show me some markdown"})
-        assert client.app is not None
-        first = (await client.app.state.runs.checkpoints.load(thread_id)).messages
+    path = tmp_path / "t.db"
+    async with backend(path, OfflineChatModel(word_seconds=0)) as inside:
+        await inside.turn(message("Show me some markdown"))
+        first = (await inside.state()).messages
         later = [
-            message.model_copy(update={"id": f"{message.id}-{number}"})
+            each.model_copy(update={"id": f"{each.id}-{number}"})
             for number in range(249)
-            for message in first
+            for each in first
         ]
-        await client.app.state.runs.checkpoints.add(thread_id, later)
+        await inside.checkpoints.add(key_of(), later)
+    async with serving(settings(path)) as client:
         visit = await visitors(client.url)
-        await visit.open(thread_id)
+        await visit.open(THREAD)
         await expect(visit.replies).to_have_count(250)
         await expect(visit.said.last).to_be_in_viewport()
         await visit.page.locator("#scroller").hover()

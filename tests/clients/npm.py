@@ -1,5 +1,6 @@
 """node_modules beside this file, as the lock file has it."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ HERE = Path(__file__).parent
 INSTALLED = HERE / "node_modules" / ".package-lock.json"
 """npm writes it last: what is installed."""
 
+LOCK = HERE / ".installing"
 INSTALL_SECONDS = 300
 
 
@@ -19,8 +21,11 @@ def require_clients() -> None:
     missing = [name for name in ("node", "npm") if shutil.which(name) is None]
     if missing:
         _give_up(f"the real clients need Node.js: no {' and no '.join(missing)} on the PATH")
-    if not _is_current():
-        _install()
+    with LOCK.open("w") as lock:
+        # Test processes that run side by side share what one of them installs.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_current():
+            _install()
 
 
 def _is_current() -> bool:

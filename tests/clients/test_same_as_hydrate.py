@@ -3,14 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.clients.driver import ClientProcess
 from tests.clients.message_parts import parts_of_assistant_message
 from tests.clients.random_turns import RandomTurn, answer, random_turn
 from tests.clients.scripted_turns import PENDING, Part
 from tests.clients.test_use_chat import shown
+from tests.support.samples import sample
 from tests.support.scripted_server import ScriptedServer, scripted_server
 
-SEEDS = range(30)
+SEEDS = range(sample(30, 8))
 
 
 async def play(
@@ -59,6 +62,7 @@ def read_by(reader: dict[str, Any]) -> dict[str, list[Part]]:
     return messages
 
 
+@pytest.mark.long
 async def test_clients_and_hydrate_say_the_same_of_any_turn(
     tmp_path: Path, use_chat: ClientProcess, assistant_stream: ClientProcess
 ) -> None:

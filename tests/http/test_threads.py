@@ -20,7 +20,7 @@ from server.turns.header import LOCAL_OWNER
 from server.turns.requests import InvalidRequest
 from tests.support.backend import backend, key_of, message
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
-from tests.support.hypothesis_settings import UNTIMED
+from tests.support.samples import UNTIMED
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import HeldMethod

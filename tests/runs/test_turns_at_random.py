@@ -21,12 +21,13 @@ from server.turns.messages import AssistantTurn, ToolCall
 from tests.support.backend import Backend, answers, backend, message
 from tests.support.provider_refusal import provider_refusal
 from tests.support.run_chunks import COMPONENT, SELECTION, RunChunks
+from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
 from tools.catalogue import Catalogue
 from tools.contract import CLIENT_FIELDS, real_tool
 from tools.ui import render_ui_component, request_user_selection
 
-TURNS, THREADS, AT_ONCE = 1000, 50, 6
+TURNS, THREADS, AT_ONCE = sample(1000, 200), 50, 6
 SECRET = "hunter2-s3cret"
 LIMITS = Limits(
     max_steps=4,
@@ -208,7 +209,8 @@ def _quiet() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_quiet")
 @pytest.mark.timeout(240)
-async def test_a_thousand_turns_through_failing_tools_all_end_in_order(tmp_path: Path) -> None:
+@pytest.mark.long
+async def test_turns_through_failing_tools_all_end_in_order(tmp_path: Path) -> None:
     """No run without its terminal chunk, no history that a provider refuses, no leak."""
     dice = {f"thread-{number}": Dice(seed=number) for number in range(THREADS)}
     ends: Counter[str] = Counter()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk, BaseMessage
@@ -20,8 +21,8 @@ from server.turns.messages import AssistantTurn, Step, ToolCall
 from server.turns.requests import ToolAnswer, TurnRequest
 from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.endpoint import refusal
-from tests.support.hypothesis_settings import UNTIMED
 from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION, RunChunks
+from tests.support.samples import UNTIMED, sample
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, reasoning, text
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
@@ -131,7 +132,8 @@ def accepted(prompts: Sequence[list[BaseMessage]]) -> None:
 
 
 @given(scripts, st.lists(answers, max_size=3))
-@settings(UNTIMED, max_examples=60)
+@pytest.mark.long
+@settings(UNTIMED, max_examples=sample(60, 15))
 def test_the_chunks_add_up_to_the_turn_that_the_thread_keeps(
     script: list[list[Piece]], following: list[Any]
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.samples import sample
 from tests.support.solar_raw import TOOLS, YEAR, ask, call, kwh, query, window
 from tools.contract import CLIENT_FIELDS
 from tools.solar.answers import SHARED_FIELDS
@@ -310,7 +311,8 @@ TEXT = st.text(max_size=30) | st.sampled_from(["3", "A", "fleet", "inverter 13",
 DAY = st.none() | st.text(max_size=12) | st.dates().map(str)
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.long
+@settings(max_examples=sample(60, 15), deadline=None)
 @given(tool=st.sampled_from(sorted(WITH_WINDOW)), name=TEXT, start=DAY, end=DAY)
 def test_whatever_is_asked_the_answer_has_a_status(
     tool: str, name: str, start: str | None, end: str | None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from graphs.calls import MAX_ID_CHARS, CallAssembler, parse_args, safe_name
-from tests.support.hypothesis_settings import UNTIMED
+from tests.support.samples import UNTIMED
 from tests.support.scripted_model import call
 from tools.strict_json import clean_text, write
 

@@ -21,7 +21,7 @@ from server.turns.chunks import (
 )
 from server.turns.codec import LogItem, from_json, to_json
 from server.turns.header import RunHeader, ThreadKey
-from tests.support.hypothesis_settings import UNTIMED
+from tests.support.samples import UNTIMED
 
 KINDS = [RunHeader, *get_args(Chunk)]
 OURS = ["type", "path", "part", "usage", "timing", "key", "TextDelta", "Usage"]

@@ -27,8 +27,8 @@ from server.turns.requests import (
     UserMessage,
 )
 from tests.support.endpoint import Refusal, refusal
-from tests.support.hypothesis_settings import UNTIMED
 from tests.support.random_histories import CALL_IDS, histories
+from tests.support.samples import UNTIMED
 from tools.builtin import CATALOGUE
 
 BOUNDLESS = 10**9

@@ -39,6 +39,7 @@ from tests.support.offline_model import (
     result,
     stream,
 )
+from tests.support.samples import sample
 from tools.solar import SOLAR_TOOLS
 
 
@@ -253,7 +254,8 @@ ALL_BY_NAME = BY_NAME | {real.name: {} for real in SOLAR_TOOLS}
 
 
 @given(st.lists(st.sampled_from(SAYINGS), max_size=25).map(" ".join))
-@settings(max_examples=200, deadline=None)
+@pytest.mark.long
+@settings(max_examples=sample(200, 40), deadline=None)
 def test_no_message_breaks_it_and_what_it_shows_is_valid(text: str) -> None:
     planned = plan([HumanMessage(text)], ALL_BY_NAME)
     assert planned.text

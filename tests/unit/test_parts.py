@@ -17,7 +17,7 @@ from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.limits import Limits
 from graphs.parts import PartAssembler, StreamedPart, partial_message, stored_parts
-from tests.support.hypothesis_settings import UNTIMED
+from tests.support.samples import UNTIMED
 from tests.support.scripted_model import ScriptedModel, call, finish, reasoning, text
 from tools.catalogue import Catalogue
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from graphs.state import add_messages_in_order as fold
-from tests.support.hypothesis_settings import UNTIMED
+from tests.support.samples import UNTIMED
 
 
 def calling(id: str, *call_ids: str) -> AIMessage:

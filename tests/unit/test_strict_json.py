@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.hypothesis_settings import UNTIMED
+from tests.support.samples import UNTIMED
 from tools import strict_json
 
 json_values: st.SearchStrategy[Any] = st.recursive(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.tools import ToolException
 
-from tests.support.hypothesis_settings import UNTIMED
+from tests.support.samples import UNTIMED
 from tests.support.tool_invocation import for_client, for_model, refusal
 from tools.clock import find_zone, get_current_time, time_in
 

@@ -11,7 +11,7 @@ from langchain_core.tools import ToolException
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import ValidationError
 
-from tests.support.hypothesis_settings import UNTIMED
+from tests.support.samples import UNTIMED
 from tests.support.tool_invocation import (
     call,
     for_client,
