@@ -147,14 +147,28 @@ async def test_a_brought_tool_without_arguments_needs_no_properties(tmp_path: Pa
         assert offered(show)["pick_colour"]["parameters"] == {"type": "object", "properties": {}}
 
 
-async def test_a_schema_that_points_elsewhere_is_fetched_from_nowhere(tmp_path: Path) -> None:
-    async with stage(tmp_path, call_reply(PICK, ids=("call_1",)), text_reply("Oh.")) as show:
+async def test_a_schema_that_points_elsewhere_is_refused(tmp_path: Path) -> None:
+    async with stage(tmp_path) as show:
         elsewhere = {"$ref": f"{show.url}/health"}
         schema = {"type": "object", "properties": {"of": elsewhere}}
+        answer = await post(show, native(COLOUR | {"parameters": schema}))
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_tool")
+        assert f"{show.url}/health" in answer.json()["detail"]
+
+
+async def test_calls_that_are_too_costly_to_check_are_answered_as_wrong(tmp_path: Path) -> None:
+    """Each of them is small. Together they may cost a run no more than a few large ones."""
+    schema = {"type": "object", "properties": {"of": {"allOf": [{"minLength": 1}] * 1500}}}
+    calls = [("pick_colour", f'{{"of":"{index}"}}') for index in range(60)]
+    ids = [f"call_{index}" for index in range(60)]
+    async with stage(tmp_path, call_reply(*calls, ids=tuple(ids))) as show:
         await post(show, native(COLOUR | {"parameters": schema}))
-        error = (await the_call(show))["result"]["error"]
-        assert error["code"] == "invalid_arguments"
-        assert "cannot be resolved" in error["message"]
+        messages = await show.messages(THREAD, "assistant-transport")
+        parts = [part for part in messages[1]["parts"] if part["type"] == "tool-call"]
+        wrong = [part["result"]["error"] for part in parts if part["state"] == "error"]
+        assert 0 < len(wrong) < 60
+        assert {error["code"] for error in wrong} == {"invalid_arguments"}
+        assert all("too costly to check" in error["message"] for error in wrong)
 
 
 async def test_the_list_of_tools_says_what_the_model_is_offered(tmp_path: Path) -> None:
