@@ -287,7 +287,7 @@ def test_values_and_schemas_may_be_nested_without_end() -> None:
     for _ in range(1_000):
         value, schema = [value], {"items": schema}
     assert "is not of type" in (misfit({"items": {"$ref": "#"}, "type": "array"}, [value, 1]) or "")
-    assert misfit(schema, value) is None
+    assert "is not of type string" in (misfit(schema, value) or "")
     for _ in range(100_000):
         value = [value]
     assert "too costly to check" in (misfit({}, value) or "")
