@@ -85,6 +85,7 @@ def check(schema: Schema, node: Node, budget: Budget) -> Problem | None:
     waiting: list[tuple[Pair, Steps]] = []
     pair: Pair | None = (schema, node)
     while pair:
+        budget.spend(1)
         if pair not in answers:
             answers[pair] = _asserted(pair, budget)
             if not answers[pair] and pair[0].applicators:
@@ -113,7 +114,7 @@ def _next(
 
 def _asserted(pair: Pair, budget: Budget) -> Answer:
     schema, node = pair
-    budget.spend(3 + len(schema.assertions))
+    budget.spend(2 + len(schema.assertions))
     for assertion in schema.assertions:
         if not assertion.fits(node):
             budget.spend(1)
