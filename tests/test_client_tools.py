@@ -156,6 +156,19 @@ async def test_a_schema_that_points_elsewhere_is_refused(tmp_path: Path) -> None
         assert f"{show.url}/health" in answer.json()["detail"]
 
 
+async def test_references_that_double_at_each_level_cost_nothing(tmp_path: Path) -> None:
+    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(60)}
+    schema = {
+        "type": "object",
+        "properties": {"of": {"$ref": "#/$defs/a0"}},
+        "$defs": {**twice, "a60": {"type": "string"}},
+    }
+    async with stage(tmp_path, call_reply(PICK, ids=("call_1",))) as show:
+        await post(show, native(COLOUR | {"parameters": schema}))
+        assert offered(show)["pick_colour"]["parameters"] == schema
+        assert (await the_call(show))["state"] == "pending"
+
+
 async def test_calls_that_are_too_costly_to_check_are_answered_as_wrong(tmp_path: Path) -> None:
     """Each of them is small. Together they may cost a run no more than a few large ones."""
     schema = {"type": "object", "properties": {"of": {"allOf": [{"minLength": 1}] * 1500}}}
