@@ -29,7 +29,7 @@ from graphs.limits import Limits
 from graphs.recovery import build_recovery, entry, marked_as
 from graphs.routing import AGENT, RECOVER, TOOLS, after_agent, after_recovery, after_tools
 from graphs.state import ChatState
-from tools.catalogue import Catalogue
+from tools.catalogue import Catalogue, as_function
 from tools.contract import UITool
 
 Model = Runnable[LanguageModelInput, AIMessage]
@@ -95,7 +95,10 @@ def build(
 def _binder(model: BaseChatModel, catalogue: Catalogue) -> Callable[[Sequence[UITool]], Model]:
     """Binds the catalogue to the model, once, and again for a run that brings tools along."""
     # The type of bind_tools takes sequences of one kind only.
-    ours: list[Any] = [*catalogue.real, *(tool.function for tool in catalogue.ui)]
+    ours: list[Any] = [
+        *(as_function(tool) for tool in catalogue.real),
+        *(tool.function for tool in catalogue.ui),
+    ]
     without_client_tools = model.bind_tools(ours)
 
     def bind(client_tools: Sequence[UITool]) -> Model:

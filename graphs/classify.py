@@ -151,7 +151,8 @@ def refuse_all(calls: Sequence[StreamedCall], code: str, sentence: str) -> Class
 
 def check_args(tool: BaseTool, args: dict[str, Any]) -> None:
     """Raises ValueError with a sentence for the model if the arguments do not fit the schema."""
-    schema = tool.tool_call_schema
+    # LangChain makes a new dict of the schema each time, which would be read each time.
+    schema = tool.args_schema if isinstance(tool.args_schema, dict) else tool.tool_call_schema
     if isinstance(schema, dict):
         problem = misfit(schema, args)
         if problem:

@@ -61,8 +61,25 @@ def _described(tool: Tool, kind: str, parameters: dict[str, Any]) -> dict[str, A
 
 
 def _parameters(tool: BaseTool) -> dict[str, Any]:
+    if isinstance(tool.args_schema, dict):
+        return tool.args_schema
     parameters: dict[str, Any] = convert_to_openai_function(tool)["parameters"]
     return parameters
+
+
+def as_function(tool: BaseTool) -> Any:
+    """The tool in a form that `bind_tools` takes.
+
+    LangChain writes every `$ref` of a JSON Schema out, which from few characters makes any number.
+    """
+    if not isinstance(tool.args_schema, dict):
+        return tool
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.args_schema,
+    }
+    return {"type": "function", "function": function}
 
 
 def _foreign(catalogue: Catalogue) -> Iterator[str]:

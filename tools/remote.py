@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from tools import strict_json
 from tools.catalogue import Catalogue
 from tools.contract import CLIENT_FIELDS, CatalogueError
-from tools.schemas import fault
+from tools.schemas import SchemaFault, accept
 
 CONNECT_RETRIES = 2
 CONNECT_SECONDS = 5.0
@@ -56,11 +56,12 @@ class Remote:
             raise CatalogueError(
                 f"{self.url} lists a tool without a name or parameters: {str(item)[:200]}"
             )
-        wrong = fault(parameters)
-        if wrong:
+        try:
+            schema = accept(parameters)
+        except SchemaFault as error:
             raise CatalogueError(
-                f"The parameters of {name!r} of {self.url} cannot be used: {wrong}"
-            )
+                f"The parameters of {name!r} of {self.url} cannot be used: {error}"
+            ) from None
 
         async def call(**args: Any) -> tuple[str, dict[str, Any]]:
             result = await self._call(name, args)
@@ -69,7 +70,7 @@ class Remote:
         tool = StructuredTool(
             name=name,
             description=str(item.get("description") or ""),
-            args_schema=parameters,
+            args_schema=schema,
             coroutine=call,
             response_format="content_and_artifact",
         )

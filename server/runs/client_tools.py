@@ -6,11 +6,14 @@ from typing import Any
 from server.turns.requests import ClientTool, InvalidRequest
 from tools.catalogue import Catalogue
 from tools.contract import ResultLookup, UITool
-from tools.schemas import fault, misfit
+from tools.schemas import CHECKING_STEPS, READING_STEPS, Budget, SchemaFault, ToolSchema, accept
 from tools.strict_json import write
 
 MAX_TOOLS, MAX_SCHEMA_CHARS = 64, 100_000
-"""Of one request: checking a schema takes its time, in which no run gets on."""
+"""Of one request."""
+
+RUN_STEPS = 5 * CHECKING_STEPS
+"""For checking all calls of a run: a model can make many small ones."""
 
 
 def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITool, ...]:
@@ -27,6 +30,8 @@ def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITo
             f"The client's tools are {len(tools)} with {size} characters of schemas; send at most "
             f"{MAX_TOOLS} with {MAX_SCHEMA_CHARS}.",
         )
+    reading, checking = Budget(READING_STEPS), Budget(RUN_STEPS)
+    made = []
     for tool in tools:
         if tool.name in catalogue.real_by_name:
             raise InvalidRequest(
@@ -34,17 +39,19 @@ def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITo
                 f"{tool.name!r} is a tool that runs on the server; give yours another name.",
                 409,
             )
-        wrong = fault(tool.parameters)
-        if wrong:
+        try:
+            made.append(_ui_tool(tool, accept(tool.parameters, reading), checking))
+        except SchemaFault as error:
             raise InvalidRequest(
-                "invalid_tool", f"The parameters of {tool.name!r} cannot be used: {wrong}."
-            )
-    return tuple(_ui_tool(tool) for tool in tools if tool.name not in catalogue.ui_by_name)
+                "invalid_tool", f"The parameters of {tool.name!r} cannot be used: {error}."
+            ) from None
+    return tuple(tool for tool in made if tool.name not in catalogue.ui_by_name)
 
 
-def _ui_tool(tool: ClientTool) -> UITool:
+def _ui_tool(tool: ClientTool, schema: ToolSchema, run: Budget) -> UITool:
     def validate(args: dict[str, Any], _results: ResultLookup) -> dict[str, Any]:
-        problem = misfit(tool.parameters, args)
+        with run.lend(CHECKING_STEPS) as budget:
+            problem = schema.misfit(args, budget)
         if problem:
             raise ValueError(f"The arguments do not fit the schema. {problem}")
         return args

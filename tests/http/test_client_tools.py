@@ -153,16 +153,41 @@ async def test_a_brought_tool_without_arguments_needs_no_properties(tmp_path: Pa
         assert offered(server)["pick_colour"]["parameters"] == {"type": "object", "properties": {}}
 
 
-async def test_a_schema_that_points_elsewhere_is_fetched_from_nowhere(tmp_path: Path) -> None:
-    async with scripted_server(
-        tmp_path, call_reply(PICK, ids=("call_1",)), text_reply("Oh.")
-    ) as server:
+async def test_a_schema_that_points_elsewhere_is_refused(tmp_path: Path) -> None:
+    async with scripted_server(tmp_path) as server:
         elsewhere = {"$ref": f"{server.url}/health"}
         schema = {"type": "object", "properties": {"of": elsewhere}}
+        answer = await post(server, native(COLOUR | {"parameters": schema}))
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_tool")
+        assert f"{server.url}/health" in answer.json()["detail"]
+
+
+async def test_references_that_double_at_each_level_cost_nothing(tmp_path: Path) -> None:
+    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(60)}
+    schema = {
+        "type": "object",
+        "properties": {"of": {"$ref": "#/$defs/a0"}},
+        "$defs": {**twice, "a60": {"type": "string"}},
+    }
+    async with scripted_server(tmp_path, call_reply(PICK, ids=("call_1",))) as server:
         await post(server, native(COLOUR | {"parameters": schema}))
-        error = (await the_call(server))["result"]["error"]
-        assert error["code"] == "invalid_arguments"
-        assert "cannot be resolved" in error["message"]
+        assert offered(server)["pick_colour"]["parameters"] == schema
+        assert (await the_call(server))["state"] == "pending"
+
+
+async def test_calls_that_are_too_costly_to_check_are_answered_as_wrong(tmp_path: Path) -> None:
+    """Each of them is small. Together they may cost a run no more than a few large ones."""
+    schema = {"type": "object", "properties": {"of": {"allOf": [{"minLength": 1}] * 1500}}}
+    calls = [("pick_colour", f'{{"of":"{index}"}}') for index in range(60)]
+    ids = [f"call_{index}" for index in range(60)]
+    async with scripted_server(tmp_path, call_reply(*calls, ids=tuple(ids))) as server:
+        await post(server, native(COLOUR | {"parameters": schema}))
+        messages = await server.messages(THREAD, "assistant-transport")
+        parts = [part for part in messages[1]["parts"] if part["type"] == "tool-call"]
+        wrong = [part["result"]["error"] for part in parts if part["state"] == "error"]
+        assert 0 < len(wrong) < 60
+        assert {error["code"] for error in wrong} == {"invalid_arguments"}
+        assert all("too costly to check" in error["message"] for error in wrong)
 
 
 async def test_the_list_of_tools_says_what_the_model_is_offered(tmp_path: Path) -> None:

@@ -155,6 +155,15 @@ def test_a_pattern_that_takes_for_ever_is_left_to_the_client() -> None:
     assert misfit(schema, {"a": 1})
 
 
+def test_all_schemas_of_a_request_are_read_on_one_budget() -> None:
+    large = {"type": "object", "$defs": {"a": {"allOf": [{"title": ""} for _ in range(1500)]}}}
+    tools = [ClientTool(f"t{i}", "", large) for i in range(3)]
+    assert as_ui_tools(tools[:1], CATALOGUE)
+    with pytest.raises(InvalidRequest, match="too large to be checked") as refused:
+        as_ui_tools(tools, CATALOGUE)
+    assert refused.value.code == "invalid_tool"
+
+
 def test_tools_without_end_are_refused() -> None:
     many = [ClientTool(f"t{i}", "", {"type": "object"}) for i in range(65)]
     with pytest.raises(InvalidRequest) as refused:

@@ -16,12 +16,13 @@ from langchain_core.tools import BaseTool, ToolException
 
 from graphs import stored
 from graphs.answers import client_view
+from graphs.classify import check_args
 from graphs.execution import execute
 from graphs.limits import Limits
 from server.__main__ import main
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.serving import WAIT_SECONDS, endpoint_settings, process, serving, settings
-from tools.catalogue import Catalogue
+from tools.catalogue import Catalogue, as_function
 from tools.contract import CatalogueError, real_tool
 from tools.remote import CONNECT_RETRIES, with_remote_tools
 from tools.ui import render_ui_component
@@ -127,6 +128,32 @@ async def refusal(nasty: Nasty, seconds: float = 5, most: int = 10_000) -> str:
         assert nasty.requests == ["GET /tools", "POST /tools/echo"], "what was sent is not resent"
         sentence: str = error["message"]
         return sentence
+
+
+def doubling(levels: int) -> dict[str, Any]:
+    """A schema in which each definition refers twice to the next one."""
+    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(levels)}
+    return {
+        "type": "object",
+        "properties": {"word": {"$ref": "#/$defs/a0"}},
+        "$defs": {**twice, f"a{levels}": {"type": "string"}},
+    }
+
+
+async def test_a_schema_of_another_server_is_never_written_out() -> None:
+    """With all its references written out, this one would not fit into any memory."""
+    schema = doubling(60)
+    listed = json.dumps({"tools": [ECHO | {"parameters": schema}]}).encode()
+    async with Nasty(None, http(listed)).listening() as nasty, joined(nasty.url) as found:
+        assert [tool["parameters"] for tool in found.describe() if tool["kind"] == "real"] == [
+            schema
+        ]
+        tool = found.real_by_name["echo"]
+        function = {"name": "echo", "description": ECHO["description"], "parameters": schema}
+        assert as_function(tool) == {"type": "function", "function": function}
+        check_args(tool, {"word": "hi"})
+        with pytest.raises(ValueError, match=r"\$\.word: 7 is not of type string"):
+            check_args(tool, {"word": 7})
 
 
 # a second real server
