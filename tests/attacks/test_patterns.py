@@ -22,7 +22,7 @@ from tests.support.offline_model import BY_NAME
 from tests.support.patterns import PACKAGES, Pumped, held_patterns, inline_patterns, worst_texts
 from tools.builtin import CATALOGUE
 
-PROJECT = Path(__file__).parent.parent
+PROJECT = Path(__file__).parent.parent.parent
 PATTERNS = held_patterns()
 USES: tuple[Callable[[Pattern[str], str], Any], ...] = (
     lambda pattern, text: pattern.search(text),
