@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -265,8 +266,9 @@ async def _announced(stderr: asyncio.StreamReader) -> tuple[str, list[bytes]]:
     async with asyncio.timeout(60):
         async for line in stderr:
             log.append(line)
-            if b" on http://" in line:
-                return line.decode().rsplit(" ", 1)[1].strip(), log
+            found = re.search(r" on (http://[^\s\"]+)", line.decode())
+            if found:
+                return found[1], log
     raise AssertionError(b"".join(log).decode())
 
 
