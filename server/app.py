@@ -23,7 +23,7 @@ from server.http.state import AppState
 from server.http.static import static_files
 from server.http.threads import Thread, Threads
 from server.http.tools import Tool, Tools
-from server.logs.setup import configure
+from server.logs.setup import configure, log_stray_failures
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import RunReader
@@ -58,10 +58,12 @@ def create() -> Starlette:
     """The application by its environment alone, for any ASGI server:
     `uvicorn server.app:create --factory`.
 
-    Such a server ends live runs when it stops instead of letting them finish.
+    Such a server ends live runs when it stops instead of letting them finish. The process's log is
+    set up as that of `python -m server`.
     """
     settings = Settings.model_validate({})
     configure(settings.log_format)
+    log_stray_failures()
     return create_app(settings)
 
 

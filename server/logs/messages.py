@@ -3,6 +3,9 @@
 Our own messages are written out, since their values are ids, counts and names. Of a library's
 message only its text without the values is: `Retrying after %s` is logged as `Retrying after ...`.
 A text that a library has put together beforehand is withheld: it may hold anything.
+
+uvicorn is quoted with its values, which are addresses, paths and numbers, but for what it has put
+together at another level than INFO: as an ERROR it passes on whole tracebacks.
 """
 
 import logging
@@ -47,9 +50,22 @@ def is_ours(record: logging.LogRecord) -> bool:
     return record.name.partition(".")[0] in OUR_LOGGERS
 
 
+def _is_uvicorns_own(record: logging.LogRecord) -> bool:
+    level = record.levelno
+    shown = level == logging.INFO or (level > logging.INFO and _is_literal(record))
+    return shown and record.name.partition(".")[0] == "uvicorn"
+
+
+def _is_literal(record: logging.LogRecord) -> bool:
+    """Whether the message stands, without its values, in the code that logs it."""
+    return isinstance(record.msg, str) and record.msg in _literals(record.pathname)
+
+
 def message(record: logging.LogRecord) -> str:
     """The message on one line, as far as it may be logged."""
-    return escape(_written_out(record) if is_ours(record) else _without_values(record))
+    shows_values = is_ours(record) or _is_uvicorns_own(record)
+    text = _written_out(record) if shows_values else _without_values(record)
+    return escape(text.strip())
 
 
 def name(record: logging.LogRecord) -> str:
@@ -93,9 +109,8 @@ def _safe_value(value: object) -> object:
 
 
 def _without_values(record: logging.LogRecord) -> str:
-    text = record.msg
-    if isinstance(text, str) and text in _literals(record.pathname):
-        return _PLACEHOLDER.sub("...", text.strip()).replace("%%", "%")
+    if _is_literal(record):
+        return _PLACEHOLDER.sub("...", str(record.msg)).replace("%%", "%")
     return f"a message with values, withheld (line {record.lineno} of {record.module})"
 
 

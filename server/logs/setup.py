@@ -35,6 +35,10 @@ class StderrHandler(logging.Handler):
             )
 
 
+_PLAIN = (StderrHandler, logging.StreamHandler)
+"""What `logging.basicConfig` sets up; their subclasses belong to somebody who knows why."""
+
+
 def configure(log_format: LogFormat) -> None:
     """Log to stderr in this format: our records from INFO, libraries' from WARNING.
 
@@ -43,13 +47,15 @@ def configure(log_format: LogFormat) -> None:
     """
     root = logging.getLogger()
     for handler in root.handlers[:]:
-        if type(handler) in (logging.StreamHandler, StderrHandler):
+        if type(handler) in _PLAIN:
             root.removeHandler(handler)
     root.addHandler(StderrHandler())
     root.setLevel(logging.WARNING)
-    # uvicorn's own command has set up a handler by the time that it asks for the app.
-    for handler in (root.handlers[-1], *logging.getLogger("uvicorn").handlers):
-        handler.setFormatter(FORMATS[log_format]())
+    # uvicorn's own command has set up handlers by the time that it asks for the app.
+    for name in ("", "uvicorn", "uvicorn.access"):
+        for handler in logging.getLogger(name).handlers:
+            if type(handler) in _PLAIN:
+                handler.setFormatter(FORMATS[log_format]())
     for package in OUR_LOGGERS:
         logging.getLogger(package).setLevel(logging.INFO)
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
+from server.http.problems import UnexpectedErrors
 from tests.support.serving import Client, serving, settings
 
 ORIGIN = "https://app.example"
@@ -77,3 +79,24 @@ async def test_a_page_of_an_allowed_origin_can_read_a_500(
     assert other.status_code == 500
     assert "access-control-allow-origin" not in other.headers
     assert re.fullmatch("[0-9a-f]{12}", other.json()["id"])
+
+
+async def test_an_error_in_the_middle_of_an_answer_is_left_to_the_server_that_logs_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sent: list[Message] = []
+
+    async def break_off(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    with pytest.raises(RuntimeError):
+        await UnexpectedErrors(break_off)({"type": "http"}, receive, send)
+    assert [message["type"] for message in sent] == ["http.response.start"]
+    assert caplog.records == []

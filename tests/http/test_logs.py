@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import os
 import re
 import sqlite3
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +24,14 @@ from tests.support.endpoint import (
     reply,
     text_reply,
 )
-from tests.support.serving import Event, Process, endpoint_environment, process
+from tests.support.serving import (
+    COMMAND,
+    PROJECT,
+    Event,
+    Process,
+    endpoint_environment,
+    process,
+)
 
 PLANTED = "hunter2"
 """In everything that a client, the model, a tool or a provider says here."""
@@ -46,14 +55,19 @@ async def endpoint() -> AsyncIterator[StrictEndpoint]:
 
 
 @asynccontextmanager
-async def server(path: Path, endpoint: StrictEndpoint, **variables: str) -> AsyncIterator[Process]:
+async def server(
+    path: Path,
+    endpoint: StrictEndpoint,
+    command: Sequence[str] = COMMAND,
+    **variables: str,
+) -> AsyncIterator[Process]:
     environment = {
         **endpoint_environment(endpoint),
         "OPENAI_API_KEY": f"sk-{PLANTED}",
         "GRAPH": "tests.support.leaky_graph:build",
         **variables,
     }
-    async with process(path, **environment) as started:
+    async with process(path, command, **environment) as started:
         yield started
 
 
@@ -214,3 +228,33 @@ async def test_the_openai_clients_own_debug_log_shows_no_content(
     log = b"".join(running.log).decode()
     assert "DEBUG: Sending HTTP Request: ..." in log
     assert PLANTED not in log
+
+
+async def test_under_uvicorns_own_command_the_log_is_the_same(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    command = ("uvicorn", "server.app:create", "--factory", "--port", "0")
+    told = Told()
+    async with server(tmp_path / "t.db", endpoint, command=command) as running:
+        await failing_tool(running, endpoint, told)
+        await broken_store(running, tmp_path / "t.db", told)
+        running.terminate()
+        await running.exit_status()
+    log = b"".join(running.log).decode()
+    assert PLANTED not in log
+    assert {id: log.count(id) for id in told.error_ids} == dict.fromkeys(told.error_ids, 1)
+
+
+async def test_a_start_that_is_refused_is_one_object_of_a_json_log(tmp_path: Path) -> None:
+    variables = {"TURNSTREAM_LOG_FORMAT": "json", "TURNSTREAM_GRAPH": "graphs.nothing:build"}
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "server", "--port", "0", "--database", str(tmp_path / "t.db")),
+        cwd=PROJECT,
+        env=os.environ | variables,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, stderr = await child.communicate()
+    assert child.returncode == 2
+    line = json.loads(stderr)
+    assert line["level"] == "CRITICAL"
+    assert "TURNSTREAM_GRAPH" in line["message"]

@@ -25,6 +25,8 @@ from server.logs.setup import StderrHandler
 from server.settings import Settings
 
 SECRET = "hunter2-planted"
+FORGED = "\nERROR: forged"
+NO_KEYS: dict[str, str] = {}
 HOSTILE = "a\r\nERROR: forged\x1b[2J\x7f\x85\u2028\u2029\u202e\u2066\ud800b"
 
 
@@ -107,6 +109,18 @@ def test_a_message_that_a_library_has_put_together_is_withheld() -> None:
     assert SECRET not in both(given)
 
 
+def test_uvicorn_is_quoted_with_its_values_unless_it_has_put_the_text_together() -> None:
+    given = record("running on %s\n", f"a{FORGED}", logger="uvicorn.error")
+    assert TextFormat().format(given) == f"ERROR: running on a{escape(FORGED)}"
+    assert "withheld" in both(record(f"Traceback: {SECRET}", logger="uvicorn.error"))
+    trace = record("headers %s", SECRET, logger="uvicorn.asgi")
+    trace.levelno = 5
+    assert SECRET not in both(trace)
+    url = record(f"running on {escape(FORGED)}", logger="uvicorn.error")
+    url.levelno = logging.INFO
+    assert "withheld" not in both(url)
+
+
 def test_a_message_of_a_library_without_source_is_withheld() -> None:
     assert "withheld" in TextFormat().format(record("Hello.", logger="x", path="gone.py"))
 
@@ -140,7 +154,7 @@ def test_a_json_line_has_the_named_values_and_the_error() -> None:
     given = record(
         "tool %(tool)s failed, error %(error_id)s",
         {"tool": "clock", "error_id": "e1"},
-        error=raised(lambda: {}[SECRET]),
+        error=raised(lambda: NO_KEYS[SECRET]),
     )
     given.created = 0
     line = json.loads(JsonFormat().format(given))
