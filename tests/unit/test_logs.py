@@ -8,6 +8,8 @@ import sqlite3
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,12 +19,15 @@ import pytest
 from langchain_openai.chat_models.base import OpenAIRateLimitError
 from pydantic import BaseModel
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from server.logs.exceptions import MAX_FRAMES, MAX_LINKS, describe
 from server.logs.formats import FORMATS, JsonFormat, LogFormat, TextFormat
 from server.logs.messages import Event, escape
 from server.logs.setup import StderrHandler
 from server.settings import Settings
+from server.storage.store import open_store
+from server.turns.header import ThreadKey
 
 SECRET = "hunter2-planted"
 FORGED = "\nERROR: forged"
@@ -323,12 +328,24 @@ def test_a_database_that_is_locked_says_so() -> None:
     assert "sqlite3.OperationalError (sqlite SQLITE_BUSY)" in both(record("failed", error=error))
 
 
-def test_bad_settings_do_not_show_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setenv("TURNSTREAM_MODEL", "auto")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1")
-    assert SECRET not in str(raised(lambda: Settings.model_validate({})))
-    assert SECRET not in repr(Settings.model_validate({"model": "offline"}))
+def test_bad_settings_do_not_show_the_key() -> None:
+    """Short, since pydantic cuts what it quotes."""
+    bad = {"openai_api_key": "hunter2", "openai_base_url": ""}
+    error = raised(lambda: Settings.model_validate(bad | {"openai_base_url": "h"}))
+    assert "TURNSTREAM_MODEL" in str(error)
+    assert "hunter2" not in str(error)
+    assert "hunter2" not in repr(Settings.model_validate(bad | {"model": "offline"}))
+
+
+async def test_the_stores_own_errors_hold_no_parameters(tmp_path: Path) -> None:
+    """Also for a log that is not ours."""
+    key = ThreadKey("local", "t1")
+    async with open_store(tmp_path / "t.db", 100) as store:
+        with closing(sqlite3.connect(tmp_path / "t.db", isolation_level=None)) as database:
+            database.execute("ALTER TABLE threads RENAME TO elsewhere")
+        with pytest.raises(OperationalError) as refused:
+            await store.rename(key, SECRET)
+    assert SECRET not in str(refused.value)
 
 
 # stderr
