@@ -330,11 +330,11 @@ def test_a_database_that_is_locked_says_so() -> None:
 
 def test_bad_settings_do_not_show_the_key() -> None:
     """Short, since pydantic cuts what it quotes."""
-    bad = {"openai_api_key": "hunter2", "openai_base_url": ""}
+    bad = {"openai_api_key": "k3y", "openai_base_url": ""}
     error = raised(lambda: Settings.model_validate(bad | {"openai_base_url": "h"}))
     assert "TURNSTREAM_MODEL" in str(error)
-    assert "hunter2" not in str(error)
-    assert "hunter2" not in repr(Settings.model_validate(bad | {"model": "offline"}))
+    assert "k3y" not in str(error)
+    assert "k3y" not in repr(Settings.model_validate(bad | {"model": "offline"}))
 
 
 async def test_the_stores_own_errors_hold_no_parameters(tmp_path: Path) -> None:
