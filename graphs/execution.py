@@ -54,7 +54,8 @@ async def _answered(
         if isinstance(cause, TimeoutError) and clock.expired():
             return _timed_out(call, limits)
         error_id = uuid4().hex[:12]
-        logger.error("tool %s failed, error %s", call["name"], error_id, exc_info=cause)
+        named = {"tool": call["name"], "error_id": error_id}
+        logger.error("tool %(tool)s failed, error %(error_id)s", named, exc_info=cause)
         return failed(call, "tool_failed", "The tool failed unexpectedly.", error_id=error_id)
 
 

@@ -12,16 +12,16 @@ from pydantic_settings import CliApp
 from pydantic_settings.exceptions import SettingsError
 
 from graphs.loading import GraphError
-from graphs.models import OFFLINE
+from server.announcement import announce
 from server.app import create_app
 from server.connections import ConnectionLimits
+from server.logs.formats import LogFormat
+from server.logs.messages import escape
+from server.logs.setup import configure, log_stray_failures
 from server.serving import Server, with_state
 from server.settings import Settings
 from server.storage.interfaces import StorageError
 from tools.contract import CatalogueError
-
-OUR_LOGGERS = ("turnstream", "server", "graphs", "tools")
-"""Of libraries only warnings are logged: HTTP clients log every request as INFO."""
 
 logger = logging.getLogger("turnstream")
 
@@ -31,18 +31,30 @@ class StartError(Exception):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0 after an orderly end, 2 if the server cannot start."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    for package in OUR_LOGGERS:
-        logging.getLogger(package).setLevel(logging.INFO)
+    """The exit status: 0 after an orderly end, 2 if the server cannot start, 1 if it broke off."""
+    configure("text")
     try:
         settings = read_settings(sys.argv[1:] if arguments is None else arguments)
+    except StartError as error:
+        return _refused(error)
+    configure(settings.log_format)
+    try:
         with listen(settings.host, settings.port) as listener:
             asyncio.run(serve(settings, listener))
     except (StartError, StorageError, CatalogueError, GraphError) as error:
-        sys.stderr.write(f"turnstream: {error}\n")
-        return 2
+        return _refused(error, settings.log_format)
+    except Exception:
+        logger.exception("the server broke off")
+        return 1
     return 0
+
+
+def _refused(error: Exception, log_format: LogFormat = "text") -> int:
+    if log_format == "json":
+        logger.critical(str(error))
+    else:
+        sys.stderr.write(f"turnstream: {escape(str(error))}\n")
+    return 2
 
 
 def read_settings(arguments: Sequence[str]) -> Settings:
@@ -83,20 +95,10 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def announce(settings: Settings, listener: socket.socket) -> None:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    logger.info("turnstream on http://%s:%d", host, listener.getsockname()[1])
-    logger.info("threads in %s", settings.database)
-    if settings.model_name == OFFLINE:
-        logger.info("model: offline (deterministic, needs no key); set OPENAI_API_KEY for more")
-    else:
-        logger.info("model: %s at %s", settings.model_name, settings.openai_base_url or "OpenAI")
-
-
 async def serve(settings: Settings, listener: socket.socket) -> None:
     app = create_app(settings)
     async with app.router.lifespan_context(app) as state:
-        announce(settings, listener)
+        announce(settings, listener.getsockname()[1])
         gc.collect()
         gc.freeze()  # What is there by now stays: the collector need not look at it again.
         assert state is not None
@@ -106,4 +108,5 @@ async def serve(settings: Settings, listener: socket.socket) -> None:
 
 
 if __name__ == "__main__":
+    log_stray_failures()
     sys.exit(main())

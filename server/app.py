@@ -16,12 +16,14 @@ from graphs.models import chat_model
 from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
 from server.http.guard import Guard
+from server.http.headers import ApiHeaders
 from server.http.info import Health
-from server.http.problems import HANDLERS
+from server.http.problems import HANDLERS, UnexpectedErrors
 from server.http.state import AppState
 from server.http.static import static_files
 from server.http.threads import Thread, Threads
 from server.http.tools import Tool, Tools
+from server.logs.setup import configure, log_stray_failures
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import RunReader
@@ -56,9 +58,13 @@ def create() -> Starlette:
     """The application by its environment alone, for any ASGI server:
     `uvicorn server.app:create --factory`.
 
-    Such a server ends live runs when it stops instead of letting them finish.
+    Such a server ends live runs when it stops instead of letting them finish. The process's log is
+    set up as that of `python -m server`.
     """
-    return create_app(Settings.model_validate({}))
+    settings = Settings.model_validate({})
+    configure(settings.log_format)
+    log_stray_failures()
+    return create_app(settings)
 
 
 def create_app(
@@ -145,7 +151,9 @@ def _run_settings(settings: Settings) -> RunSettings:
 
 
 def _middleware(settings: Settings) -> list[Middleware]:
+    """The outermost first: a page of an allowed origin can read a 500 too."""
     return [
+        Middleware(ApiHeaders),
         Middleware(
             Guard,
             allowed_hosts=settings.allowed_hosts,
@@ -158,6 +166,7 @@ def _middleware(settings: Settings) -> list[Middleware]:
             allow_headers=["*"],
             expose_headers=EXPOSED_HEADERS,
         ),
+        Middleware(UnexpectedErrors),
     ]
 
 

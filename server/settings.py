@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from graphs.limits import Limits
 from graphs.loading import BUILT_IN
 from graphs.models import DEFAULT_MODEL, OFFLINE
+from server.logs.formats import LogFormat
 
 DEFAULT_SYSTEM_PROMPT = (
     "You are a helpful assistant in a web chat. Use the tools for anything that they can compute "
@@ -41,6 +42,7 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
         populate_by_name=True,
         extra="ignore",
+        hide_input_in_errors=True,
         cli_prog_name="python -m server",
         cli_kebab_case=True,
         cli_hide_none_type=True,
@@ -59,6 +61,7 @@ class Settings(BaseSettings):
     openai_api_key: str | None = Field(
         None,
         validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"),
+        repr=False,
         description="key of the model's server (environment: OPENAI_API_KEY)",
     )
     openai_base_url: str | None = Field(
@@ -134,6 +137,9 @@ class Settings(BaseSettings):
     )
     allowed_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="origins of other sites whose pages may call, comma-separated"
+    )
+    log_format: LogFormat = Field(
+        "text", description="the log on stderr: 'text', or 'json' for one object a line"
     )
 
     @model_validator(mode="before")

@@ -6,6 +6,7 @@ of the cause; an unexpected one has the id of its log entry.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
@@ -13,6 +14,7 @@ from uuid import uuid4
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.runs.runs import RunInProgress, ShuttingDown
 from server.turns.header import ThreadKey
@@ -108,19 +110,45 @@ async def _http(request: Request, error: Exception) -> Response:
     return Problem(error.status_code, code, detail, headers=error.headers).response()
 
 
-async def _unexpected(_request: Request, error: Exception) -> Response:
-    error_id = uuid4().hex[:12]
-    logger.error("request failed, error %s", error_id, exc_info=error)
-    return Problem(
-        500, "internal_error", "Something went wrong on the server.", id=error_id
-    ).response()
-
-
 HANDLERS: dict[Any, Handler] = {
     Problem: _problem,
     InvalidRequest: _invalid,
     RunInProgress: _busy,
     ShuttingDown: _shutting_down,
     HTTPException: _http,
-    Exception: _unexpected,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class UnexpectedErrors:
+    """ASGI middleware: logs what no handler knows, and answers with a problem that has its id.
+
+    Starlette answers such errors too, but outside its other middleware, so without CORS headers,
+    and leaves the error to the server, which logs it again. An error in the middle of an answer
+    is left to the server: it logs it and closes the connection.
+    """
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        def watched(message: Message) -> Awaitable[None]:
+            nonlocal started
+            started = True
+            return send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except Exception as error:
+            if started or scope["type"] != "http":
+                raise
+            await _unexpected(error)(scope, receive, send)
+
+
+def _unexpected(error: Exception) -> Response:
+    error_id = uuid4().hex[:12]
+    logger.error("request failed, error %(error_id)s", {"error_id": error_id}, exc_info=error)
+    return Problem(
+        500, "internal_error", "Something went wrong on the server.", id=error_id
+    ).response()

@@ -33,14 +33,13 @@ def progress(kind: str, data: Any, open_calls: Container[str]) -> list[ToolProgr
 
 
 def _json(tool_call_id: str, told: Any) -> str | None:
+    named = {"call": tool_call_id}
     try:
         text = strict_json.write(told)
-    except ValueError as error:
-        logger.warning(
-            "progress of the call %s is not JSON and is dropped: %s", tool_call_id, error
-        )
+    except ValueError:
+        logger.warning("progress of the call %(call)s is not JSON and is dropped", named)
         return None
     if len(text) > MAX_CHARS:
-        logger.warning("progress of the call %s is too long and is dropped", tool_call_id)
+        logger.warning("progress of the call %(call)s is too long and is dropped", named)
         return None
     return text

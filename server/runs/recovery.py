@@ -26,7 +26,7 @@ async def settle_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None
             state = await checkpoints.load(lost.key)
         except Exception:
             # One thread that cannot be read keeps no server from starting.
-            logger.exception("thread %s cannot be read", lost.key.thread_id)
+            logger.exception("thread %(thread)s cannot be read", {"thread": lost.key.thread_id})
             await store.end_run(lost.key, lost.run_id, "interrupted")
             continue
         if state.checkpoint_id is None:

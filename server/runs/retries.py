@@ -35,8 +35,8 @@ class Retries:
             await asyncio.sleep(RETRY_SECONDS)
             try:
                 await write()
-            except Exception as error:  # noqa: BLE001  the first failure was logged with its cause
-                logger.debug("the store still cannot be written: %r", error)
+            except Exception:  # noqa: BLE001  the first failure was logged with its cause
+                logger.debug("the store still cannot be written")
             else:
                 return
 

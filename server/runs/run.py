@@ -186,7 +186,8 @@ class Run:
             pump.cancel()
             await asyncio.wait({pump}, timeout=_CANCEL_AGAIN_SECONDS)
         if not pump.done():
-            logger.error("run %s ignores its cancellation; it is abandoned", self.start.run_id)
+            named = {"run": self.start.run_id}
+            logger.error("run %(run)s ignores its cancellation; it is abandoned", named)
 
     @contextmanager
     def _ended_when_unread(self) -> Iterator[None]:
@@ -210,7 +211,8 @@ class Run:
     def _fail(self, cause: BaseException) -> Failure:
         self.state = "failed"
         error_id = uuid4().hex[:12]
-        logger.error("run %s failed, error %s", self.start.run_id, error_id, exc_info=cause)
+        named = {"run": self.start.run_id, "error_id": error_id}
+        logger.error("run %(run)s failed, error %(error_id)s", named, exc_info=cause)
         return failure(cause, error_id)
 
 

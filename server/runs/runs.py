@@ -173,12 +173,12 @@ class Runs:
             end = partial(self._store.end_run, claim.key, claim.run_id, run.state)
             await self._retries.write(end)
         except Exception:
-            logger.exception("run %s broke off", claim.run_id)
+            logger.exception("run %(run)s broke off", {"run": claim.run_id})
         finally:
             self._claims.forget(claim.run_id)
             await run.log.write(last)
         await self._retain(claim.run_id, keyed=keyed)
-        logger.info("%s", await summary(run, claim.log))
+        logger.info(await summary(run, claim.log))
 
     async def _retain(self, run_id: str, *, keyed: bool) -> None:
         """Keep a run's log, and the key of its request, for the retention time."""

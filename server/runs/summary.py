@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
+from server.logs.messages import Event
 from server.runs.run import Run
 from server.storage.interfaces import RunLog
 from server.turns.chunks import (
@@ -17,13 +18,12 @@ from server.turns.chunks import (
     StepStart,
     ToolCallPart,
 )
-from tools import strict_json
 
 C = TypeVar("C")
 
 
-async def summary(run: Run, log: RunLog) -> str:
-    """One JSON object: `{"run", "thread", "state", "finish", "steps", "tool_calls", "failed_calls",
+async def summary(run: Run, log: RunLog) -> Event:
+    """`{"run", "thread", "state", "finish", "steps", "tool_calls", "failed_calls",
     "input_tokens", "output_tokens", "first_token_ms"?, "model_ms"?, "tool_ms", "run_ms", "chunks",
     "ended"?, "error"?}`. The run is over."""
     chunks = [chunk async for batch in log.read(0) for _, chunk in batch]
@@ -36,7 +36,7 @@ async def summary(run: Run, log: RunLog) -> str:
         "chunks": len(chunks),
         **_end(chunks),
     }
-    return strict_json.write({key: value for key, value in line.items() if value is not None})
+    return Event("run ended", {key: value for key, value in line.items() if value is not None})
 
 
 def _counts(chunks: Sequence[Chunk]) -> dict[str, Any]:

@@ -117,6 +117,7 @@ async def open_store(path: Path, busy_timeout_ms: int) -> AsyncIterator[SqliteSt
         pool_size=1,
         max_overflow=0,
         pool_reset_on_return=None,
+        hide_parameters=True,
     )
 
     @event.listens_for(engine, "connect")

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -227,22 +228,29 @@ class Process:
             return await self.process.wait()
 
 
+COMMAND = ("server", "--port", "0")
+
+
 @asynccontextmanager
-async def process(database: Path, **environment: str) -> AsyncIterator[Process]:
-    """`python -m server` on a free port. Variables are named without their prefix."""
+async def process(
+    database: Path, command: Sequence[str] = COMMAND, **environment: str
+) -> AsyncIterator[Process]:
+    """`python -m server` on a free port, or another module that serves the app there. Variables are
+    named without their prefix."""
     variables = {
         name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
-        for name, value in {"MODEL": "offline", "OFFLINE_WORD_SECONDS": "0", **environment}.items()
+        for name, value in {
+            "MODEL": "offline",
+            "OFFLINE_WORD_SECONDS": "0",
+            "DATABASE": str(database),
+            **environment,
+        }.items()
     }
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "server",
-        "--port",
-        "0",
-        "--database",
-        str(database),
+        *command,
         cwd=PROJECT,
         env=clean | variables,
         stderr=asyncio.subprocess.PIPE,
@@ -265,8 +273,9 @@ async def _announced(stderr: asyncio.StreamReader) -> tuple[str, list[bytes]]:
     async with asyncio.timeout(60):
         async for line in stderr:
             log.append(line)
-            if b" on http://" in line:
-                return line.decode().rsplit(" ", 1)[1].strip(), log
+            found = re.search(r" on (http://[^\s\"]+)", line.decode())
+            if found:
+                return found[1], log
     raise AssertionError(b"".join(log).decode())
 
 

@@ -1,0 +1,52 @@
+"""What the log says when the server is up: where it is, what it uses, and what to beware of."""
+
+import logging
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from graphs.models import OFFLINE
+from server.settings import Settings
+
+logger = logging.getLogger("turnstream")
+
+OPEN_TO_ALL = (
+    "there is no authentication: everyone who reaches this port can read, change and delete every "
+    "thread"
+)
+ANY_HOST = (
+    "TURNSTREAM_ALLOWED_HOSTS is *: any web site can reach this server through the browser of one "
+    "of its users, by DNS rebinding"
+)
+
+
+def announce(settings: Settings, port: int) -> None:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    logger.info("turnstream on %(url)s", {"url": f"http://{host}:{port}"})
+    logger.info("threads in %(database)s", {"database": settings.database})
+    if settings.model_name == OFFLINE:
+        logger.info("model: offline (deterministic, needs no key); set OPENAI_API_KEY for more")
+    else:
+        url = settings.openai_base_url
+        model = {"model": settings.model_name, "provider": _address(url) if url else "OpenAI"}
+        logger.info("model: %(model)s at %(provider)s", model)
+    for warning in warnings(settings):
+        logger.warning(warning)
+
+
+def warnings(settings: Settings) -> list[str]:
+    """What these settings expose, a sentence each."""
+    exposed = [OPEN_TO_ALL] if not is_loopback(settings.host) else []
+    return [*exposed, ANY_HOST] if "*" in settings.allowed_hosts else exposed
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _address(url: str) -> str:
+    """A URL without what may be a secret: user, password, query."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

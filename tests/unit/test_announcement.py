@@ -1,0 +1,43 @@
+"""What the log says at start: where the server is, and what its settings expose."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.announcement import ANY_HOST, OPEN_TO_ALL, announce, is_loopback
+from tests.support.serving import settings
+
+
+def announced(caplog: pytest.LogCaptureFixture, level: int, **values: Any) -> list[str]:
+    """What is said of these settings at this level."""
+    with caplog.at_level(logging.INFO, logger="turnstream"):
+        announce(settings(Path("t.db"), **values), 8000)
+    return [record.getMessage() for record in caplog.records if record.levelno == level]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "::1", "localhost"])
+def test_a_loopback_address_warns_of_nothing(host: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert is_loopback(host)
+    assert announced(caplog, logging.WARNING, host=host) == []
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "server.example", ""])
+def test_any_other_address_warns_that_the_threads_are_everyones(
+    host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert announced(caplog, logging.WARNING, host=host) == [OPEN_TO_ALL]
+
+
+def test_any_host_header_warns_of_dns_rebinding(caplog: pytest.LogCaptureFixture) -> None:
+    said = announced(caplog, logging.WARNING, allowed_hosts="chat.example, *")
+    assert said == [ANY_HOST]
+    assert "DNS rebinding" in said[0]
+
+
+def test_the_models_address_is_shown_without_its_secrets(caplog: pytest.LogCaptureFixture) -> None:
+    url = "https://me:hunter2@model.example:8443/v1?key=hunter2#hunter2"
+    said = announced(caplog, logging.INFO, model="m", openai_base_url=url)
+    assert said[-1] == "model: m at https://model.example:8443/v1"
+    assert "hunter2" not in "".join(said)
