@@ -128,15 +128,19 @@ async def _wired(
     )
     checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
     await settle_lost_runs(store, checkpoints)
-    logs = MemoryLogs()
+    logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(
         runs=Runs(checkpoints, classifier, store, logs, _run_settings(settings)),
         reader=RunReader(checkpoints, store, logs),
         store=store,
-        streams=EventStreams(settings.ping_seconds),
+        streams=EventStreams(settings.ping_seconds, settings.max_open_streams),
         catalogue=catalogue,
         tool_limits=settings.limits,
-        body_limits=BodyLimits(max_message_chars=settings.max_message_chars),
+        body_limits=BodyLimits(
+            max_message_chars=settings.max_message_chars,
+            max_images=settings.max_images,
+            max_image_bytes=settings.max_image_bytes,
+        ),
         max_body_bytes=settings.max_body_bytes,
         model_name=settings.model_name,
     )
@@ -147,6 +151,9 @@ def _run_settings(settings: Settings) -> RunSettings:
         graph=settings.graph,
         limits=RunLimits(settings.max_run_seconds, settings.unread_seconds),
         retention_seconds=settings.run_retention_seconds,
+        max_live=settings.max_live_runs,
+        max_new_threads=settings.max_new_threads,
+        max_thread_bytes=settings.max_thread_bytes,
     )
 
 

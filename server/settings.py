@@ -94,6 +94,24 @@ class Settings(BaseSettings):
     max_message_chars: PositiveInt = Field(
         32_000, description="characters of what is new in a request"
     )
+    max_images: PositiveInt = Field(10, description="images in one message")
+    max_image_bytes: PositiveInt = Field(
+        8_000_000, description="bytes of the images of one message, as data: URLs"
+    )
+    max_thread_bytes: PositiveInt = Field(
+        50_000_000, description="bytes of a thread's texts and images; a longer one takes no more"
+    )
+    max_live_runs: PositiveInt = Field(200, description="live runs of the whole server")
+    max_open_streams: PositiveInt = Field(
+        2_000, description="open event streams of the whole server"
+    )
+    max_new_threads: PositiveInt = Field(
+        600, description="new threads a minute, of the whole server"
+    )
+    max_retained_bytes: PositiveInt = Field(
+        200_000_000,
+        description="bytes of all runs' logs together; the oldest ended one goes first",
+    )
     max_result_chars: PositiveInt = Field(
         20_000, description="characters of one tool result to the model"
     )

@@ -32,8 +32,11 @@ class Chat(HTTPEndpoint):
         if isinstance(turn.request, AttachRequest):
             return await _attach(request, turn, turn.request)
         key = _idempotency_key(request, raw)
+        detached = "respond-async" in request.headers.get("prefer", "").lower()
+        if not detached:
+            state["streams"].check()  # before the run begins: it would go on unseen
         run = await state["runs"].start(owner(request), turn.request, turn.wire_format.name, key)
-        if "respond-async" in request.headers.get("prefer", "").lower():
+        if detached:
             return _accepted(run)
         return await _stream(request, run, turn.wire_format, turn.view)
 

@@ -6,7 +6,7 @@ drops the stream on any name but `message`.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -73,9 +73,17 @@ class Encoding:
                 self._frames.append(frame(payloads, f"{self._run_id}:{number}"))
 
 
+class TooManyStreams(Exception):
+    """The server has as many open streams as it may have."""
+
+
 class EventStreams:
-    def __init__(self, ping_seconds: float) -> None:
-        self._ping_seconds = ping_seconds
+    """`max_open` is for the whole server."""
+
+    def __init__(self, ping_seconds: float, max_open: int) -> None:
+        self.ping_seconds = ping_seconds
+        self._max_open = max_open
+        self._open = 0
         self._encodings: WeakKeyDictionary[RunLog, dict[Hashable, Encoding]] = WeakKeyDictionary()
 
     async def open(
@@ -85,25 +93,47 @@ class EventStreams:
         view: View,
         context: Callable[[], Awaitable[StreamContext]],
     ) -> "EventStream":
-        """The stream of a run for one reader; `context` is asked for once a run and variant."""
+        """The stream of a run for one reader; `context` is asked for once a run and variant.
+
+        Raises TooManyStreams.
+        """
+        self.check()
         known = self._encodings.setdefault(run.log, {})
         variant = (format.name, format.variant(view))
         if variant not in known:
             made = await context()
             encoder = format.encoder(made, view)
             known.setdefault(variant, Encoding(run.header.run_id, made, encoder))
-        return EventStream(run.log, format, view, known[variant], self._ping_seconds)
+        return EventStream(run.log, format, view, known[variant], self)
+
+    def check(self) -> None:
+        """Raises TooManyStreams if there can be no further stream now."""
+        if self._open >= self._max_open:
+            raise TooManyStreams
+
+    @asynccontextmanager
+    async def reading(self, log: RunLog) -> AsyncIterator[None]:
+        """One open stream. When the last reader of an ended run leaves, its events are forgotten:
+        whoever comes again has them encoded again."""
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            status = await log.status()
+            if status.state != "live" and not status.readers:
+                self._encodings.pop(log, None)
 
     def whole(self, format: WireFormat, payloads: Sequence[str]) -> Response:
         """A stream that ends as it begins, for clients that take no 204."""
-        return _respond(_once(frame(payloads, None)), format, {}, self._ping_seconds)
+        return _respond(_once(frame(payloads, None)), format, {}, self.ping_seconds)
 
     def cursor_lost(self, format: WireFormat) -> Response:
         """Tell a reader that it cannot go on from where it was, under an id that ends its tries."""
         encoder = format.encoder(StreamContext("", ""), None)
         chunks: tuple[Chunk, ...] = (Error("cursor_lost", CURSOR_LOST, None), Done())
         events = b"".join(frame(encoder.encode(chunk), LOST) for chunk in chunks)
-        return _respond(_once(events), format, {}, self._ping_seconds)
+        return _respond(_once(events), format, {}, self.ping_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +144,24 @@ class EventStream:
     format: WireFormat
     view: View
     encoding: Encoding
-    ping_seconds: float
+    streams: EventStreams
 
     def response(self, headers: Mapping[str, str], *, after: int, replay: bool) -> Response:
         """Stream what follows the n-th event; 0 begins with what goes ahead of the first."""
-        return _respond(self._events(after, replay), self.format, headers, self.ping_seconds)
+        return _respond(
+            self._events(after, replay), self.format, headers, self.streams.ping_seconds
+        )
 
     async def _events(self, after: int, replay: bool) -> AsyncIterator[bytes]:
-        ahead = b"" if after else self._prologue(replay)
-        if ahead:
-            yield ahead
-        async with aclosing(self.log.read(after)) as batches:
-            async for batch in batches:
-                data = await self.encoding.frames(self.log, batch)
-                if data:
-                    yield data
+        async with self.streams.reading(self.log):
+            ahead = b"" if after else self._prologue(replay)
+            if ahead:
+                yield ahead
+            async with aclosing(self.log.read(after)) as batches:
+                async for batch in batches:
+                    data = await self.encoding.frames(self.log, batch)
+                    if data:
+                        yield data
 
     def _prologue(self, replay: bool) -> bytes:
         return frame(self.format.prologue(self.encoding.context, self.view, replay), None)

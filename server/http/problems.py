@@ -16,7 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.runs.runs import RunInProgress, ShuttingDown
+from server.http.event_streams import TooManyStreams
+from server.runs.runs import RunInProgress, ShuttingDown, TooManyRuns
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest
 
@@ -96,6 +97,27 @@ async def _shutting_down(_request: Request, _error: Exception) -> Response:
     ).response()
 
 
+async def _too_many_runs(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, TooManyRuns)
+    return Problem(
+        503,
+        "limit_reached",
+        f"The server has reached TURNSTREAM_{error.setting}, {error.limit}. Try again in a moment.",
+        headers={"Retry-After": "5"},
+        limit=error.setting.lower(),
+    ).response()
+
+
+async def _too_many_streams(_request: Request, _error: Exception) -> Response:
+    return Problem(
+        503,
+        "limit_reached",
+        "The server has reached TURNSTREAM_MAX_OPEN_STREAMS. Try again in a moment.",
+        headers={"Retry-After": "5"},
+        limit="max_open_streams",
+    ).response()
+
+
 def _other_method(request: Request, error: HTTPException) -> str:
     allowed = (error.headers or {}).get("Allow", "GET, HEAD")
     return f"{request.method} is not for this address; it takes {allowed}."
@@ -115,6 +137,8 @@ HANDLERS: dict[Any, Handler] = {
     InvalidRequest: _invalid,
     RunInProgress: _busy,
     ShuttingDown: _shutting_down,
+    TooManyRuns: _too_many_runs,
+    TooManyStreams: _too_many_streams,
     HTTPException: _http,
 }
 

@@ -24,8 +24,8 @@ _HOW_TO_SEND = (
 def read_parts(
     value: Any, where: str, readers: Mapping[str, PartReader], limits: BodyLimits
 ) -> tuple[UserContent, ...]:
-    """Raises InvalidRequest `empty_message`, `message_too_long`, `unsupported_part`,
-    `invalid_image` or `invalid_text`."""
+    """Raises InvalidRequest `empty_message`, `message_too_long`, `too_many_images`,
+    `images_too_large`, `unsupported_part`, `invalid_image` or `invalid_text`."""
     content = [
         _read_part(part, f"{where}[{index}]", readers)
         for index, part in enumerate(sequence(value, where))
@@ -41,12 +41,29 @@ def checked(content: list[UserContent], where: str, limits: BodyLimits) -> tuple
             "message_too_long",
             f"{where} has {chars} characters: send at most {limits.max_message_chars}.",
         )
-    said = tuple(
+    _check_images([item for item in content if isinstance(item, ImageContent)], where, limits)
+    present = tuple(
         item for item in content if not (isinstance(item, TextContent) and not item.text.strip())
     )
-    if not said:
+    if not present:
         raise InvalidRequest("empty_message", f"{where} is empty: send text or an image.")
-    return said
+    return present
+
+
+def _check_images(images: list[ImageContent], where: str, limits: BodyLimits) -> None:
+    if len(images) > limits.max_images:
+        raise InvalidRequest(
+            "too_many_images",
+            f"{where} has {len(images)} images: send at most {limits.max_images}, or raise "
+            "TURNSTREAM_MAX_IMAGES.",
+        )
+    size = sum(len(image.url) for image in images)
+    if size > limits.max_image_bytes:
+        raise InvalidRequest(
+            "images_too_large",
+            f"The images of {where} have {size} bytes: send at most {limits.max_image_bytes}, or "
+            "raise TURNSTREAM_MAX_IMAGE_BYTES.",
+        )
 
 
 def text_part(part: Mapping[str, Any], where: str) -> UserContent:

@@ -25,6 +25,10 @@ _repr.maxstring = _repr.maxother = 60
 class BodyLimits:
     max_message_chars: int
     """Of the text of a message, and of each other thing that a request adds, as JSON."""
+    max_images: int = 10
+    """Of one message."""
+    max_image_bytes: int = 8_000_000
+    """Of the `data:` URLs of one message's images, together."""
 
 
 def shown(value: Any) -> str:

@@ -43,6 +43,9 @@ class Claims:
         """Of the runs that are live here, or whose requests are being checked."""
         return self._active.values()
 
+    def __len__(self) -> int:
+        return len(self._active)
+
     def holds(self, run_id: str) -> bool:
         """Whether the run is live here, or its request is being checked."""
         return run_id in self._active

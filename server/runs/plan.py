@@ -53,6 +53,10 @@ class Plan:
         return add_messages_in_order(list(self.before.messages), [list(self.new or ())])
 
     @property
+    def is_new_thread(self) -> bool:
+        return self.before.checkpoint_id is None and self.point is None
+
+    @property
     def continues(self) -> bool:
         """Whether earlier runs have said a part of the turn's message."""
         spoken = (m for m in reversed(self.after) if isinstance(m, AIMessage | HumanMessage))

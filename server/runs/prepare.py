@@ -1,24 +1,32 @@
 """Planning a request on its thread as it is saved; the thread is claimed."""
 
 from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import AnyMessage
 
 from server.runs.branches import branch_point, with_answers
 from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
 from server.runs.plan import Plan, plan
 from server.turns.header import ThreadKey
-from server.turns.requests import TurnRequest
+from server.turns.requests import InvalidRequest, TurnRequest
 from tools.catalogue import Catalogue
 
 
 async def prepare(
-    key: ThreadKey, request: TurnRequest, checkpoints: Checkpoints, catalogue: Catalogue
+    key: ThreadKey,
+    request: TurnRequest,
+    checkpoints: Checkpoints,
+    catalogue: Catalogue,
+    max_bytes: int,
 ) -> Plan:
-    """What the request means for the thread.
+    """What the request means for the thread, which may have `max_bytes` of texts and images.
 
     Discards a failed run's unfinished tasks unless the request continues it. Raises InvalidRequest
     if the thread cannot take the request; then nothing has changed.
     """
     state = await checkpoints.load(key) if request.thread_id else NEW_THREAD
+    _check_size(state, max_bytes)
     planned = await _plan_on(state, key, request, checkpoints, catalogue)
     if not state.unfinished:
         return planned
@@ -27,6 +35,35 @@ async def prepare(
         return replace(planned, before=await checkpoints.load(key, state.checkpoint_id))
     at_rest = await checkpoints.abandon_pending(key)
     return await _plan_on(at_rest, key, request, checkpoints, catalogue)
+
+
+def _check_size(state: ThreadState, max_bytes: int) -> None:
+    size = sum(content_bytes(message) for message in state.messages)
+    if size > max_bytes:
+        raise InvalidRequest(
+            "thread_too_large",
+            f"The thread has {size} bytes of texts and images; it takes no more beyond "
+            f"{max_bytes}. Start a new one, or raise TURNSTREAM_MAX_THREAD_BYTES.",
+            409,
+        )
+
+
+def content_bytes(message: AnyMessage) -> int:
+    """About how many bytes a message's texts and images take."""
+    if isinstance(message.content, str):
+        return len(message.content)
+    return sum(_block_bytes(block) for block in message.content)
+
+
+def _block_bytes(block: str | dict[str, Any]) -> int:
+    match block:
+        case str():
+            return len(block)
+        case {"text": str(text)}:
+            return len(text)
+        case {"image_url": {"url": str(url)}}:
+            return len(url)
+    return 0
 
 
 async def _plan_on(

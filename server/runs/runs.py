@@ -6,6 +6,8 @@ going. Everything else sees a run through its log and the store.
 
 import asyncio
 import logging
+import time
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
@@ -34,6 +36,10 @@ from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
 
 logger = logging.getLogger(__name__)
 
+NEW_THREADS_SECONDS = 60.0
+SAVE_SECONDS = 4.0
+"""How long runs that are stopped at the end of the process may take to save what they have."""
+
 
 class RunInProgress(Exception):
     """The thread has a live run."""
@@ -47,12 +53,27 @@ class ShuttingDown(Exception):
     """The server takes no new runs."""
 
 
+class TooManyRuns(Exception):
+    """A limit of the whole server is reached; `setting` names it."""
+
+    def __init__(self, setting: str, limit: int) -> None:
+        super().__init__(f"{setting} is {limit}")
+        self.setting = setting
+        self.limit = limit
+
+
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     graph: str
     """The name of the graph, for the header."""
     limits: RunLimits
     retention_seconds: float
+    max_live: int = 200
+    """Live runs of the whole server."""
+    max_new_threads: int = 600
+    """New threads a minute, of the whole server."""
+    max_thread_bytes: int = 50_000_000
+    """Of a thread's texts and images."""
 
 
 class Runs:
@@ -76,6 +97,8 @@ class Runs:
         self._claims = Claims(store, logs, self._retries)
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
+        self._new_threads: deque[float] = deque()
+        """When threads were made within the last minute, on the monotonic clock."""
 
     async def start(
         self,
@@ -95,6 +118,7 @@ class Runs:
         while True:
             if self._draining:
                 raise ShuttingDown
+            self._check_room()
             async with self._claims.take(key, idempotency) as result:
                 if isinstance(result, Claim):
                     await self._begin(result, request, wire_format, idempotency)
@@ -107,6 +131,20 @@ class Runs:
                         return repeated
                 case Held():
                     await self._make_way(key, result, request)
+
+    def _check_room(self) -> None:
+        """Raises TooManyRuns. Runs whose requests are being checked count too."""
+        if len(self._claims) >= self._settings.max_live:
+            raise TooManyRuns("MAX_LIVE_RUNS", self._settings.max_live)
+
+    def _check_new_thread(self) -> None:
+        """Raises TooManyRuns if no thread may be made now."""
+        now = time.monotonic()
+        while self._new_threads and self._new_threads[0] <= now - NEW_THREADS_SECONDS:
+            self._new_threads.popleft()
+        if len(self._new_threads) >= self._settings.max_new_threads:
+            raise TooManyRuns("MAX_NEW_THREADS", self._settings.max_new_threads)
+        self._new_threads.append(now)
 
     async def _begin(
         self,
@@ -122,11 +160,15 @@ class Runs:
             key=claim.key,
             graph=self._settings.graph,
             wire_format=wire_format,
-            plan=await prepare(claim.key, request, self._checkpoints, catalogue),
+            plan=await prepare(
+                claim.key, request, self._checkpoints, catalogue, self._settings.max_thread_bytes
+            ),
             context=TurnContext(run_id=claim.run_id, client_tools=client_tools),
             classifier=replace(self._classifier, client_tools=client_tools),
             limits=self._settings.limits,
         )
+        if start.plan.is_new_thread:
+            self._check_new_thread()
         title = request.message.text if request.message else ""
         await self._store.begin_run(claim.key, claim.run_id, title)
         run = Run(start, self._checkpoints, self._store, claim.log, claim.stop)
@@ -220,7 +262,11 @@ class Runs:
         self._draining = True
         # Runs whose requests are being checked count too.
         ends = [asyncio.create_task(log.ended()) for log in self._claims.logs]
-        if ends:
-            await asyncio.wait(ends, timeout=seconds)
-            self.stop_all()
-            await asyncio.wait(ends)
+        if not ends:
+            return
+        await asyncio.wait(ends, timeout=seconds)
+        self.stop_all()
+        _, unsaved = await asyncio.wait(ends, timeout=SAVE_SECONDS)
+        if unsaved:
+            # The next start finds them as after a crash: they can be continued.
+            logger.warning("%d runs could not be saved in time", len(unsaved))

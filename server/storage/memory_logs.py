@@ -1,17 +1,63 @@
-"""Runs' logs in the memory of this process."""
+"""Runs' logs in the memory of this process, within a budget of bytes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Any
 
 from server.storage.interfaces import Batch, LogStatus
-from server.turns.chunks import Chunk, Done
+from server.turns.chunks import (
+    ArgsFinish,
+    Chunk,
+    Done,
+    Result,
+    TextDelta,
+    ToolProgress,
+    ToolSettled,
+)
 from server.turns.header import RunHeader, ThreadKey
+
+CHUNK_BYTES, ITEM_BYTES = 200, 50
+"""What a chunk, and a value inside it, takes beside its text."""
+DEFAULT_MAX_BYTES = 200_000_000
+
+
+def size_of(chunk: Chunk) -> int:
+    """About how many bytes a chunk takes in memory."""
+    match chunk:
+        case TextDelta():
+            return CHUNK_BYTES + len(chunk.text)
+        case Result() | ToolSettled():
+            return CHUNK_BYTES + content_size(chunk.result)
+        case ArgsFinish():
+            return CHUNK_BYTES + content_size(chunk.args)
+        case ToolProgress():
+            return CHUNK_BYTES + content_size(chunk.data)
+    return CHUNK_BYTES
+
+
+def content_size(value: Any) -> int:
+    """About how many bytes a JSON value takes in memory, counted without recursion."""
+    size, waiting = 0, [value]
+    while waiting:
+        item = waiting.pop()
+        size += ITEM_BYTES
+        if isinstance(item, str):
+            size += len(item)
+        elif isinstance(item, Mapping):
+            waiting += item.keys()
+            waiting += item.values()
+        elif isinstance(item, list | tuple):
+            waiting += item
+    return size
 
 
 class MemoryLog:
     """A list that wakes its readers. Implements `RunLog`; nothing here ever waits for a disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, grown: Callable[[int], None] = lambda _size: None) -> None:
+        self.size = 0
+        """Bytes of its chunks, about."""
+        self._on_growth = grown
         self._header: RunHeader | None = None
         self._chunks: list[Chunk] = []
         self._discarded = False
@@ -25,6 +71,9 @@ class MemoryLog:
 
     async def append(self, chunks: Sequence[Chunk]) -> None:
         self._chunks.extend(chunks)
+        added = sum(map(size_of, chunks))
+        self.size += added
+        self._on_growth(added)
         self._wake_readers()
 
     async def header(self) -> RunHeader | None:
@@ -82,26 +131,46 @@ class MemoryLog:
 
 
 class MemoryLogs:
-    """Implements `RunLogs`."""
+    """Implements `RunLogs`. `max_bytes` is for all logs together: while they take more, the one
+    that ended first is dropped. Live ones are never."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._logs: dict[str, MemoryLog] = {}
+        self._ended: dict[str, None] = {}
+        """The ids of the runs that have ended, the first one first."""
+        self._max_bytes = max_bytes
+        self._size = 0
 
     async def create(self, run_id: str) -> MemoryLog:
-        log = self._logs[run_id] = MemoryLog()
+        log = self._logs[run_id] = MemoryLog(self._grow)
         return log
 
     async def get(self, run_id: str) -> MemoryLog | None:
         return self._logs.get(run_id)
 
     async def keep(self, run_id: str, seconds: float) -> None:
-        asyncio.get_running_loop().call_later(seconds, self._logs.pop, run_id, None)
+        self._ended[run_id] = None
+        asyncio.get_running_loop().call_later(seconds, self._remove, run_id)
 
     async def discard(self, run_id: str) -> None:
-        log = self._logs.pop(run_id, None)
+        log = self._remove(run_id)
         if log:
             log.discard()
 
     async def discard_thread(self, key: ThreadKey) -> None:
         for run_id in [run_id for run_id, log in self._logs.items() if log.is_of(key)]:
             await self.discard(run_id)
+
+    def _remove(self, run_id: str) -> MemoryLog | None:
+        self._ended.pop(run_id, None)
+        log = self._logs.pop(run_id, None)
+        if log:
+            self._size -= log.size
+        return log
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        while self._size > self._max_bytes and self._ended:
+            oldest = self._remove(next(iter(self._ended)))
+            if oldest:
+                oldest.discard()
