@@ -31,7 +31,7 @@ from server.runs.recovery import settle_lost_runs
 from server.runs.run import RunLimits
 from server.runs.runs import Runs, RunSettings
 from server.settings import Settings
-from server.storage.checkpointer import BUSY_TIMEOUT_MS, SqliteCheckpointer, open_checkpointer
+from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
 from server.storage.interfaces import ThreadStore
 from server.storage.memory_logs import MemoryLogs
 from server.storage.store import open_store
@@ -79,9 +79,10 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
+        path, busy_ms = settings.database, round(settings.busy_seconds * 1000)
         async with (
-            open_checkpointer(settings.database) as checkpointer,
-            open_store(settings.database, BUSY_TIMEOUT_MS) as store,
+            open_checkpointer(path, busy_ms) as checkpointer,
+            open_store(path, busy_ms, checkpointer.file.require) as store,
             with_remote_tools(
                 catalogue,
                 settings.remote_tools,
@@ -133,6 +134,7 @@ async def _wired(
         runs=Runs(checkpoints, classifier, store, logs, _run_settings(settings)),
         reader=RunReader(checkpoints, store, logs),
         store=store,
+        file=checkpointer.file,
         streams=EventStreams(settings.ping_seconds, settings.max_open_streams),
         catalogue=catalogue,
         tool_limits=settings.limits,

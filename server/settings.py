@@ -52,6 +52,9 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0: a free one")
     database: Path = Field(Path("turnstream.db"), description="SQLite file of all threads")
+    busy_seconds: PositiveFloat = Field(
+        5.0, description="seconds that a write waits while another program has the database locked"
+    )
     model: str = Field(
         "auto",
         min_length=1,

@@ -10,13 +10,16 @@ from server.http.state import ApiRequest
 
 class Health(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"status": "ok", "model", "offline", "examples"}`."""
+        """`{"status", "model", "offline", "examples"}`; `status` is `ok`, or with a 503
+        `database_gone`. Asks no database: it answers whatever that does."""
+        gone = request.state["file"].gone
         model = request.state["model_name"]
         return JSONResponse(
             {
-                "status": "ok",
+                "status": "database_gone" if gone else "ok",
                 "model": model,
                 "offline": model == OFFLINE,
                 "examples": EXAMPLES,
-            }
+            },
+            503 if gone else 200,
         )

@@ -18,10 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.http.event_streams import TooManyStreams
 from server.runs.runs import RunInProgress, ShuttingDown, TooManyRuns
+from server.storage.interfaces import StorageUnavailable
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest
 
 logger = logging.getLogger(__name__)
+
+RETRY_AFTER_SECONDS = {"storage_busy": "5", "storage_full": "60"}
 
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -118,6 +121,14 @@ async def _too_many_streams(_request: Request, _error: Exception) -> Response:
     ).response()
 
 
+async def _storage_unavailable(request: Request, error: Exception) -> Response:
+    assert isinstance(error, StorageUnavailable)
+    logger.warning("%s %s: %s", request.method, request.url.path, error)
+    seconds = RETRY_AFTER_SECONDS.get(error.code)
+    headers = {"Retry-After": seconds} if seconds else None
+    return Problem(503, error.code, error.message, headers=headers).response()
+
+
 def _other_method(request: Request, error: HTTPException) -> str:
     allowed = (error.headers or {}).get("Allow", "GET, HEAD")
     return f"{request.method} is not for this address; it takes {allowed}."
@@ -139,6 +150,7 @@ HANDLERS: dict[Any, Handler] = {
     ShuttingDown: _shutting_down,
     TooManyRuns: _too_many_runs,
     TooManyStreams: _too_many_streams,
+    StorageUnavailable: _storage_unavailable,
     HTTPException: _http,
 }
 

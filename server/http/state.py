@@ -1,6 +1,6 @@
 """What the application hands to its endpoints: the state of its lifespan."""
 
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 from starlette.requests import Request
 
@@ -14,10 +14,17 @@ from server.turns.header import LOCAL_OWNER, ThreadKey
 from tools.catalogue import Catalogue
 
 
+class DatabaseFile(Protocol):
+    @property
+    def gone(self) -> bool:
+        """Whether the file that the server has opened was deleted or replaced."""
+
+
 class AppState(TypedDict):
     runs: Runs
     reader: RunReader
     store: ThreadStore
+    file: DatabaseFile
     streams: EventStreams
     catalogue: Catalogue
     tool_limits: Limits

@@ -1,5 +1,6 @@
 """What a failed run may say: a code and a fixed sentence; the cause goes to the log."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from langchain_core.exceptions import (
@@ -15,8 +16,9 @@ from langchain_core.exceptions import (
 
 from graphs.models import ModelUnavailable
 from graphs.stored import StoredError
+from server.storage.interfaces import STORAGE_FAULTS, StorageUnavailable
 
-SENTENCES = {
+SENTENCES: Mapping[str, str] = {
     "model_rate_limited": "The model's provider is limiting requests. Try again in a moment.",
     "model_unauthorized": "The model's provider refused the server's key. Check OPENAI_API_KEY.",
     "model_unavailable": "The model could not be reached, or broke off. Try again.",
@@ -24,6 +26,7 @@ SENTENCES = {
     "content_filter": "The model's provider filtered this request. Put it another way.",
     "model_error": "The model's provider refused the request.",
     "internal_error": "Something went wrong on the server.",
+    **STORAGE_FAULTS,
 }
 
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
@@ -66,6 +69,8 @@ class Failure:
 
 def failure_code(cause: BaseException) -> str:
     """The code of what a run raised."""
+    if isinstance(cause, StorageUnavailable):
+        return cause.code
     provider_code = _CODES.get(str(getattr(cause, "code", "")))
     if provider_code:
         return provider_code

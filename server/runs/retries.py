@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from server.storage.interfaces import StorageUnavailable
+
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
@@ -26,6 +28,9 @@ class Retries:
     async def _first_try(self, write: Write) -> None:
         try:
             await write()
+        except StorageUnavailable as error:
+            logger.warning("the store could not be written; it is tried again: %s", error)
+            self._start(self._try_again(write))
         except Exception:
             logger.exception("the store could not be written; it is tried again")
             self._start(self._try_again(write))

@@ -1,26 +1,34 @@
 """LangGraph's checkpointer on a SQLite file that this process has to itself.
 
-WAL and a busy timeout; a lock file keeps a second process out, which would start a second run on a
-thread that has one.
+One connection writes and another reads, so that no thread is unreadable while a write waits for a
+lock. A second process is kept out: it would start a second run on a thread that has one.
 """
 
 import asyncio
-import fcntl
-import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Literal
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from server.storage.interfaces import StorageError
+from server.storage.database_file import DatabaseFile, check, locked, usable
+from server.storage.faults import faults_named
+from server.storage.interfaces import StorageUnavailable
 
-BUSY_TIMEOUT_MS = 10_000
+BUSY_TIMEOUT_MS = 5_000
 
 
 class ThreadWrites:
@@ -30,9 +38,11 @@ class ThreadWrites:
         self.newest: str | None = None
         """The id of the newest checkpoint of the root graph; None if there is none yet."""
         self._unfinished: set[asyncio.Future[None]] = set()
+        self._failure: Exception | None = None
 
     async def committed(self) -> None:
-        """Return when every write that LangGraph has begun so far is on disk.
+        """Return when every write that LangGraph has begun so far is on disk. Raises what a write
+        raised.
 
         LangGraph (read in 1.2.22, `AsyncBackgroundExecutor`) hands a task's writes to the saver in
         a task of their own before it streams the task's update; that task has begun when the loop
@@ -41,6 +51,8 @@ class ThreadWrites:
         await asyncio.sleep(0)
         while self._unfinished:
             await asyncio.wait(set(self._unfinished))
+        if self._failure:
+            raise self._failure
 
     @contextmanager
     def write(self) -> Iterator[None]:
@@ -48,17 +60,75 @@ class ThreadWrites:
         self._unfinished.add(done)
         try:
             yield
+        except Exception as failure:
+            self._failure = failure
+            raise
         finally:
             self._unfinished.discard(done)
             done.set_result(None)
 
 
-class SqliteCheckpointer(AsyncSqliteSaver):
-    """A saver that knows what it has written to the threads that are watched."""
+class WriteLock(asyncio.Lock):
+    """What the saver holds from a write's first statement to its commit.
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
-        super().__init__(connection, serde=JsonPlusSerializer())
+    A write that fails or is cancelled is undone: the driver would leave its transaction open, and
+    every later write would fail in it. Nobody waits for this lock longer than for the database's: the
+    write that holds it may be waiting for that one.
+    """
+
+    def __init__(self, connection: aiosqlite.Connection, busy_seconds: float) -> None:
+        super().__init__()
+        self._connection = connection
+        self._busy_seconds = busy_seconds
+
+    async def acquire(self) -> Literal[True]:
+        try:
+            async with asyncio.timeout(self._busy_seconds):
+                return await super().acquire()
+        except TimeoutError:
+            raise StorageUnavailable("storage_busy") from None
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is not None:
+                await self._connection.rollback()
+        finally:
+            self.release()
+
+
+class SqliteCheckpointer(AsyncSqliteSaver):
+    """A saver that reads beside its writes, and knows what it has written to the threads that are
+    watched. Open with `open_checkpointer`."""
+
+    def __init__(
+        self,
+        writing: aiosqlite.Connection,
+        reading: aiosqlite.Connection,
+        file: DatabaseFile,
+        busy_seconds: float,
+    ) -> None:
+        super().__init__(writing, serde=JsonPlusSerializer())
+        self.file = file
+        self._reads = AsyncSqliteSaver(reading, serde=self.serde)
+        self._reads.is_setup = True
+        self.lock = WriteLock(writing, busy_seconds)
         self._watched: dict[str, ThreadWrites] = {}
+
+    async def setup(self) -> None:
+        """Done by `open_checkpointer`. Every write asks for it, and would take the lock twice."""
+
+    def with_allowlist(
+        self, extra_allowlist: Collection[tuple[str, ...]]
+    ) -> BaseCheckpointSaver[str]:
+        clone = super().with_allowlist(extra_allowlist)
+        if isinstance(clone, SqliteCheckpointer):
+            clone._reads.serde = clone.serde
+        return clone
 
     @contextmanager
     def watch(self, checkpoint_key: str) -> Iterator[ThreadWrites]:
@@ -77,7 +147,7 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         writes = self._writes(config)
-        with writes.write():
+        with writes.write(), self._writing():
             saved = await super().aput(config, checkpoint, metadata, new_versions)
         if not config["configurable"].get("checkpoint_ns"):
             writes.newest = checkpoint["id"]
@@ -90,60 +160,60 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        with self._writes(config).write():
+        with self._writes(config).write(), self._writing():
             await super().aput_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        with self._writing():
+            await super().adelete_thread(thread_id)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        with faults_named():
+            return await self._reads.aget_tuple(config)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        with faults_named():
+            return await self._reads.aget_delta_channel_history(config=config, channels=channels)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        with faults_named():
+            async for found in self._reads.alist(config, filter=filter, before=before, limit=limit):
+                yield found
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self.file.require()
+        with faults_named():
+            yield
 
     def _writes(self, config: RunnableConfig) -> ThreadWrites:
         return self._watched.get(config["configurable"]["thread_id"]) or ThreadWrites()
 
 
 @asynccontextmanager
-async def open_checkpointer(path: Path) -> AsyncIterator[SqliteCheckpointer]:
+async def open_checkpointer(
+    path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS
+) -> AsyncIterator[SqliteCheckpointer]:
     """The checkpointer on a database file, made if it is not there. Raises StorageError."""
-    with _lock(path):
-        _check(path)
-        async with aiosqlite.connect(path) as connection:
-            await connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            await connection.execute("PRAGMA synchronous = NORMAL")
-            checkpointer = SqliteCheckpointer(connection)
-            await checkpointer.setup()
-            yield checkpointer
-
-
-def _check(path: Path) -> None:
-    """Raises StorageError if the file is not a database that can be written.
-
-    With a connection that needs no thread: aiosqlite's outlives a connection that fails.
-    """
-    try:
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("CREATE TABLE can_be_written (x)")
-            connection.execute("ROLLBACK")
-    except sqlite3.DatabaseError as error:
-        raise StorageError(
-            f"{path} cannot be used as a database: {error}. Set TURNSTREAM_DATABASE to another "
-            "file, or to one that does not exist yet."
-        ) from None
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    try:
-        real = path.resolve()
-        lock_path = real.with_name(real.name + ".lock")
-        file = lock_path.open("w")
-    except OSError as error:
-        raise StorageError(
-            f"{path} cannot be opened: {error.strerror or error}. Set TURNSTREAM_DATABASE to a "
-            "file in a folder that exists and can be written."
-        ) from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StorageError(
-                f"{path} is in use by another turnstream process. Stop it, or set "
-                "TURNSTREAM_DATABASE to another file."
-            ) from None
-        yield
+    with locked(path):
+        check(path)
+        async with (
+            aiosqlite.connect(path) as writing,
+            aiosqlite.connect(path) as reading,
+        ):
+            with usable(path):
+                await writing.execute("PRAGMA synchronous = NORMAL")
+                await reading.execute("PRAGMA query_only = ON")
+                for connection in (writing, reading):
+                    await connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+                await AsyncSqliteSaver(writing).setup()
+            yield SqliteCheckpointer(writing, reading, DatabaseFile(path), busy_timeout_ms / 1000)

@@ -19,6 +19,31 @@ class StorageError(Exception):
     """The database cannot be opened; the message is one line."""
 
 
+StorageFault = Literal["storage_busy", "storage_full", "database_gone", "storage_failed"]
+
+STORAGE_FAULTS: Mapping[str, str] = {
+    "storage_busy": "The server's database is locked by another program, or has too much to do. "
+    "Try again in a moment.",
+    "storage_full": "The disk of the server's database is full. Free space on it, then try again; "
+    "the server needs no restart.",
+    "database_gone": "The server's database file was deleted or replaced. Put the file back, or "
+    "restart the server on the one that is there now.",
+    "storage_failed": "The server's database cannot be read or written; the server's log says why.",
+}
+
+
+class StorageUnavailable(StorageError):
+    """A transaction could not be done, and has changed nothing.
+
+    `message` is for clients; the text of the exception, still one line, has the cause too.
+    """
+
+    def __init__(self, code: StorageFault, cause: object = None) -> None:
+        self.code = code
+        self.message = STORAGE_FAULTS[code]
+        super().__init__(self.message if cause is None else f"{self.message} ({cause})")
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadEntry:
     """A thread in the list. Times are UTC, ISO 8601; run id and state are of its last run."""
@@ -73,7 +98,8 @@ ClaimResult = Granted | Held | Repeated
 class ThreadStore(Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
-    Every method is one transaction.
+    Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading
+    does not wait for writing.
     """
 
     async def claim(

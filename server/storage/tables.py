@@ -2,6 +2,9 @@
 
 from sqlalchemy import Column, Index, Integer, MetaData, String, Table
 
+SCHEMA_VERSION = 1
+"""Raise it with a change that an older server cannot work with: it refuses a newer database."""
+
 metadata = MetaData()
 
 threads = Table(

@@ -1,0 +1,153 @@
+"""The database's file: locked, checked, and watched while the server has it open."""
+
+import fcntl
+import logging
+import os
+import sqlite3
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from server.storage.faults import fault
+from server.storage.interfaces import StorageError, StorageUnavailable
+from server.storage.tables import SCHEMA_VERSION
+
+LOOK_EVERY_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
+
+Identity = tuple[int, int]
+"""Device and inode: what a file is, whatever its name."""
+
+
+class DatabaseFile:
+    """Knows whether the files that were opened still have their names.
+
+    SQLite itself goes on with a deleted file, and what it writes is lost.
+    """
+
+    def __init__(self, path: Path, look_every_seconds: float = LOOK_EVERY_SECONDS) -> None:
+        self._opened = {name: _identity(name) for name in _names(path)}
+        self._look_every_seconds = look_every_seconds
+        self._looked = float("-inf")
+        self._gone = False
+
+    @property
+    def gone(self) -> bool:
+        """Whether the file, its write-ahead log or its index was deleted or replaced."""
+        now = time.monotonic()
+        if now - self._looked >= self._look_every_seconds:
+            self._looked = now
+            self._note([name for name, was in self._opened.items() if _identity(name) != was])
+        return self._gone
+
+    def require(self) -> None:
+        """Raises StorageUnavailable if what is written now would be lost."""
+        if self.gone:
+            raise StorageUnavailable("database_gone")
+
+    def _note(self, missing: list[Path]) -> None:
+        if missing and not self._gone:
+            names = ", ".join(map(str, missing))
+            logger.error("the database was deleted or replaced (%s): nothing can be saved", names)
+        elif self._gone and not missing:
+            logger.info("the database is back")
+        self._gone = bool(missing)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Have a database to this process alone. Raises StorageError.
+
+    On Linux the lock is on the database itself, which may have several names; `flock` and SQLite's
+    own locks do not see each other there. Elsewhere they do, and the lock is on a file beside it.
+    """
+    try:
+        lock = os.open(_lock_path(_regular(path)), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StorageError(
+            f"{path} cannot be opened: {error.strerror or error}. Set TURNSTREAM_DATABASE to a "
+            "file in a folder that exists and can be written."
+        ) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        # Left open: to close it would drop SQLite's locks, if the other server is in this process.
+        raise StorageError(
+            f"{path} is in use by another turnstream process. Stop it, or set "
+            "TURNSTREAM_DATABASE to another file."
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def check(path: Path) -> None:
+    """Raises StorageError if the file is not a database that this server can write.
+
+    With a connection that needs no thread: aiosqlite's outlives a connection that fails.
+    """
+    with usable(path), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("CREATE TABLE can_be_written (x)")
+        connection.execute("ROLLBACK")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise StorageError(
+                f"{path} has schema version {version}, this server knows {SCHEMA_VERSION}: it is "
+                "of a newer turnstream, or of another program. Set TURNSTREAM_DATABASE to another "
+                "file."
+            )
+        if version < SCHEMA_VERSION:
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+@contextmanager
+def usable(path: Path) -> Iterator[None]:
+    """Raise StorageError, in words for who starts the server, for what SQLite refuses."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        advice = (
+            "Wait until the other program has ended its transaction."
+            if fault(error) == "storage_busy"
+            else "Set TURNSTREAM_DATABASE to another file, or to one that does not exist yet."
+        )
+        raise StorageError(f"{path} cannot be used as a database: {error}. {advice}") from None
+
+
+def _regular(path: Path) -> Path:
+    """The file that a path leads to, which may not exist yet. Raises StorageError, OSError."""
+    if str(path) == ":memory:":
+        raise StorageError(
+            "TURNSTREAM_DATABASE cannot be ':memory:': threads would not outlive the server. "
+            "Name a file."
+        )
+    real = path.resolve()
+    if real.exists() and not stat.S_ISREG(real.stat().st_mode):
+        kind = "a folder" if real.is_dir() else "not a regular file"
+        raise StorageError(
+            f"{path} cannot be used as a database: it is {kind}. Set TURNSTREAM_DATABASE to a file."
+        )
+    return real
+
+
+def _lock_path(database: Path) -> Path:
+    return database if sys.platform == "linux" else database.with_name(database.name + ".lock")
+
+
+def _names(path: Path) -> list[Path]:
+    real = path.resolve()
+    return [real.with_name(real.name + suffix) for suffix in ("", "-wal", "-shm")]
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,42 @@
+"""What SQLite says went wrong, as the rest of the server knows it."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError
+
+from server.storage.interfaces import StorageFault, StorageUnavailable
+
+_CODES: dict[int, StorageFault] = {
+    sqlite3.SQLITE_BUSY: "storage_busy",
+    sqlite3.SQLITE_LOCKED: "storage_busy",
+    sqlite3.SQLITE_FULL: "storage_full",
+    sqlite3.SQLITE_IOERR: "storage_failed",
+    sqlite3.SQLITE_READONLY: "storage_failed",
+    sqlite3.SQLITE_CANTOPEN: "storage_failed",
+    sqlite3.SQLITE_CORRUPT: "storage_failed",
+    sqlite3.SQLITE_NOTADB: "storage_failed",
+}
+"""Of primary result codes. The others are mistakes of the caller's."""
+
+
+def fault(error: BaseException) -> StorageFault | None:
+    """The fault of the database that an exception stands for. None: it stands for another error."""
+    if isinstance(error, DBAPIError):
+        return fault(error.orig) if error.orig else None
+    extended = getattr(error, "sqlite_errorcode", None)
+    return None if extended is None else _CODES.get(extended & 0xFF)
+
+
+@contextmanager
+def faults_named() -> Iterator[None]:
+    """Raise StorageUnavailable in place of what the driver raises for a fault of the database."""
+    try:
+        yield
+    except (sqlite3.Error, DBAPIError) as error:
+        code = fault(error)
+        if code is None:
+            raise
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise StorageUnavailable(code, cause) from error
