@@ -32,6 +32,7 @@ from server.runs.run import RunLimits
 from server.runs.runs import Runs, RunSettings
 from server.settings import Settings
 from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
+from server.storage.database_file import usable
 from server.storage.interfaces import ThreadStore
 from server.storage.memory_logs import MemoryLogs
 from server.storage.store import open_store
@@ -90,7 +91,8 @@ def create_app(
                 max_bytes=settings.max_result_bytes,
             ) as tools,
         ):
-            state = await _wired(settings, build, model, tools, checkpointer, store)
+            with usable(path):
+                state = await _wired(settings, build, model, tools, checkpointer, store)
             try:
                 yield state
             finally:

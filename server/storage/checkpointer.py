@@ -72,8 +72,8 @@ class WriteLock(asyncio.Lock):
     """What the saver holds from a write's first statement to its commit.
 
     A write that fails or is cancelled is undone: the driver would leave its transaction open, and
-    every later write would fail in it. Nobody waits for this lock longer than for the database's: the
-    write that holds it may be waiting for that one.
+    every later write would fail in it. Nobody waits for this lock longer than for the database: the
+    write that holds it may be waiting for that.
     """
 
     def __init__(self, connection: aiosqlite.Connection, busy_seconds: float) -> None:
@@ -205,7 +205,7 @@ async def open_checkpointer(
 ) -> AsyncIterator[SqliteCheckpointer]:
     """The checkpointer on a database file, made if it is not there. Raises StorageError."""
     with locked(path):
-        check(path)
+        check(path, busy_timeout_ms / 1000)
         async with (
             aiosqlite.connect(path) as writing,
             aiosqlite.connect(path) as reading,
@@ -216,4 +216,6 @@ async def open_checkpointer(
                 for connection in (writing, reading):
                     await connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
                 await AsyncSqliteSaver(writing).setup()
+                # Has the file and its log opened: at the first request they may be gone.
+                await reading.execute_fetchall("SELECT count(*) FROM sqlite_master")
             yield SqliteCheckpointer(writing, reading, DatabaseFile(path), busy_timeout_ms / 1000)

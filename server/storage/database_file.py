@@ -7,17 +7,24 @@ import sqlite3
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
-from server.storage.faults import fault
-from server.storage.interfaces import StorageError, StorageUnavailable
+from server.storage.faults import faults_named
+from server.storage.interfaces import StorageError, StorageFault, StorageUnavailable
 from server.storage.tables import SCHEMA_VERSION
 
 LOOK_EVERY_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
+
+_ANOTHER_FILE = "Set TURNSTREAM_DATABASE to another file, or to one that does not exist yet."
+_ADVICE: Mapping[StorageFault, str] = {
+    "storage_busy": "Wait until the other program has ended its transaction.",
+    "storage_full": "Free space on its disk.",
+}
 
 Identity = tuple[int, int]
 """Device and inode: what a file is, whatever its name."""
@@ -67,10 +74,11 @@ def locked(path: Path) -> Iterator[None]:
     """
     try:
         lock = os.open(_lock_path(_regular(path)), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+        cause = getattr(error, "strerror", None) or error
         raise StorageError(
-            f"{path} cannot be opened: {error.strerror or error}. Set TURNSTREAM_DATABASE to a "
-            "file in a folder that exists and can be written."
+            f"{path} cannot be opened: {cause}. Set TURNSTREAM_DATABASE to a file in a folder that "
+            "exists and can be written."
         ) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,12 +94,13 @@ def locked(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def check(path: Path) -> None:
+def check(path: Path, busy_seconds: float) -> None:
     """Raises StorageError if the file is not a database that this server can write.
 
     With a connection that needs no thread: aiosqlite's outlives a connection that fails.
     """
-    with usable(path), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    opened = partial(sqlite3.connect, timeout=busy_seconds, isolation_level=None)
+    with usable(path), closing(opened(path)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("CREATE TABLE can_be_written (x)")
         connection.execute("ROLLBACK")
@@ -110,14 +119,12 @@ def check(path: Path) -> None:
 def usable(path: Path) -> Iterator[None]:
     """Raise StorageError, in words for who starts the server, for what SQLite refuses."""
     try:
-        yield
-    except sqlite3.DatabaseError as error:
-        advice = (
-            "Wait until the other program has ended its transaction."
-            if fault(error) == "storage_busy"
-            else "Set TURNSTREAM_DATABASE to another file, or to one that does not exist yet."
-        )
-        raise StorageError(f"{path} cannot be used as a database: {error}. {advice}") from None
+        with faults_named():
+            yield
+    except StorageUnavailable as error:
+        advice = _ADVICE.get(error.code, _ANOTHER_FILE)
+        cause = error.cause or error
+        raise StorageError(f"{path} cannot be used as a database: {cause}. {advice}") from None
 
 
 def _regular(path: Path) -> Path:

@@ -41,6 +41,7 @@ class StorageUnavailable(StorageError):
     def __init__(self, code: StorageFault, cause: object = None) -> None:
         self.code = code
         self.message = STORAGE_FAULTS[code]
+        self.cause = cause
         super().__init__(self.message if cause is None else f"{self.message} ({cause})")
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from server.storage import claims, thread_list
+from server.storage.database_file import usable
 from server.storage.interfaces import (
     ClaimResult,
     LostRun,
@@ -116,12 +117,13 @@ async def open_store(
     """The store in a SQLite file; its tables are made if they are not there.
 
     `require_file` is called before each write, and raises StorageUnavailable if there cannot be
-    one. Raises StorageUnavailable.
+    one. Raises StorageError.
     """
     busy_seconds = busy_timeout_ms / 1000
     async with (
         open_transactions(path, "store, writes", busy_seconds) as writes,
         open_transactions(path, "store, reads", busy_seconds, query_only=True) as reads,
     ):
-        await writes.do(metadata.create_all)
+        with usable(path):
+            await writes.do(metadata.create_all)
         yield SqliteStore(writes, reads, require_file)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
+from server.storage.database_file import usable
 from server.storage.faults import faults_named
 from server.storage.interfaces import StorageUnavailable
 
@@ -53,11 +54,16 @@ def _wait_until(deadline: float, connection: Connection) -> None:
     driver.execute(f"PRAGMA busy_timeout = {left_ms}")
 
 
+def _read_schema(connection: Connection) -> None:
+    """Have the file and its log opened: at the first request they may be gone."""
+    connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")
+
+
 @asynccontextmanager
 async def open_transactions(
     path: Path, name: str, busy_seconds: float, *, query_only: bool = False
 ) -> AsyncIterator[Transactions]:
-    """Transactions on a SQLite file; `name` is the thread's."""
+    """Transactions on a SQLite file; `name` is the thread's. Raises StorageError."""
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         pool_size=1,
@@ -71,7 +77,10 @@ async def open_transactions(
         connection.execute(f"PRAGMA query_only = {query_only}")
 
     with ThreadPoolExecutor(1, name) as thread:
+        transactions = Transactions(engine, thread, busy_seconds)
         try:
-            yield Transactions(engine, thread, busy_seconds)
+            with usable(path):
+                await transactions.do(_read_schema)
+            yield transactions
         finally:
             await asyncio.get_running_loop().run_in_executor(thread, engine.dispose)

@@ -233,10 +233,15 @@ COMMAND = ("server", "--port", "0")
 
 @asynccontextmanager
 async def process(
-    database: Path, command: Sequence[str] = COMMAND, **environment: str
+    database: Path,
+    command: Sequence[str] = COMMAND,
+    *,
+    prefix: Sequence[str] = (),
+    **environment: str,
 ) -> AsyncIterator[Process]:
     """`python -m server` on a free port, or another module that serves the app there. Variables are
-    named without their prefix."""
+    named without their prefix; `prefix` is a program that runs the one behind it in its place, with
+    arguments."""
     variables = {
         name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
         for name, value in {
@@ -248,6 +253,7 @@ async def process(
     }
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
     child = await asyncio.create_subprocess_exec(
+        *prefix,
         sys.executable,
         "-m",
         *command,

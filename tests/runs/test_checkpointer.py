@@ -1,0 +1,123 @@
+"""The checkpointer's writes while the database is locked: whole or not at all, beside its reads."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
+
+from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
+from server.storage.interfaces import StorageUnavailable
+from tests.support.foreign_lock import foreign_lock
+from tests.support.waiting import until
+
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "t1", "checkpoint_ns": ""}}
+LONG_MS = 60_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "t.db"
+
+
+@pytest.fixture
+async def patient(path: Path) -> AsyncIterator[SqliteCheckpointer]:
+    """Waits for the lock as long as a test takes."""
+    async with open_checkpointer(path, LONG_MS) as checkpointer:
+        yield checkpointer
+
+
+@pytest.fixture
+async def impatient(path: Path) -> AsyncIterator[SqliteCheckpointer]:
+    async with open_checkpointer(path, 100) as checkpointer:
+        yield checkpointer
+
+
+async def put(checkpointer: SqliteCheckpointer) -> str:
+    """Save a checkpoint: its id."""
+    checkpoint = empty_checkpoint()
+    await checkpointer.aput(CONFIG, checkpoint, {}, {})
+    return checkpoint["id"]
+
+
+async def saved(checkpointer: SqliteCheckpointer) -> list[str]:
+    return [found.checkpoint["id"] async for found in checkpointer.alist(CONFIG)]
+
+
+async def refused(checkpointer: SqliteCheckpointer) -> None:
+    with pytest.raises(StorageUnavailable) as error:
+        await put(checkpointer)
+    assert error.value.code == "storage_busy"
+
+
+async def test_a_thread_is_read_while_a_write_waits(
+    path: Path, patient: SqliteCheckpointer
+) -> None:
+    first = await put(patient)
+    with foreign_lock(path):
+        write = asyncio.create_task(put(patient))
+        await until(patient.lock.locked)
+        found = await patient.aget_tuple(CONFIG)
+        assert found is not None
+        assert found.checkpoint["id"] == first
+        await patient.aget_delta_channel_history(config=CONFIG, channels=["messages"])
+        assert await saved(patient) == [first]
+        assert not write.done()
+    second = await write
+    assert await saved(patient) == [second, first]
+
+
+async def test_writes_that_wait_for_the_lock_are_refused_together(
+    path: Path, impatient: SqliteCheckpointer
+) -> None:
+    with foreign_lock(path):
+        async with asyncio.timeout(5):  # one after the other: ten seconds
+            await asyncio.gather(*(refused(impatient) for _ in range(100)))
+
+
+async def test_a_write_that_failed_is_in_the_way_of_no_other(
+    path: Path, impatient: SqliteCheckpointer
+) -> None:
+    first = await put(impatient)
+    with foreign_lock(path):
+        await refused(impatient)
+        with pytest.raises(StorageUnavailable):
+            await impatient.aput_writes(
+                {"configurable": {**CONFIG["configurable"], "checkpoint_id": first}},
+                [("messages", "Hello")],
+                "task",
+            )
+        with pytest.raises(StorageUnavailable):
+            await impatient.adelete_thread("t1")
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE of_another_program (x)")
+    other.close()
+    second = await put(impatient)
+    assert await saved(impatient) == [second, first]
+
+
+async def test_a_write_that_is_cancelled_leaves_the_database_free(
+    path: Path, patient: SqliteCheckpointer
+) -> None:
+    with foreign_lock(path):
+        write = asyncio.create_task(put(patient))
+        await until(patient.lock.locked)
+        await asyncio.sleep(0)  # its first statement is on the way
+        write.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await write
+    with foreign_lock(path):
+        assert await saved(patient) == []
+
+
+async def test_who_waits_for_the_writes_hears_that_one_failed(
+    path: Path, impatient: SqliteCheckpointer
+) -> None:
+    with impatient.watch("t1") as writes, foreign_lock(path):
+        write = asyncio.create_task(refused(impatient))
+        with pytest.raises(StorageUnavailable):
+            await writes.committed()
+        await write
