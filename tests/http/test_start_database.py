@@ -133,7 +133,9 @@ async def test_a_database_with_garbage_in_it_is_refused(used: Path, pages: str) 
         "the claims": ((root - 1) * PAGE_BYTES, root * PAGE_BYTES),
     }[pages]
     used.write_bytes(data[:first] + b"\xa5" * (last - first) + data[last:])  # noqa: ASYNC240
-    assert "malformed" in refused_process(used)
+    assert f"{used} cannot be used as a database: database disk image is malformed" in (
+        refused_process(used)
+    )
 
 
 @contextmanager

@@ -129,11 +129,16 @@ async def test_a_lock_that_is_short_costs_a_run_nothing(
         with foreign_lock(path):
             gate.set()
             await run.until("text-delta")
-            live = await client.thread("t1")
-            assert live["run"]["id"] == run.run_id
+            rename = client.http.patch("/threads/t1", json={"title": "Other"}, timeout=30)
+            renaming = asyncio.create_task(rename)
+            for _ in range(20):
+                live = await client.thread("t1")
+                assert live["run"]["id"] == run.run_id
+                assert live["title"] == "Hello"
             async with client.stream("GET", "/chat/t1/stream") as second:
                 await second.until("text-delta")
         assert (await run.rest())[-1].data == "[DONE]"
+        assert (await renaming).json()["title"] == "Other"
         assert texts(await client.thread("t1"))[1:] == [("assistant", "One two.")]
 
 

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiosqlite
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
@@ -12,7 +13,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
 from server.storage.interfaces import StorageUnavailable
 from tests.support.foreign_lock import foreign_lock
-from tests.support.waiting import until
+from tests.support.waiting import HeldMethod, until
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t1", "checkpoint_ns": ""}}
 LONG_MS = 60_000
@@ -99,18 +100,35 @@ async def test_a_write_that_failed_is_in_the_way_of_no_other(
     assert await saved(impatient) == [second, first]
 
 
-async def test_a_write_that_is_cancelled_leaves_the_database_free(
-    path: Path, patient: SqliteCheckpointer
+async def test_a_write_that_is_cancelled_leaves_nothing_and_the_database_free(
+    path: Path, impatient: SqliteCheckpointer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with foreign_lock(path):
-        write = asyncio.create_task(put(patient))
-        await until(patient.lock.locked)
-        await asyncio.sleep(0)  # its first statement is on the way
-        write.cancel()
+    commit = HeldMethod(monkeypatch, aiosqlite.Connection, "commit", once=True)
+    write = asyncio.create_task(put(impatient))
+    await commit.reached.wait()
+    write.cancel()
     with pytest.raises(asyncio.CancelledError):
         await write
     with foreign_lock(path):
-        assert await saved(patient) == []
+        assert await saved(impatient) == []
+    second = await put(impatient)
+    assert await saved(impatient) == [second]
+
+
+async def test_a_write_that_finds_the_disk_full_is_in_the_way_of_no_other(
+    path: Path, impatient: SqliteCheckpointer
+) -> None:
+    first = await put(impatient)
+    await impatient.conn.execute("PRAGMA max_page_count = 1")  # no more than there are
+    large = empty_checkpoint() | {"channel_values": {"messages": "x" * 100_000}}
+    with pytest.raises(StorageUnavailable) as error:
+        await impatient.aput(CONFIG, large, {}, {})
+    assert error.value.code == "storage_full"
+    with foreign_lock(path):
+        assert await saved(impatient) == [first]
+    await impatient.conn.execute("PRAGMA max_page_count = 1000000")
+    second = await put(impatient)
+    assert await saved(impatient) == [second, first]
 
 
 async def test_who_waits_for_the_writes_hears_that_one_failed(
