@@ -69,6 +69,7 @@ async def open_transactions(
         pool_size=1,
         max_overflow=0,
         pool_reset_on_return=None,
+        hide_parameters=True,
     )
 
     @event.listens_for(engine, "connect")
