@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from graphs.classify import Classifier
 from graphs.context import TurnContext
@@ -96,6 +97,7 @@ class Runs:
         self._retries = Retries()
         self._claims = Claims(store, logs, self._retries)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._deletions: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
         self._draining = False
         self._new_threads: deque[float] = deque()
         """When threads were made within the last minute, on the monotonic clock."""
@@ -242,6 +244,11 @@ class Runs:
 
     async def delete(self, key: ThreadKey) -> None:
         """Forget a thread for good: its live run is stopped first, and none can begin."""
+        # One after the other: a deletion that is late would take what was begun after an early one.
+        async with self._deletions.setdefault(key, asyncio.Lock()):
+            await self._delete(key)
+
+    async def _delete(self, key: ThreadKey) -> None:
         deletion_id = f"deletion-{new_run_id()}"
         while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
             if held.run_id:

@@ -378,7 +378,7 @@ async def test_no_run_begins_while_one_of_several_deletes_is_at_work(
         await inside.turn(message("Hello"))
         one_of_them = HeldMethod(monkeypatch, inside.store, "delete", once=True)
         both = [asyncio.create_task(inside.runs.delete(key_of())) for _ in range(2)]
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        await one_of_them.reached.wait()
         with pytest.raises(InvalidRequest) as refusal:
             await inside.start(message("Again"))
         assert refusal.value.code == "thread_being_deleted"
