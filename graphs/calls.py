@@ -13,6 +13,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from graphs.json_end import JsonEnd
 from tools.strict_json import clean_text, read_storable_object, text_of
 
 MAX_ID_CHARS = 40
@@ -27,13 +28,32 @@ class StreamedCall:
     name: str
     given_name: str
     """As the model wrote it; `name` differs where a provider would refuse it."""
-    fragments: list[str] = field(default_factory=list)
     position: int = -1
     """Its place among the parts of its message."""
+    _fragments: list[str] = field(default_factory=list)
+    _unread: list[str] = field(default_factory=list)
+    _end: JsonEnd = field(default_factory=JsonEnd)
+
+    def add(self, text: str) -> None:
+        self._fragments.append(text)
+        self._unread.append(text)
 
     @property
     def args_text(self) -> str:
-        return "".join(self.fragments)
+        """Joined where it is read: as seldom as it is read."""
+        if len(self._fragments) > 1:
+            self._fragments = ["".join(self._fragments)]
+        return self._fragments[0] if self._fragments else ""
+
+    def is_whole(self) -> bool:
+        """Whether the text so far is one whole JSON object. Each fragment is looked at once, and
+        the text parsed once, when its last brace has closed."""
+        for text in self._unread:
+            self._end.feed(text)
+        self._unread.clear()
+        if self._end.is_valid is None and self._end.is_reached:
+            self._end.is_valid = parse_args(self.args_text) is not None
+        return self._end.is_reached and bool(self._end.is_valid)
 
 
 class CallAssembler:
@@ -50,6 +70,7 @@ class CallAssembler:
         self._taken = taken
         self._open: dict[int | None, int] = {}
         self._given_ids: dict[int, str | None] = {}
+        self._used: set[str] = set()
 
     def feed(self, message: AIMessage) -> list[tuple[StreamedCall, str]]:
         """Take a chunk, or the whole message of a model that does not stream.
@@ -87,7 +108,7 @@ class CallAssembler:
             )
         call, text = self.calls[position], clean_text(args)
         if text:
-            call.fragments.append(text)
+            call.add(text)
         return call, text
 
     def _is_another(self, position: int, id: str | None, name: str, args: str) -> bool:
@@ -96,14 +117,15 @@ class CallAssembler:
         if name != call.given_name or id not in (None, "", self._given_ids[position]):
             return True
         # More text behind a whole JSON object can only be another call's.
-        return bool(args and call.args_text) and parse_args(call.args_text) is not None
+        return bool(args) and call.is_whole()
 
     def _unique(self, given: str | None, position: int) -> str:
         id = clean_text(given or "")
-        others = {call.id for call in self.calls}
-        if id and len(id) <= MAX_ID_CHARS and id not in self._taken and id not in others:
-            return id
-        return derived_id(self._message_id, position)
+        usable = 0 < len(id) <= MAX_ID_CHARS and id.isprintable()
+        if not usable or id in self._taken or id in self._used:
+            id = derived_id(self._message_id, position)
+        self._used.add(id)
+        return id
 
 
 def derived_id(message_id: str, position: int) -> str:

@@ -17,6 +17,7 @@ from graphs import stored
 from graphs.answers import failed, shown
 from graphs.calls import StreamedCall, parse_args
 from graphs.parts import stored_call
+from graphs.stored import End
 from tools.catalogue import Catalogue
 from tools.contract import Disposition, ResultLookup, UITool
 from tools.schemas import misfit
@@ -102,7 +103,7 @@ class Classifier:
 
     def _unknown_tool(self, call: StreamedCall) -> ToolMessage:
         known = [*self.catalogue.real_by_name, *self.ui_tools]
-        near = get_close_matches(call.given_name, known) or known
+        near = get_close_matches(call.name, known) or known
         sentence = f"There is no tool of this name. Use one of: {', '.join(near)}."
         return failed(call, "unknown_tool", sentence)
 
@@ -142,10 +143,12 @@ def classify_all(
     return ClassifiedCalls([classifier.classify(call, results) for call in calls])
 
 
-def refuse_all(calls: Sequence[StreamedCall], code: str, sentence: str) -> ClassifiedCalls:
+def refuse_all(
+    calls: Sequence[StreamedCall], code: str, sentence: str, *, end: End = "error"
+) -> ClassifiedCalls:
     """Answer every call with the same error."""
     return ClassifiedCalls(
-        [Verdict(call, "invalid", failed(call, code, sentence)) for call in calls]
+        [Verdict(call, "invalid", failed(call, code, sentence, end=end)) for call in calls]
     )
 
 

@@ -1,0 +1,165 @@
+"""What a model's server sends, bounded and checked before any client library reads it.
+
+No answer is unpacked, no redirect followed, no event read to its end that is too large, and the
+JSON of an event has the shape that the libraries take for granted. What fails is a ModelFault.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx2
+import openai
+
+from graphs.chunk_shape import ModelFault, check_chunk
+from tools import strict_json
+
+PLAIN = {"Accept-Encoding": "identity"}
+MAX_ERROR_BYTES = 1_000_000
+"""Of an answer that is not a 200."""
+ESCAPED = 6
+"""Bytes of JSON that one byte of text can take: `\\u0000`."""
+ENVELOPE_BYTES = 64_000
+"""What an event may have beside its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClients:
+    sync: httpx2.Client
+    asynchronous: httpx2.AsyncClient
+
+
+def model_clients(max_message_bytes: int) -> ModelClients:
+    """HTTP clients for a model's server; the longest message may come in one event."""
+    limit = ESCAPED * max_message_bytes + ENVELOPE_BYTES
+
+    def bound(response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        response.stream = BoundedStream(response.stream, Body(response, limit))
+
+    async def bound_async(response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = AsyncBoundedStream(response.stream, Body(response, limit))
+
+    return ModelClients(
+        openai.DefaultHttpxClient(
+            follow_redirects=False, headers=PLAIN, event_hooks={"response": [bound]}
+        ),
+        openai.DefaultAsyncHttpxClient(
+            follow_redirects=False, headers=PLAIN, event_hooks={"response": [bound_async]}
+        ),
+    )
+
+
+@asynccontextmanager
+async def open_model_clients(max_message_bytes: int) -> AsyncIterator[ModelClients]:
+    clients = model_clients(max_message_bytes)
+    with clients.sync:
+        async with clients.asynchronous:
+            yield clients
+
+
+class Body:
+    """The rules of one answer's body; `take` raises ModelFault for bytes that break them."""
+
+    def __init__(self, response: httpx2.Response, max_event_bytes: int) -> None:
+        self._refused = _refusal(response)
+        self._events = EventCheck(max_event_bytes) if response.status_code == 200 else None
+        self._bytes = 0
+
+    def take(self, data: bytes) -> None:
+        if self._refused:
+            raise ModelFault(self._refused)
+        if self._events:
+            self._events.feed(data)
+            return
+        self._bytes += len(data)
+        if self._bytes > MAX_ERROR_BYTES:
+            raise ModelFault(f"the model's server sent an error of over {MAX_ERROR_BYTES} bytes")
+
+
+def _refusal(response: httpx2.Response) -> str | None:
+    """Why the body is not read at all."""
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding != "identity":
+        return f"the model's server packed its answer ({encoding[:40]!r}) though asked not to"
+    if response.status_code == 200 and "text/html" in response.headers.get("content-type", ""):
+        return "the model's server answered with a page"
+    return None
+
+
+class EventCheck:
+    """Reads a body as server-sent events, as it comes. A body that has none passes unseen."""
+
+    def __init__(self, max_event_bytes: int) -> None:
+        self._max = max_event_bytes
+        self._line = bytearray()
+        self._data: list[bytes] = []
+        self._bytes = 0
+        self._after_return = False
+        self._done = False
+
+    def feed(self, data: bytes) -> None:
+        """Raises ModelFault for an event that is too large, or is no chunk of a completion."""
+        if self._done:
+            return
+        if self._after_return and data.startswith(b"\n"):
+            data = data[1:]
+        self._after_return = data.endswith(b"\r") or (self._after_return and not data)
+        for line in data.splitlines(keepends=True):
+            self._line += line
+            if line.endswith((b"\n", b"\r")):
+                self._take(bytes(self._line).rstrip(b"\r\n"))
+                self._line.clear()
+        if self._bytes + len(self._line) > self._max:
+            raise ModelFault(f"the model's server sent an event of over {self._max} bytes")
+
+    def _take(self, line: bytes) -> None:
+        if not line:
+            if self._data and not self._done:
+                self._check(b"\n".join(self._data))
+            self._data.clear()
+            self._bytes = 0
+        elif not line.startswith(b":"):
+            self._bytes += len(line)
+            name, _, value = line.partition(b":")
+            if name == b"data":
+                self._data.append(value.removeprefix(b" "))
+
+    def _check(self, data: bytes) -> None:
+        if data.startswith(b"[DONE]"):
+            self._done = True
+            return
+        try:
+            value = strict_json.read(data)
+        except ValueError as error:
+            raise ModelFault("the model's server sent an event that is not JSON") from error
+        check_chunk(value)
+
+
+@dataclass(slots=True)
+class BoundedStream(httpx2.SyncByteStream):
+    stream: httpx2.SyncByteStream
+    body: Body
+
+    def __iter__(self) -> Iterator[bytes]:
+        for data in self.stream:
+            self.body.take(data)
+            yield data
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+@dataclass(slots=True)
+class AsyncBoundedStream(httpx2.AsyncByteStream):
+    stream: httpx2.AsyncByteStream
+    body: Body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self.stream:
+            self.body.take(data)
+            yield data
+
+    async def aclose(self) -> None:
+        await self.stream.aclose()
