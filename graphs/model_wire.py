@@ -4,13 +4,16 @@ No answer is unpacked, no redirect followed, no event read to its end that is to
 JSON of an event has the shape that the libraries take for granted. What fails is a ModelFault.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import httpx2
 import openai
 
+from graphs.chunk_folding import Folded
 from graphs.chunk_shape import ModelFault, check_chunk
 from tools import strict_json
 
@@ -19,6 +22,7 @@ MAX_ERROR_BYTES = 1_000_000
 """Of an answer that is not a 200."""
 ESCAPED = 6
 """Bytes of JSON that one byte of text can take: `\\u0000`."""
+SLICE_BYTES = 8192
 ENVELOPE_BYTES = 64_000
 """What an event may have beside its text."""
 
@@ -64,18 +68,22 @@ class Body:
 
     def __init__(self, response: httpx2.Response, max_event_bytes: int) -> None:
         self._refused = _refusal(response)
-        self._events = EventCheck(max_event_bytes) if response.status_code == 200 else None
+        self._events = Events(max_event_bytes) if response.status_code == 200 else None
         self._bytes = 0
 
-    def take(self, data: bytes) -> None:
+    def take(self, data: bytes) -> bytes:
+        """What is to be passed on by now."""
         if self._refused:
             raise ModelFault(self._refused)
         if self._events:
-            self._events.feed(data)
-            return
+            return self._events.feed(data)
         self._bytes += len(data)
         if self._bytes > MAX_ERROR_BYTES:
             raise ModelFault(f"the model's server sent an error of over {MAX_ERROR_BYTES} bytes")
+        return data
+
+    def rest(self) -> bytes:
+        return self._events.rest() if self._events else b""
 
 
 def _refusal(response: httpx2.Response) -> str | None:
@@ -88,53 +96,74 @@ def _refusal(response: httpx2.Response) -> str | None:
     return None
 
 
-class EventCheck:
-    """Reads a body as server-sent events, as it comes. A body that has none passes unseen."""
+class Events:
+    """Reads a body as server-sent events, as it comes, and passes on those that are whole.
+
+    Anything else is one large event. Behind `[DONE]` nothing is read.
+    """
 
     def __init__(self, max_event_bytes: int) -> None:
         self._max = max_event_bytes
-        self._line = bytearray()
+        self._event = bytearray()
+        self._line = 0
+        """Where in the event its last line begins."""
         self._data: list[bytes] = []
-        self._bytes = 0
         self._after_return = False
         self._done = False
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> bytes:
         """Raises ModelFault for an event that is too large, or is no chunk of a completion."""
         if self._done:
-            return
+            return b""
         if self._after_return and data.startswith(b"\n"):
             data = data[1:]
-        self._after_return = data.endswith(b"\r") or (self._after_return and not data)
+        self._after_return = data.endswith(b"\r")
+        events: list[bytes | Folded] = []
         for line in data.splitlines(keepends=True):
-            self._line += line
-            if line.endswith((b"\n", b"\r")):
-                self._take(bytes(self._line).rstrip(b"\r\n"))
-                self._line.clear()
-        if self._bytes + len(self._line) > self._max:
+            self._event += line
+            if line.endswith((b"\n", b"\r")) and self._line_ends() and not self._done:
+                self._event_ends(events)
+        if len(self._event) > self._max:
             raise ModelFault(f"the model's server sent an event of over {self._max} bytes")
+        return b"".join(e.event() if isinstance(e, Folded) else e for e in events)
 
-    def _take(self, line: bytes) -> None:
-        if not line:
-            if self._data and not self._done:
-                self._check(b"\n".join(self._data))
-            self._data.clear()
-            self._bytes = 0
-        elif not line.startswith(b":"):
-            self._bytes += len(line)
-            name, _, value = line.partition(b":")
-            if name == b"data":
-                self._data.append(value.removeprefix(b" "))
+    def rest(self) -> bytes:
+        """What has no end."""
+        return bytes(self._event)
 
-    def _check(self, data: bytes) -> None:
+    def _line_ends(self) -> bool:
+        """Take the line that has ended; say whether it ends its event. Comments are dropped."""
+        line = bytes(self._event[self._line :]).rstrip(b"\r\n")
+        if line.startswith(b":"):
+            del self._event[self._line :]
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        self._line = len(self._event)
+        return not line
+
+    def _event_ends(self, events: list[bytes | Folded]) -> None:
+        raw, data = bytes(self._event), b"\n".join(self._data)
+        self._event.clear()
+        self._data.clear()
+        self._line = 0
         if data.startswith(b"[DONE]"):
             self._done = True
-            return
-        try:
-            value = strict_json.read(data)
-        except ValueError as error:
-            raise ModelFault("the model's server sent an event that is not JSON") from error
-        check_chunk(value)
+            events.append(raw)
+        elif data:
+            chunk = _checked(data)
+            last = events[-1] if events else None
+            if not (isinstance(last, Folded) and last.takes(chunk)):
+                events.append(Folded(raw, chunk))
+
+
+def _checked(data: bytes) -> dict[str, Any]:
+    try:
+        value = strict_json.read(data)
+    except ValueError as error:
+        raise ModelFault("the model's server sent an event that is not JSON") from error
+    check_chunk(value)
+    chunk: dict[str, Any] = value
+    return chunk
 
 
 @dataclass(slots=True)
@@ -144,8 +173,8 @@ class BoundedStream(httpx2.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         for data in self.stream:
-            self.body.take(data)
-            yield data
+            yield self.body.take(data)
+        yield self.body.rest()
 
     def close(self) -> None:
         self.stream.close()
@@ -153,13 +182,18 @@ class BoundedStream(httpx2.SyncByteStream):
 
 @dataclass(slots=True)
 class AsyncBoundedStream(httpx2.AsyncByteStream):
+    """It comes in slices: between two of them others have their turn."""
+
     stream: httpx2.AsyncByteStream
     body: Body
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for data in self.stream:
-            self.body.take(data)
-            yield data
+            for start in range(0, len(data), SLICE_BYTES):
+                if start:
+                    await asyncio.sleep(0)
+                yield self.body.take(data[start : start + SLICE_BYTES])
+        yield self.body.rest()
 
     async def aclose(self) -> None:
         await self.stream.aclose()
