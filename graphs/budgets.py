@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graphs import stored
-from graphs.calls import StreamedCall, parse_args
+from graphs.calls import StreamedCall
 from graphs.context import TurnContext, run_messages
 from graphs.limits import Limits
 from graphs.stored import Ended
@@ -27,7 +27,7 @@ def same_call_again(
         for call in message.tool_calls
     )
     for call in calls:
-        key = (call.name, text_of(parse_args(call.args_text) or {}))
+        key = (call.name, text_of(call.args or {}))
         if seen[key] >= limits.max_identical_calls:
             return limit_ended("max_identical_calls", limits.max_identical_calls)
         seen[key] += 1

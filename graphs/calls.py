@@ -17,6 +17,7 @@ from graphs.json_end import JsonEnd
 from tools.strict_json import clean_text, read_storable_object, text_of
 
 MAX_ID_CHARS = 40
+MAX_VALUES = 50_000
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -33,10 +34,12 @@ class StreamedCall:
     _fragments: list[str] = field(default_factory=list)
     _unread: list[str] = field(default_factory=list)
     _end: JsonEnd = field(default_factory=JsonEnd)
+    _parsed: tuple[dict[str, Any] | None] | None = None
 
     def add(self, text: str) -> None:
         self._fragments.append(text)
         self._unread.append(text)
+        self._parsed = None
 
     @property
     def args_text(self) -> str:
@@ -45,6 +48,13 @@ class StreamedCall:
             self._fragments = ["".join(self._fragments)]
         return self._fragments[0] if self._fragments else ""
 
+    @property
+    def args(self) -> dict[str, Any] | None:
+        """As `parse_args` reads the text so far, once. Not to be changed."""
+        if self._parsed is None:
+            self._parsed = (parse_args(self.args_text),)
+        return self._parsed[0]
+
     def is_whole(self) -> bool:
         """Whether the text so far is one whole JSON object. Each fragment is looked at once, and
         the text parsed once, when its last brace has closed."""
@@ -52,7 +62,7 @@ class StreamedCall:
             self._end.feed(text)
         self._unread.clear()
         if self._end.is_valid is None and self._end.is_reached:
-            self._end.is_valid = parse_args(self.args_text) is not None
+            self._end.is_valid = self.args is not None
         return self._end.is_reached and bool(self._end.is_valid)
 
 
@@ -141,8 +151,11 @@ def safe_name(name: str) -> str:
 def parse_args(text: str) -> dict[str, Any] | None:
     """The arguments, if the text is one whole JSON object; a call without any text has none.
 
-    None for anything else: cut off, not an object, nested too deep, NaN, numbers beyond a float.
+    None for anything else: cut off, not an object, nested too deep, NaN, numbers beyond a float,
+    and for more values than arguments have: in memory each takes far more than its text.
     """
+    if sum(map(text.count, "[{,")) > MAX_VALUES:
+        return None
     return read_storable_object(text or "{}")
 
 

@@ -1,83 +1,97 @@
 """Chunks that came together, as few chunks: to build a message of each costs far more than it says.
 
-Only text behind text and argument text behind that of the same call are put together, so whoever
-assembles the calls sees the same heads, in the same order.
+Text goes behind text, calls behind calls: whoever assembles the calls sees the same heads and
+fragments in the same order.
 """
 
 import json
-from typing import Any, Literal
+from typing import Any
 
-Kind = Literal["text", "nothing"] | int | None
-"""What a chunk adds to: the text, or the call of a number."""
+Chunk = dict[str, Any]
 
 
 class Folded:
     """One event and those behind it that could be added to it. All have been checked."""
 
-    def __init__(self, raw: bytes, chunk: dict[str, Any]) -> None:
+    def __init__(self, raw: bytes, chunk: Chunk) -> None:
         self._raw = raw
         self._chunk = chunk
-        self._added: list[str] = []
-        self._place = _place(chunk)
+        self._delta = _lone_delta(chunk)
+        self._said = _said(self._delta or {}, "role")
+        self._texts: list[str] = []
+        self._calls: list[Chunk] = []
+        self._args: list[str] = []
+        """More argument text of the last call."""
 
-    def takes(self, chunk: dict[str, Any]) -> bool:
+    def takes(self, chunk: Chunk) -> bool:
         """Add what a chunk says. False: it says something else."""
-        addition = _addition(chunk)
-        if addition is None:
-            return False
-        kind, text = addition
-        if kind == "nothing":
+        if _is_empty(chunk):
             return True
-        if self._place is None or self._place[0] != kind:
+        delta = _lone_delta(chunk)
+        if self._delta is None or delta is None:
             return False
-        self._added.append(text)
-        return True
+        match _said(delta, "role"):
+            case {"content": str(text), **others} if not others and not self._speaks_of_calls:
+                self._texts.append(text)
+                return True
+            case {"tool_calls": list(calls), **others} if not others and self._speaks_of_calls:
+                for call in calls:
+                    self._add(call)
+                return True
+        return False
 
     def event(self) -> bytes:
         """The bytes that came, if nothing was added."""
-        if self._place is None or not self._added:
+        if self._delta is None or not (self._texts or self._calls or self._args):
             return self._raw
-        _, holder, key = self._place
-        holder[key] = "".join([holder.get(key) or "", *self._added])
+        if self._texts:
+            self._delta["content"] = "".join([self._delta.get("content") or "", *self._texts])
+        self._end_args()
+        if self._calls:
+            self._delta["tool_calls"] = [*self._delta["tool_calls"], *self._calls]
         return b"data: " + json.dumps(self._chunk, separators=(",", ":")).encode() + b"\n\n"
 
+    @property
+    def _speaks_of_calls(self) -> bool:
+        return "tool_calls" in self._said
 
-def _place(chunk: dict[str, Any]) -> tuple[Kind, dict[str, Any], str] | None:
-    """Where the text of what follows a chunk goes, if anywhere."""
-    delta = _lone_delta(chunk)
-    if delta is None:
-        return None
-    if delta.get("tool_calls"):
-        last = delta["tool_calls"][-1]
-        function = last.get("function")
-        return (last.get("index"), function, "arguments") if function else None
-    return ("text", delta, "content") if isinstance(delta.get("content"), str | None) else None
+    @property
+    def _last(self) -> Chunk:
+        last: Chunk = (self._calls or self._said["tool_calls"])[-1]
+        return last
 
+    def _add(self, call: Chunk) -> None:
+        fragment = _fragment(call)
+        if fragment is not None and call.get("index") == self._last.get("index"):
+            self._args.append(fragment)
+        else:
+            self._end_args()
+            self._calls.append(call)
 
-def _addition(chunk: dict[str, Any]) -> tuple[Kind, str] | None:
-    """What a chunk says, if that is text alone."""
-    if not (chunk.get("choices") or chunk.get("usage") or chunk.get("error")):
-        return "nothing", ""
-    delta = _lone_delta(chunk)
-    if delta is None:
-        return None
-    said = _said(delta, "role")
-    match said:
-        case {"content": str(text)} if len(said) == 1:
-            return "text", text
-        case {"tool_calls": [call]} if len(said) == 1:
-            return _fragment(call)
-    return None if said else ("nothing", "")
+    def _end_args(self) -> None:
+        if self._args:
+            function = self._last.get("function") or {}
+            text = "".join([function.get("arguments") or "", *self._args])
+            self._last["function"] = {**function, "arguments": text}
+            self._args.clear()
 
 
-def _fragment(call: dict[str, Any]) -> tuple[Kind, str] | None:
+def _fragment(call: Chunk) -> str | None:
+    """The text of a call's delta that has nothing else."""
     function = call.get("function") or {}
     if _said(call, "index", "type", "function") or _said(function, "arguments"):
         return None
-    return call.get("index"), function.get("arguments") or ""
+    return function.get("arguments") or ""
 
 
-def _lone_delta(chunk: dict[str, Any]) -> dict[str, Any] | None:
+def _is_empty(chunk: Chunk) -> bool:
+    if chunk.get("usage") or chunk.get("error"):
+        return False
+    delta = _lone_delta(chunk)
+    return not chunk.get("choices") or (delta is not None and not _said(delta, "role"))
+
+
+def _lone_delta(chunk: Chunk) -> Chunk | None:
     """The delta of a chunk that has nothing else to say."""
     choices = chunk.get("choices") or []
     if len(choices) != 1 or chunk.get("usage") or chunk.get("error"):
@@ -85,9 +99,9 @@ def _lone_delta(chunk: dict[str, Any]) -> dict[str, Any] | None:
     (choice,) = choices
     if choice.get("finish_reason") or choice.get("index"):
         return None
-    delta: dict[str, Any] | None = choice.get("delta")
+    delta: Chunk | None = choice.get("delta")
     return delta
 
 
-def _said(holder: dict[str, Any], *but: str) -> dict[str, Any]:
+def _said(holder: Chunk, *but: str) -> Chunk:
     return {key: value for key, value in holder.items() if value and key not in but}

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from graphs import stored
 from graphs.answers import failed, shown
-from graphs.calls import StreamedCall, parse_args
+from graphs.calls import StreamedCall
 from graphs.parts import stored_call
 from graphs.stored import End
 from tools.catalogue import Catalogue
@@ -73,7 +73,7 @@ class Classifier:
         expected = self.expected(call.given_name)
         if expected == "invalid":
             return Verdict(call, "invalid", self._unknown_tool(call))
-        args = parse_args(call.args_text)
+        args = call.args
         if args is None:
             sentence = "The arguments were not one whole JSON object. Call again with valid JSON."
             return Verdict(call, "invalid", failed(call, "invalid_json", sentence))

@@ -52,7 +52,7 @@ class ModelOutput:
         add_metadata(self.metadata, chunk)
         if chunk.usage_metadata:
             self.usage = add_usage(self.usage, chunk.usage_metadata)
-        if not isinstance(chunk.content, str):
+        if chunk.content and not isinstance(chunk.content, str):
             self._blocks.append(chunk.content)
 
     @property

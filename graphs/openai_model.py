@@ -9,34 +9,85 @@ langchain-openai 1.7.3 (`_astream`, `_convert_chunk_to_generation_chunk`) and la
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from itertools import chain
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk, InvalidToolCall, ToolCall, ToolCallChunk
+from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
+from pydantic import PrivateAttr
 
 from graphs.calls import CallAssembler, parse_args
 from graphs.limits import MAX_MESSAGE_BYTES, byte_size
-from graphs.sums import content_of, metadata_of, usage_of
+from graphs.sums import Content, add_metadata, joined
 
 CUT_AT = "max_message_bytes"
 """In the metadata of a message that was cut off at this limit."""
 
 
+class Whole:
+    """What the chunks of one message add up to, kept while they stream."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._contents: list[Content] = []
+        self._usage: UsageMetadata | None = None
+        self._metadata: dict[str, Any] = {}
+        self._info: dict[str, Any] = {}
+        self._calls = CallAssembler("", ())
+
+    def add(self, generation: ChatGenerationChunk) -> None:
+        message = generation.message
+        assert isinstance(message, AIMessageChunk)
+        self.count += 1
+        if message.content:
+            self._contents.append(message.content)
+        if message.usage_metadata:
+            self._usage = add_usage(self._usage, message.usage_metadata)
+        add_metadata(self._metadata, message)
+        self._info |= generation.generation_info or {}
+        self._calls.feed(message)
+
+    def message(self, id: str | None) -> AIMessageChunk:
+        message = AIMessageChunk(
+            content=joined(self._contents),
+            id=id,
+            usage_metadata=self._usage,
+            response_metadata=self._metadata | self._info,
+            chunk_position="last",
+        )
+        message.tool_call_chunks = [
+            tool_call_chunk(name=call.given_name, args=call.args_text, id=call.id, index=number)
+            for number, call in enumerate(self._calls.calls)
+        ]
+        _set_calls(message)
+        return message
+
+    def generation(self, id: str | None) -> "StreamedGeneration":
+        return StreamedGeneration(message=self.message(id), generation_info=dict(self._info))
+
+
 class StreamedGeneration(ChatGenerationChunk):
-    """A chunk whose sum with others is made in one go."""
+    """A chunk whose sum with all the others of its message is there when it is asked for."""
+
+    _whole: Whole | None = PrivateAttr(default=None)
+
+    def part_of(self, whole: Whole) -> "StreamedGeneration":
+        whole.add(self)
+        self._whole = whole
+        return self
 
     def __add__(
         self, other: ChatGenerationChunk | list[ChatGenerationChunk]
     ) -> "StreamedGeneration":
-        generations = [self, *(other if isinstance(other, list) else [other])]
-        messages = [g.message for g in generations if isinstance(g.message, AIMessageChunk)]
-        infos = [g.generation_info for g in generations if g.generation_info]
-        return StreamedGeneration(
-            message=_sum(messages), generation_info=dict(chain(*(i.items() for i in infos)))
-        )
+        others = other if isinstance(other, list) else [other]
+        whole = self._whole
+        if whole is None or whole.count != 1 + len(others):
+            whole = Whole()
+            for generation in (self, *others):
+                whole.add(generation)
+        return whole.generation(self.message.id)
 
 
 class BoundedChatOpenAI(ChatOpenAI):
@@ -61,25 +112,24 @@ class BoundedChatOpenAI(ChatOpenAI):
         if calls and isinstance(message, AIMessageChunk):
             # Not when it is made: that would parse them.
             message.tool_call_chunks = calls
-            _set_calls(message)
+            if (made.generation_info or {}).get("finish_reason"):
+                _set_calls(message)  # It may be all that comes.
         return StreamedGeneration(message=message, generation_info=made.generation_info)
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        room = Room(self.max_message_bytes)
-        begun = False
+        room, whole = Room(self.max_message_bytes), Whole()
         # Not ChatOpenAI's, which hides the generator that holds the connection.
         stream: Any = super(ChatOpenAI, self)._astream(*args, **kwargs)
         async with aclosing(stream) as chunks:
             async for chunk in chunks:
-                if begun and _says_nothing(chunk):
+                if whole.count and _says_nothing(chunk):
                     continue
-                begun = True
                 room.fill(chunk.message)
-                yield chunk
+                yield chunk.part_of(whole)
                 if room.is_over:
                     break
         if room.is_over:
-            yield _cut(self.max_message_bytes)
+            yield _cut(self.max_message_bytes).part_of(whole)
 
 
 class Room:
@@ -93,8 +143,6 @@ class Room:
         message.content = self._fitting(str(message.content))
         for call in message.tool_call_chunks:
             call["args"] = self._fitting(call["args"] or "")
-        if self.is_over and message.tool_call_chunks:
-            _set_calls(message)
 
     def _fitting(self, text: str) -> str:
         size = byte_size(text)
@@ -152,30 +200,11 @@ def _says_nothing(chunk: ChatGenerationChunk) -> bool:
     )
 
 
-def _cut(max_bytes: int) -> ChatGenerationChunk:
+def _cut(max_bytes: int) -> StreamedGeneration:
     return StreamedGeneration(
         message=AIMessageChunk(content="", response_metadata={"model_provider": "openai"}),
         generation_info={"finish_reason": "length", CUT_AT: max_bytes},
     )
-
-
-def _sum(messages: Sequence[AIMessageChunk]) -> AIMessageChunk:
-    whole = AIMessageChunk(
-        content=content_of(messages),
-        id=messages[0].id,
-        usage_metadata=usage_of(messages),
-        response_metadata=metadata_of(messages),
-        chunk_position="last" if any(m.chunk_position for m in messages) else None,
-    )
-    assembler = CallAssembler(whole.id or "", ())
-    for message in messages:
-        assembler.feed(message)
-    whole.tool_call_chunks = [
-        tool_call_chunk(name=call.given_name, args=call.args_text, id=call.id, index=number)
-        for number, call in enumerate(assembler.calls)
-    ]
-    _set_calls(whole)
-    return whole
 
 
 def _set_calls(message: AIMessageChunk) -> None:
