@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 MAX_NAME_CHARS = 1000
 """Of ids, names and reasons, which are stored beside a message."""
-MAX_CALLS = 1000
-"""Of one message, and numbers that a call can have."""
+MAX_CALLS = 250
+"""Of one delta, and numbers that a call can have."""
 MAX_TOKENS = 2**31
 
 Object = Mapping[str, Any]

@@ -21,7 +21,7 @@ from graphs.sums import Content, add_metadata, joined
 
 Model = Runnable[LanguageModelInput, AIMessage]
 
-MAX_PARTS = 1000
+MAX_PARTS = 250
 """Of one message: a part costs more than its text."""
 
 

@@ -7,10 +7,11 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from pydantic import AfterValidator
 
 from graphs.limits import Limits
 from graphs.model_wire import open_model_clients
@@ -33,7 +34,11 @@ from tests.support.raw_model import (
     say,
     stream,
 )
+from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import call as scripted_call
+from tests.support.scripted_model import text as scripted_text
 from tools.catalogue import Catalogue
+from tools.contract import real_tool
 
 MEGABYTE = "x" * 1_000_000
 NO_TOOLS = Catalogue((), ())
@@ -108,6 +113,7 @@ MALFORMED: dict[str, bytes] = {
     ),
     "a negative index": call("{}", "f", "c1", index=-1),
     "a huge index": call("{}", "f", "c1", index=10**30),
+    "too many calls": event(chunk({"tool_calls": [{"index": 0, "id": "c"}] * 1000})),
     "an index that is text": call("{}", "f", "c1", index="0"),
     "an index that is true": call("{}", "f", "c1", index=True),
     "a name of 1 MB": call("{}", MEGABYTE, "c1"),
@@ -171,6 +177,32 @@ async def test_an_answer_that_is_no_stream_of_events_has_its_code(
         await goes_on(inside)
 
 
+async def test_whatever_a_model_raises_is_an_error_of_the_model(tmp_path: Path) -> None:
+    model = ScriptedModel.of([scripted_text("Half "), KeyError("choices")])
+    async with backend(tmp_path / "t.db", model) as inside:
+        assert error_of(await inside.turn(message("Hello"))) == "model_error"
+
+
+def _breaks(_word: str) -> str:
+    raise RuntimeError("our own fault")
+
+
+@real_tool(client_fields=["*"])
+def strict(word: Annotated[str, AfterValidator(_breaks)]) -> dict[str, Any]:
+    """Take a word.
+
+    Args:
+        word: The word.
+    """
+    return {"word": word}
+
+
+async def test_what_our_own_code_raises_beside_the_model_is_not_the_models(tmp_path: Path) -> None:
+    model = ScriptedModel.of([scripted_call('{"word": "tea"}', name="strict", id="c1")])
+    async with backend(tmp_path / "t.db", model, catalogue=Catalogue((strict,), ())) as inside:
+        assert error_of(await inside.turn(message("Hello"))) == "internal_error"
+
+
 @pytest.mark.parametrize(
     "piece",
     [b":\n\n", b":\n", event({"choices": [], "usage": None}), event(chunk({}))],
@@ -232,11 +264,11 @@ async def test_no_call_of_a_message_that_was_cut_off_is_run(tmp_path: Path) -> N
 
 
 async def test_a_message_of_too_many_calls_is_cut_off(tmp_path: Path) -> None:
-    calls = [call("{}", "echo", f"c{n}", index=n % 7) for n in range(3000)]
+    calls = [call("{}", "echo", f"c{n}", index=n % 7) for n in range(1000)]
     async with served(stream(*calls, finish("tool_calls")), path=tmp_path) as (raw, inside):
         chunks = await inside.turn(message("Hello"))
         assert finish_of(chunks) == "length"
-        assert sum(isinstance(c, Result) for c in chunks) < 2100
+        assert sum(isinstance(c, Result) for c in chunks) < 1000
         assert len(raw.requests) == 1
         await goes_on(inside)
 
@@ -303,8 +335,8 @@ async def test_what_a_model_says_takes_time_in_proportion_and_holds_nobody_up(
 ) -> None:
     async with served(path=tmp_path, catalogue=NO_TOOLS) as (raw, inside):
         await inside.turn(message("Warm up."))
-        small, _ = await measured(raw, inside, attack(20_000))
-        large, gap = await measured(raw, inside, attack(80_000))
+        small, _ = await measured(raw, inside, attack(10_000))
+        large, gap = await measured(raw, inside, attack(40_000))
         assert large < 4 * 3 * max(small, 0.05)
         assert gap < 0.25
 
