@@ -1,11 +1,12 @@
 """The budgets that a step can break. What broke is data: `reason` limit, `limit`, `value`."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graphs import stored
-from graphs.calls import StreamedCall, parse_args
+from graphs.calls import StreamedCall
 from graphs.context import TurnContext, run_messages
 from graphs.limits import Limits
 from graphs.stored import Ended
@@ -19,17 +20,17 @@ def same_call_again(
     limits: Limits,
 ) -> Ended | None:
     """The limit of identical calls, if one of these calls would break it."""
-    seen = [
+    seen = Counter(
         (call["name"], text_of(call["args"]))
         for message in run_messages(messages, context)
         if isinstance(message, AIMessage)
         for call in message.tool_calls
-    ]
+    )
     for call in calls:
-        key = (call.name, text_of(parse_args(call.args_text) or {}))
-        if seen.count(key) >= limits.max_identical_calls:
+        key = (call.name, text_of(call.args or {}))
+        if seen[key] >= limits.max_identical_calls:
             return limit_ended("max_identical_calls", limits.max_identical_calls)
-        seen.append(key)
+        seen[key] += 1
     return None
 
 

@@ -13,9 +13,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
+from graphs.json_end import JsonEnd
 from tools.strict_json import clean_text, read_storable_object, text_of
 
 MAX_ID_CHARS = 40
+MAX_VALUES = 50_000
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -27,13 +29,41 @@ class StreamedCall:
     name: str
     given_name: str
     """As the model wrote it; `name` differs where a provider would refuse it."""
-    fragments: list[str] = field(default_factory=list)
     position: int = -1
     """Its place among the parts of its message."""
+    _fragments: list[str] = field(default_factory=list)
+    _unread: list[str] = field(default_factory=list)
+    _end: JsonEnd = field(default_factory=JsonEnd)
+    _parsed: tuple[dict[str, Any] | None] | None = None
+
+    def add(self, text: str) -> None:
+        self._fragments.append(text)
+        self._unread.append(text)
+        self._parsed = None
 
     @property
     def args_text(self) -> str:
-        return "".join(self.fragments)
+        """Joined where it is read: as seldom as it is read."""
+        if len(self._fragments) > 1:
+            self._fragments = ["".join(self._fragments)]
+        return self._fragments[0] if self._fragments else ""
+
+    @property
+    def args(self) -> dict[str, Any] | None:
+        """As `parse_args` reads the text so far, once. Not to be changed."""
+        if self._parsed is None:
+            self._parsed = (parse_args(self.args_text),)
+        return self._parsed[0]
+
+    def is_whole(self) -> bool:
+        """Whether the text so far is one whole JSON object. Each fragment is looked at once, and
+        the text parsed once, when its last brace has closed."""
+        for text in self._unread:
+            self._end.feed(text)
+        self._unread.clear()
+        if self._end.is_valid is None and self._end.is_reached:
+            self._end.is_valid = self.args is not None
+        return self._end.is_reached and bool(self._end.is_valid)
 
 
 class CallAssembler:
@@ -50,6 +80,7 @@ class CallAssembler:
         self._taken = taken
         self._open: dict[int | None, int] = {}
         self._given_ids: dict[int, str | None] = {}
+        self._used: set[str] = set()
 
     def feed(self, message: AIMessage) -> list[tuple[StreamedCall, str]]:
         """Take a chunk, or the whole message of a model that does not stream.
@@ -87,7 +118,7 @@ class CallAssembler:
             )
         call, text = self.calls[position], clean_text(args)
         if text:
-            call.fragments.append(text)
+            call.add(text)
         return call, text
 
     def _is_another(self, position: int, id: str | None, name: str, args: str) -> bool:
@@ -96,14 +127,15 @@ class CallAssembler:
         if name != call.given_name or id not in (None, "", self._given_ids[position]):
             return True
         # More text behind a whole JSON object can only be another call's.
-        return bool(args and call.args_text) and parse_args(call.args_text) is not None
+        return bool(args) and call.is_whole()
 
     def _unique(self, given: str | None, position: int) -> str:
         id = clean_text(given or "")
-        others = {call.id for call in self.calls}
-        if id and len(id) <= MAX_ID_CHARS and id not in self._taken and id not in others:
-            return id
-        return derived_id(self._message_id, position)
+        usable = 0 < len(id) <= MAX_ID_CHARS and id.isprintable()
+        if not usable or id in self._taken or id in self._used:
+            id = derived_id(self._message_id, position)
+        self._used.add(id)
+        return id
 
 
 def derived_id(message_id: str, position: int) -> str:
@@ -119,8 +151,11 @@ def safe_name(name: str) -> str:
 def parse_args(text: str) -> dict[str, Any] | None:
     """The arguments, if the text is one whole JSON object; a call without any text has none.
 
-    None for anything else: cut off, not an object, nested too deep, NaN, numbers beyond a float.
+    None for anything else: cut off, not an object, nested too deep, NaN, numbers beyond a float,
+    and for more values than arguments have: in memory each takes far more than its text.
     """
+    if sum(map(text.count, "[{,")) > MAX_VALUES:
+        return None
     return read_storable_object(text or "{}")
 
 

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from graphs import stored
 from graphs.answers import failed, shown
-from graphs.calls import StreamedCall, parse_args
+from graphs.calls import StreamedCall
 from graphs.parts import stored_call
+from graphs.stored import End
 from tools.catalogue import Catalogue
 from tools.contract import Disposition, ResultLookup, UITool
 from tools.schemas import misfit
@@ -72,7 +73,7 @@ class Classifier:
         expected = self.expected(call.given_name)
         if expected == "invalid":
             return Verdict(call, "invalid", self._unknown_tool(call))
-        args = parse_args(call.args_text)
+        args = call.args
         if args is None:
             sentence = "The arguments were not one whole JSON object. Call again with valid JSON."
             return Verdict(call, "invalid", failed(call, "invalid_json", sentence))
@@ -102,7 +103,7 @@ class Classifier:
 
     def _unknown_tool(self, call: StreamedCall) -> ToolMessage:
         known = [*self.catalogue.real_by_name, *self.ui_tools]
-        near = get_close_matches(call.given_name, known) or known
+        near = get_close_matches(call.name, known) or known
         sentence = f"There is no tool of this name. Use one of: {', '.join(near)}."
         return failed(call, "unknown_tool", sentence)
 
@@ -142,10 +143,12 @@ def classify_all(
     return ClassifiedCalls([classifier.classify(call, results) for call in calls])
 
 
-def refuse_all(calls: Sequence[StreamedCall], code: str, sentence: str) -> ClassifiedCalls:
+def refuse_all(
+    calls: Sequence[StreamedCall], code: str, sentence: str, *, end: End = "error"
+) -> ClassifiedCalls:
     """Answer every call with the same error."""
     return ClassifiedCalls(
-        [Verdict(call, "invalid", failed(call, code, sentence)) for call in calls]
+        [Verdict(call, "invalid", failed(call, code, sentence, end=end)) for call in calls]
     )
 
 

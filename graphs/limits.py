@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+MAX_MESSAGE_BYTES = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -17,5 +19,12 @@ class Limits:
     """Of one tool result, to the model."""
     max_result_bytes: int = 1_000_000
     """Of one tool result, to the client."""
+    max_message_bytes: int = MAX_MESSAGE_BYTES
+    """Of one message of the model: text, reasoning and arguments."""
     max_history_tokens: int = 100_000
     """Of what the model gets of the thread."""
+
+
+def byte_size(text: str) -> int:
+    """In UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

@@ -1,10 +1,12 @@
 """The chat model by settings: ChatOpenAI for any OpenAI-compatible server, or the offline one."""
 
 from langchain_core.language_models import BaseChatModel
-from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from graphs.limits import MAX_MESSAGE_BYTES
+from graphs.model_wire import ModelClients, model_clients
 from graphs.offline import OfflineChatModel
+from graphs.openai_model import BoundedChatOpenAI
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 OFFLINE = "offline"
@@ -24,13 +26,26 @@ def is_empty_stream(error: ValueError) -> bool:
 
 
 def chat_model(
-    name: str, *, api_key: str | None, base_url: str | None, word_seconds: float
+    name: str,
+    *,
+    api_key: str | None,
+    base_url: str | None,
+    word_seconds: float,
+    max_message_bytes: int = MAX_MESSAGE_BYTES,
+    clients: ModelClients | None = None,
 ) -> BaseChatModel:
-    """The model of a resolved name: `offline`, or what the OpenAI-compatible server calls it."""
+    """The model of a resolved name: `offline`, or what the OpenAI-compatible server calls it.
+
+    `clients` are the caller's to close; without them the model has its own as long as it lives.
+    """
     if name == OFFLINE:
         return OfflineChatModel(word_seconds=word_seconds)
-    return ChatOpenAI(
+    clients = clients or model_clients(max_message_bytes)
+    return BoundedChatOpenAI(
         model=name,
+        max_message_bytes=max_message_bytes,
+        http_client=clients.sync,
+        http_async_client=clients.asynchronous,
         # A server of one's own wants no key; the client wants a string.
         api_key=SecretStr(api_key or "none"),
         base_url=base_url,

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, cast
 from langchain_core.messages import AIMessage, ToolCall
 
 from graphs import stored
-from graphs.calls import CallAssembler, StreamedCall, parse_args
+from graphs.calls import CallAssembler, StreamedCall
 from graphs.stored import PROVIDER, Layout
 from tools.strict_json import clean_text, text_of
 
@@ -90,8 +90,7 @@ def _said(message: AIMessage) -> Iterator[tuple[Kind, str]]:
 
 def stored_call(call: StreamedCall) -> ToolCall:
     """A call as the thread keeps it; arguments that are no JSON object are kept as none."""
-    args = parse_args(call.args_text)
-    return ToolCall(type="tool_call", id=call.id, name=call.name, args=args or {})
+    return ToolCall(type="tool_call", id=call.id, name=call.name, args=call.args or {})
 
 
 class PartsMetadata(TypedDict):

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from graphs.classify import Classifier
 from graphs.loading import BUILT_IN, Build, build_function, checked
+from graphs.model_wire import ModelClients, open_model_clients
 from graphs.models import chat_model
 from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
@@ -84,6 +85,7 @@ def create_app(
         async with (
             open_checkpointer(path, busy_ms) as checkpointer,
             open_store(path, busy_ms, checkpointer.file.require) as store,
+            open_model_clients(settings.max_message_bytes) as clients,
             with_remote_tools(
                 catalogue,
                 settings.remote_tools,
@@ -91,8 +93,9 @@ def create_app(
                 max_bytes=settings.max_result_bytes,
             ) as tools,
         ):
+            speaker = model or _model(settings, clients)
             with usable(path):
-                state = await _wired(settings, build, model, tools, checkpointer, store)
+                state = await _wired(settings, build, speaker, tools, checkpointer, store)
             try:
                 yield state
             finally:
@@ -112,13 +115,13 @@ def create_app(
 async def _wired(
     settings: Settings,
     build: Build,
-    model: BaseChatModel | None,
+    model: BaseChatModel,
     catalogue: Catalogue,
     checkpointer: SqliteCheckpointer,
     store: ThreadStore,
 ) -> AppState:
     graph = build(
-        model or _model(settings),
+        model,
         catalogue,
         checkpointer=checkpointer,
         limits=settings.limits,
@@ -153,7 +156,7 @@ async def _wired(
 def _run_settings(settings: Settings) -> RunSettings:
     return RunSettings(
         graph=settings.graph,
-        limits=RunLimits(settings.max_run_seconds, settings.unread_seconds),
+        limits=RunLimits(settings.max_run_seconds, settings.unread_seconds, settings.max_run_bytes),
         retention_seconds=settings.run_retention_seconds,
         max_live=settings.max_live_runs,
         max_new_threads=settings.max_new_threads,
@@ -181,10 +184,12 @@ def _middleware(settings: Settings) -> list[Middleware]:
     ]
 
 
-def _model(settings: Settings) -> BaseChatModel:
+def _model(settings: Settings, clients: ModelClients) -> BaseChatModel:
     return chat_model(
         settings.model_name,
         api_key=settings.openai_api_key,
         base_url=settings.openai_base_url,
         word_seconds=settings.offline_word_seconds,
+        max_message_bytes=settings.max_message_bytes,
+        clients=clients,
     )

@@ -121,6 +121,12 @@ class Settings(BaseSettings):
     max_result_bytes: PositiveInt = Field(
         1_000_000, description="bytes of one tool result to the client"
     )
+    max_message_bytes: PositiveInt = Field(
+        1_000_000, description="bytes of one message of the model: text, reasoning, arguments"
+    )
+    max_run_bytes: PositiveInt = Field(
+        20_000_000, description="bytes of text, results and progress in one run's stream"
+    )
     max_history_tokens: PositiveInt = Field(
         100_000, description="tokens of the thread that the model gets, estimated"
     )
@@ -214,5 +220,6 @@ class Settings(BaseSettings):
             max_tool_seconds=self.max_tool_seconds,
             max_result_chars=self.max_result_chars,
             max_result_bytes=self.max_result_bytes,
+            max_message_bytes=self.max_message_bytes,
             max_history_tokens=self.max_history_tokens,
         )

@@ -54,8 +54,9 @@ def last_reason(message: AIMessage, *, pending: bool) -> FinishReason:
     """The finish reason of a turn that ended with this message."""
     if stored.error(message):
         return "error"
-    if stored.ended(message):
-        return "other"
+    ended = stored.ended(message)
+    if ended:
+        return "length" if ended.get("limit") == "max_message_bytes" else "other"
     if pending:
         return "tool-calls"
     given = stored.finish_reason(message)

@@ -14,6 +14,7 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
+from graphs.chunk_shape import ModelFault
 from graphs.models import ModelUnavailable
 from graphs.stored import StoredError
 from server.storage.interfaces import STORAGE_FAULTS, StorageUnavailable
@@ -68,9 +69,12 @@ class Failure:
 
 
 def failure_code(cause: BaseException) -> str:
-    """The code of what a run raised."""
+    """The code of what a run raised. What a model call raised is never our own fault."""
     if isinstance(cause, StorageUnavailable):
         return cause.code
+    if isinstance(cause, ModelFault):
+        code = failure_code(cause.__cause__) if cause.__cause__ else "model_error"
+        return "model_error" if code == "internal_error" else code
     provider_code = _CODES.get(str(getattr(cause, "code", "")))
     if provider_code:
         return provider_code

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from server.runs.translate import Translator, added_messages
 from server.storage.interfaces import RunLog, ThreadStore
 from server.turns.chunks import Chunk, Disposition, Done, MessageFinish, Usage
 from server.turns.header import RunHeader, ThreadKey
+from server.turns.size import text_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ class RunLimits:
     max_seconds: float
     unread_seconds: float = 0
     """Seconds without a reader; 0: it runs on unread."""
+    max_bytes: int = 20_000_000
+    """Of text in the log; see `server.turns.size`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Run:
         self._store = store
         self._stop = stop
         self._request_saved = False
+        self._log_bytes = 0
         self._translator = Translator(start.plan.message_id, start.plan.after, start.classifier)
 
     async def work(self) -> list[Chunk]:
@@ -128,6 +132,15 @@ class Run:
                 chunks = self._translator.feed(item)
                 if chunks:
                     await self.log.write(chunks)
+                    await self._keep_to_size(chunks)
+
+    async def _keep_to_size(self, chunks: Sequence[Chunk]) -> None:
+        """What was said is in the log by now: it is in the thread too. Nothing follows it."""
+        self._log_bytes += sum(map(text_bytes, chunks))
+        limit = self.start.limits.max_bytes
+        if self._log_bytes > limit:
+            self._stop.send({"reason": "limit", "limit": "max_run_bytes", "value": limit})
+            await asyncio.get_running_loop().create_future()  # until the run is cancelled
 
     async def _open_log(self, writes: Writes) -> None:
         """What the request brought is on disk, or the run is over: readers may come."""

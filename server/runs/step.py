@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from graphs.calls import parse_args
 from graphs.parts import PartAssembler, StreamedPart, StreamedText
 from server.turns.chunks import (
     ArgsFinish,
@@ -50,4 +49,4 @@ class StreamedStep:
             if not call.args_text:
                 yield TextDelta(path, "{}")
             disposition = dispositions.get(call.id, "invalid")
-            yield ArgsFinish(path, parse_args(call.args_text), disposition)
+            yield ArgsFinish(path, call.args, disposition)

@@ -108,6 +108,7 @@ async def backend(
     catalogue: Catalogue = CATALOGUE,
     limits: Limits | None = None,
     max_run_seconds: float = 60,
+    max_run_bytes: int = 20_000_000,
     system_prompt: str = "",
     build: Build = built_in,
 ) -> AsyncIterator[Backend]:
@@ -126,7 +127,9 @@ async def backend(
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
         await settle_lost_runs(store, checkpoints)
         logs = MemoryLogs()
-        settings = RunSettings("test", RunLimits(max_run_seconds), retention_seconds=60)
+        settings = RunSettings(
+            "test", RunLimits(max_run_seconds, 0, max_run_bytes), retention_seconds=60
+        )
         runs = Runs(checkpoints, classifier, store, logs, settings)
         reader = RunReader(checkpoints, store, logs)
         try:

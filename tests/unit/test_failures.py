@@ -14,6 +14,7 @@ from langchain_core.exceptions import (
     ModelNotFoundError,
 )
 
+from graphs.chunk_shape import ModelFault
 from graphs.models import ModelUnavailable
 from server.runs.failures import SENTENCES, failure, failure_code
 
@@ -66,6 +67,25 @@ def test_an_exception_has_its_code_and_says_nothing_of_itself(cause: Exception, 
     assert (told.code, told.error_id) == (code, "e1")
     assert told.message == SENTENCES[code]
     assert SECRET not in json.dumps([told.code, told.message, told.error_id])
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (None, "model_error"),
+        (RuntimeError(SECRET), "model_error"),
+        (KeyError(SECRET), "model_error"),
+        (status_error(429), "model_rate_limited"),
+        (openai.APIConnectionError(request=REQUEST), "model_unavailable"),
+    ],
+    ids=repr,
+)
+def test_what_a_model_call_raised_is_the_models_fault_and_keeps_its_kind(
+    cause: Exception | None, code: str
+) -> None:
+    fault = ModelFault(SECRET)
+    fault.__cause__ = cause
+    assert failure_code(fault) == code
 
 
 def test_every_sentence_says_what_to_do_or_what_happened_in_plain_words() -> None:

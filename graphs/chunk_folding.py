@@ -1,0 +1,107 @@
+"""Chunks that came together, as few chunks: to build a message of each costs far more than it says.
+
+Text goes behind text, calls behind calls: whoever assembles the calls sees the same heads and
+fragments in the same order.
+"""
+
+import json
+from typing import Any
+
+Chunk = dict[str, Any]
+
+
+class Folded:
+    """One event and those behind it that could be added to it. All have been checked."""
+
+    def __init__(self, raw: bytes, chunk: Chunk) -> None:
+        self._raw = raw
+        self._chunk = chunk
+        self._delta = _lone_delta(chunk)
+        self._said = _said(self._delta or {}, "role")
+        self._texts: list[str] = []
+        self._calls: list[Chunk] = []
+        self._args: list[str] = []
+        """More argument text of the last call."""
+
+    def takes(self, chunk: Chunk) -> bool:
+        """Add what a chunk says. False: it says something else."""
+        if _is_empty(chunk):
+            return True
+        delta = _lone_delta(chunk)
+        if self._delta is None or delta is None:
+            return False
+        match _said(delta, "role"):
+            case {"content": str(text), **others} if not others and not self._speaks_of_calls:
+                self._texts.append(text)
+                return True
+            case {"tool_calls": list(calls), **others} if not others and self._speaks_of_calls:
+                for call in calls:
+                    self._add(call)
+                return True
+        return False
+
+    def event(self) -> bytes:
+        """The bytes that came, if nothing was added."""
+        if self._delta is None or not (self._texts or self._calls or self._args):
+            return self._raw
+        if self._texts:
+            self._delta["content"] = "".join([self._delta.get("content") or "", *self._texts])
+        self._end_args()
+        if self._calls:
+            self._delta["tool_calls"] = [*self._delta["tool_calls"], *self._calls]
+        return b"data: " + json.dumps(self._chunk, separators=(",", ":")).encode() + b"\n\n"
+
+    @property
+    def _speaks_of_calls(self) -> bool:
+        return "tool_calls" in self._said
+
+    @property
+    def _last(self) -> Chunk:
+        last: Chunk = (self._calls or self._said["tool_calls"])[-1]
+        return last
+
+    def _add(self, call: Chunk) -> None:
+        fragment = _fragment(call)
+        if fragment is not None and call.get("index") == self._last.get("index"):
+            self._args.append(fragment)
+        else:
+            self._end_args()
+            self._calls.append(call)
+
+    def _end_args(self) -> None:
+        if self._args:
+            function = self._last.get("function") or {}
+            text = "".join([function.get("arguments") or "", *self._args])
+            self._last["function"] = {**function, "arguments": text}
+            self._args.clear()
+
+
+def _fragment(call: Chunk) -> str | None:
+    """The text of a call's delta that has nothing else."""
+    function = call.get("function") or {}
+    if _said(call, "index", "type", "function") or _said(function, "arguments"):
+        return None
+    return function.get("arguments") or ""
+
+
+def _is_empty(chunk: Chunk) -> bool:
+    if chunk.get("usage") or chunk.get("error"):
+        return False
+    delta = _lone_delta(chunk)
+    return not chunk.get("choices") or (delta is not None and not _said(delta, "role"))
+
+
+def _lone_delta(chunk: Chunk) -> Chunk | None:
+    """The delta of a chunk that has nothing else to say."""
+    choices = chunk.get("choices") or []
+    if len(choices) != 1 or chunk.get("usage") or chunk.get("error"):
+        return None
+    (choice,) = choices
+    if choice.get("finish_reason") or choice.get("index"):
+        return None
+    delta: Chunk | None = choice.get("delta")
+    return delta
+
+
+def _said(holder: Chunk, *but: str) -> Chunk:
+    return {key: value for key, value in holder.items() if value and key not in but}

@@ -1,0 +1,124 @@
+"""One model call: its stream, put together as it comes, and ended where it says too much."""
+
+import time
+from collections.abc import AsyncIterator, Container, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages.ai import UsageMetadata, add_usage
+from langchain_core.runnables import Runnable
+
+from graphs import stored
+from graphs.chunk_shape import ModelFault
+from graphs.limits import byte_size
+from graphs.models import ModelUnavailable, is_empty_stream
+from graphs.openai_model import CUT_AT
+from graphs.parts import PartAssembler
+from graphs.stored import StoredTiming
+from graphs.sums import Content, add_metadata, joined
+
+Model = Runnable[LanguageModelInput, AIMessage]
+
+MAX_PARTS = 250
+"""Of one message: a part costs more than its text."""
+
+
+class ModelOutput:
+    """What a model says, chunk by chunk; nothing here takes longer the more was said before."""
+
+    def __init__(self, taken: Container[str], max_bytes: int) -> None:
+        self.id = ""
+        self.usage: UsageMetadata | None = None
+        self.metadata: dict[str, Any] = {}
+        self.parts = PartAssembler("", taken)
+        self._taken = taken
+        self._blocks: list[Content] = []
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._begun = False
+        self._start = time.monotonic()
+        self._first = self._end = self._start
+
+    def feed(self, chunk: AIMessage) -> None:
+        if not self._begun:
+            self._begun, self._first = True, time.monotonic()
+            self.id = str(chunk.id)
+            self.parts = PartAssembler(self.id, self._taken)
+        self._end = time.monotonic()
+        for delta in self.parts.feed(chunk):
+            self._bytes += byte_size(delta.text)
+        add_metadata(self.metadata, chunk)
+        if chunk.usage_metadata:
+            self.usage = add_usage(self.usage, chunk.usage_metadata)
+        if chunk.content and not isinstance(chunk.content, str):
+            self._blocks.append(chunk.content)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the message is longer than it may be."""
+        return self._bytes > self._max_bytes or len(self.parts.parts) > MAX_PARTS
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the message was ended for its length, by us or by the model's client."""
+        return self.is_over or CUT_AT in self.metadata
+
+    @property
+    def content(self) -> Content:
+        """In a provider's own blocks if it sends any; else the text is in the parts."""
+        return joined(self._blocks) if self._blocks else ""
+
+    @property
+    def finish_reason(self) -> str | None:
+        if self.is_cut:
+            return "length"
+        return stored.finish_reason(AIMessage("", response_metadata=self.metadata))
+
+    @property
+    def timing(self) -> StoredTiming:
+        return StoredTiming(
+            first_token_ms=round((self._first - self._start) * 1000),
+            duration_ms=round((self._end - self._start) * 1000),
+        )
+
+    def check_end(self) -> None:
+        """Raises ModelUnavailable if the stream ended before its message did: OpenAI's always
+        ends with a finish reason."""
+        self._end = time.monotonic()
+        if not self._begun:
+            raise ModelUnavailable("the model's stream was empty")
+        provider = self.metadata.get(stored.PROVIDER)
+        if provider == "openai" and not self.finish_reason:
+            raise ModelUnavailable("the model's stream ended without a finish reason")
+
+
+async def ask(
+    model: Model, prompt: Sequence[AnyMessage], taken: Container[str], max_bytes: int
+) -> ModelOutput:
+    """Call the model. Raises ModelFault of what it raises, and ModelUnavailable."""
+    output = ModelOutput(taken, max_bytes)
+    async with aclosing(_chunks(model, prompt)) as chunks:  # type: ignore[type-var]
+        async for chunk in chunks:
+            output.feed(chunk)
+            if output.is_over:
+                break
+    output.check_end()
+    return output
+
+
+async def _chunks(model: Model, prompt: Sequence[AnyMessage]) -> AsyncIterator[AIMessage]:
+    try:
+        stream: Any = model.astream(list(prompt))
+        async with aclosing(stream) as chunks:
+            async for chunk in chunks:
+                if not isinstance(chunk, AIMessage):
+                    raise ModelFault(f"a model's stream gave {type(chunk).__name__}")
+                yield chunk
+    except ModelFault:
+        raise
+    except Exception as error:
+        if isinstance(error, ValueError) and is_empty_stream(error):
+            raise ModelUnavailable("the model's stream was empty") from error
+        raise ModelFault("the model call failed") from error

@@ -1,0 +1,199 @@
+"""What a model's server sends, bounded and checked before any client library reads it.
+
+No answer is unpacked, no redirect followed, no event read to its end that is too large, and the
+JSON of an event has the shape that the libraries take for granted. What fails is a ModelFault.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import openai
+
+from graphs.chunk_folding import Folded
+from graphs.chunk_shape import ModelFault, check_chunk
+from tools import strict_json
+
+PLAIN = {"Accept-Encoding": "identity"}
+MAX_ERROR_BYTES = 1_000_000
+"""Of an answer that is not a 200."""
+ESCAPED = 6
+"""Bytes of JSON that one byte of text can take: `\\u0000`."""
+SLICE_BYTES = 8192
+ENVELOPE_BYTES = 64_000
+"""What an event may have beside its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClients:
+    sync: httpx2.Client
+    asynchronous: httpx2.AsyncClient
+
+
+def model_clients(max_message_bytes: int) -> ModelClients:
+    """HTTP clients for a model's server; the longest message may come in one event."""
+    limit = ESCAPED * max_message_bytes + ENVELOPE_BYTES
+
+    def bound(response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        response.stream = BoundedStream(response.stream, Body(response, limit))
+
+    async def bound_async(response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = AsyncBoundedStream(response.stream, Body(response, limit))
+
+    return ModelClients(
+        openai.DefaultHttpxClient(
+            follow_redirects=False, headers=PLAIN, event_hooks={"response": [bound]}
+        ),
+        openai.DefaultAsyncHttpxClient(
+            follow_redirects=False, headers=PLAIN, event_hooks={"response": [bound_async]}
+        ),
+    )
+
+
+@asynccontextmanager
+async def open_model_clients(max_message_bytes: int) -> AsyncIterator[ModelClients]:
+    clients = model_clients(max_message_bytes)
+    with clients.sync:
+        async with clients.asynchronous:
+            yield clients
+
+
+class Body:
+    """The rules of one answer's body; `take` raises ModelFault for bytes that break them."""
+
+    def __init__(self, response: httpx2.Response, max_event_bytes: int) -> None:
+        self._refused = _refusal(response)
+        self._events = Events(max_event_bytes) if response.status_code == 200 else None
+        self._bytes = 0
+
+    def take(self, data: bytes) -> bytes:
+        """What is to be passed on by now."""
+        if self._refused:
+            raise ModelFault(self._refused)
+        if self._events:
+            return self._events.feed(data)
+        self._bytes += len(data)
+        if self._bytes > MAX_ERROR_BYTES:
+            raise ModelFault(f"the model's server sent an error of over {MAX_ERROR_BYTES} bytes")
+        return data
+
+    def rest(self) -> bytes:
+        return self._events.rest() if self._events else b""
+
+
+def _refusal(response: httpx2.Response) -> str | None:
+    """Why the body is not read at all."""
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding != "identity":
+        return f"the model's server packed its answer ({encoding[:40]!r}) though asked not to"
+    if response.status_code == 200 and "text/html" in response.headers.get("content-type", ""):
+        return "the model's server answered with a page"
+    return None
+
+
+class Events:
+    """Reads a body as server-sent events, as it comes, and passes on those that are whole.
+
+    Anything else is one large event. Behind `[DONE]` nothing is read.
+    """
+
+    def __init__(self, max_event_bytes: int) -> None:
+        self._max = max_event_bytes
+        self._event = bytearray()
+        self._line = 0
+        """Where in the event its last line begins."""
+        self._data: list[bytes] = []
+        self._after_return = False
+        self._done = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Raises ModelFault for an event that is too large, or is no chunk of a completion."""
+        if self._done:
+            return b""
+        if self._after_return and data.startswith(b"\n"):
+            data = data[1:]
+        self._after_return = data.endswith(b"\r")
+        events: list[bytes | Folded] = []
+        for line in data.splitlines(keepends=True):
+            self._event += line
+            if line.endswith((b"\n", b"\r")) and self._line_ends() and not self._done:
+                self._event_ends(events)
+        if len(self._event) > self._max:
+            raise ModelFault(f"the model's server sent an event of over {self._max} bytes")
+        return b"".join(e.event() if isinstance(e, Folded) else e for e in events)
+
+    def rest(self) -> bytes:
+        """What has no end."""
+        return bytes(self._event)
+
+    def _line_ends(self) -> bool:
+        """Take the line that has ended; say whether it ends its event. Comments are dropped."""
+        line = bytes(self._event[self._line :]).rstrip(b"\r\n")
+        if line.startswith(b":"):
+            del self._event[self._line :]
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        self._line = len(self._event)
+        return not line
+
+    def _event_ends(self, events: list[bytes | Folded]) -> None:
+        raw, data = bytes(self._event), b"\n".join(self._data)
+        self._event.clear()
+        self._data.clear()
+        self._line = 0
+        if data.startswith(b"[DONE]"):
+            self._done = True
+            events.append(raw)
+        elif data:
+            chunk = _checked(data)
+            last = events[-1] if events else None
+            if not (isinstance(last, Folded) and last.takes(chunk)):
+                events.append(Folded(raw, chunk))
+
+
+def _checked(data: bytes) -> dict[str, Any]:
+    try:
+        value = strict_json.read(data)
+    except ValueError as error:
+        raise ModelFault("the model's server sent an event that is not JSON") from error
+    check_chunk(value)
+    chunk: dict[str, Any] = value
+    return chunk
+
+
+@dataclass(slots=True)
+class BoundedStream(httpx2.SyncByteStream):
+    stream: httpx2.SyncByteStream
+    body: Body
+
+    def __iter__(self) -> Iterator[bytes]:
+        for data in self.stream:
+            yield self.body.take(data)
+        yield self.body.rest()
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+@dataclass(slots=True)
+class AsyncBoundedStream(httpx2.AsyncByteStream):
+    """It comes in slices: between two of them others have their turn."""
+
+    stream: httpx2.AsyncByteStream
+    body: Body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self.stream:
+            for start in range(0, len(data), SLICE_BYTES):
+                if start:
+                    await asyncio.sleep(0)
+                yield self.body.take(data[start : start + SLICE_BYTES])
+        yield self.body.rest()
+
+    async def aclose(self) -> None:
+        await self.stream.aclose()

@@ -1,0 +1,21 @@
+"""How much text a chunk brings to a run's log."""
+
+import json
+
+from server.turns.chunks import Chunk, Result, TextDelta, ToolProgress, ToolSettled
+
+
+def text_bytes(chunk: Chunk) -> int:
+    """In UTF-8; of JSON data, of its text. Arguments have come as text before they are whole."""
+    match chunk:
+        case TextDelta():
+            return _size(chunk.text)
+        case Result() | ToolSettled():
+            return _size(json.dumps(chunk.result, ensure_ascii=False))
+        case ToolProgress():
+            return _size(json.dumps(chunk.data, ensure_ascii=False))
+    return 0
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

@@ -1,0 +1,363 @@
+"""A model's server as the attacker: a run ends in order, and the thread takes the next message."""
+
+import asyncio
+import gzip
+import json
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from pydantic import AfterValidator
+
+from graphs.limits import Limits
+from graphs.model_wire import open_model_clients
+from graphs.models import chat_model
+from server.turns.accumulate import accumulate
+from server.turns.chunks import Chunk, Error, MessageFinish, Result, RunEnded, TextDelta
+from tests.support.backend import Backend, backend, chunks_of, message
+from tests.support.counting_tools import CountingTools
+from tests.support.raw_model import (
+    EVENT_STREAM,
+    FINE,
+    Answer,
+    RawModel,
+    call,
+    chunk,
+    endless,
+    event,
+    finish,
+    raw_model,
+    say,
+    stream,
+)
+from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import call as scripted_call
+from tests.support.scripted_model import text as scripted_text
+from tools.catalogue import Catalogue
+from tools.contract import real_tool
+
+MEGABYTE = "x" * 1_000_000
+NO_TOOLS = Catalogue((), ())
+HTML = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html>Not here</html>"
+)
+PACKED = gzip.compress(say("y" * 100_000) + finish())
+GZIP = EVENT_STREAM[:-2] + b"Content-Encoding: gzip\r\n\r\n" + PACKED
+
+
+@asynccontextmanager
+async def served(
+    *answers: Answer, max_message_bytes: int = 1_000_000, **values: Any
+) -> AsyncIterator[tuple[RawModel, Backend]]:
+    """The server without HTTP on a model's server that answers so."""
+    path: Path = values.pop("path")
+    async with raw_model(answers) as raw, open_model_clients(max_message_bytes) as clients:
+        model = chat_model(
+            "raw",
+            api_key="secret-key",
+            base_url=raw.url,
+            word_seconds=0,
+            max_message_bytes=max_message_bytes,
+            clients=clients,
+        )
+        limits = Limits(max_message_bytes=max_message_bytes)
+        async with backend(path / "t.db", model, limits=limits, **values) as inside:
+            yield raw, inside
+
+
+async def goes_on(inside: Backend) -> None:
+    """The thread takes the next message, and a model that behaves is understood."""
+    chunks = await inside.turn(message("Go on."))
+    assert text_of(chunks) == "Fine."
+    assert finish_of(chunks) == "stop"
+
+
+def text_of(chunks: Sequence[Chunk]) -> str:
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+
+
+def finish_of(chunks: Sequence[Chunk]) -> str:
+    return next(chunk.reason for chunk in chunks if isinstance(chunk, MessageFinish))
+
+
+def error_of(chunks: Sequence[Chunk]) -> str | None:
+    return next((chunk.code for chunk in chunks if isinstance(chunk, Error)), None)
+
+
+async def kept(inside: Backend) -> AIMessage:
+    return next(m for m in reversed(await inside.messages()) if isinstance(m, AIMessage))
+
+
+MALFORMED: dict[str, bytes] = {
+    "no JSON": b"data: {nonsense\n\n",
+    "JSON nested too deep": b"data: " + b"[" * 200_000 + b"\n\n",
+    "JSON that is no object": event([1]),
+    "a number": event(1),
+    "no choices": event({"id": "x"}),
+    "choices null": event({"choices": None}),
+    "choices of a wrong type": event({"choices": {"0": {}}}),
+    "a choice null": event({"choices": [None]}),
+    "a delta null": event(chunk(None)),
+    "a delta of a wrong type": event(chunk("text")),
+    "content of a wrong type": event(chunk({"content": 5})),
+    "content of blocks of a wrong type": event(chunk({"content": [{"text": 5}]})),
+    "calls of a wrong type": event(chunk({"tool_calls": "calls"})),
+    "a call null": event(chunk({"tool_calls": [None]})),
+    "a function of a wrong type": event(chunk({"tool_calls": [{"index": 0, "function": "f"}]})),
+    "arguments of a wrong type": event(
+        chunk({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": {}}}]})
+    ),
+    "a negative index": call("{}", "f", "c1", index=-1),
+    "a huge index": call("{}", "f", "c1", index=10**30),
+    "too many calls": event(chunk({"tool_calls": [{"index": 0, "id": "c"}] * 1000})),
+    "an index that is text": call("{}", "f", "c1", index="0"),
+    "an index that is true": call("{}", "f", "c1", index=True),
+    "a name of 1 MB": call("{}", MEGABYTE, "c1"),
+    "an id of 1 MB": call("{}", "f", MEGABYTE),
+    "a finish reason of 1 MB": event(chunk({"content": "x"}, MEGABYTE)),
+    "a finish reason of a wrong type": event(chunk({"content": "x"}, ["stop"])),
+    "usage of a wrong type": event(chunk({"content": "x"}, usage={"prompt_tokens": "many"})),
+    "usage that no number holds": event(chunk({"content": "x"}, usage={"prompt_tokens": 10**40})),
+    "a model of a wrong type": event(chunk({"content": "x"}, model={"a": 1})),
+    "a NUL byte": b'data: {"choices": [{"index": 0, "delta": {"content": "\0"}}]}\n\n',
+    "NaN": b'data: {"choices": [{"index": NaN, "delta": {"content": "x"}}]}\n\n',
+    "no UTF-8": b'data: {"choices": [{"index": 0, "delta": {"content": "\xff"}}]}\n\n',
+}
+
+
+@pytest.mark.parametrize("said_before", [b"", say("Half ")], ids=["at once", "in mid-stream"])
+@pytest.mark.parametrize("wrong", MALFORMED.values(), ids=MALFORMED.keys())
+async def test_a_malformed_event_is_an_error_of_the_model(
+    tmp_path: Path, wrong: bytes, said_before: bytes
+) -> None:
+    answer = stream(said_before, wrong, finish())
+    async with served(answer, path=tmp_path) as (_, inside):
+        run = await inside.start(message("Hello"))
+        chunks = await chunks_of(run)
+        assert (error_of(chunks), finish_of(chunks)) == ("model_error", "error")
+        assert (await inside.turns())[-1] == accumulate(chunks, run.header.message_id)
+        await goes_on(inside)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (HTML, "model_error"),
+        (GZIP, "model_error"),
+        (endless(b"x" * 10_000, b"HTTP/1.1 400 No\r\n\r\n"), "model_error"),
+        (stream(say("Half ")), "model_unavailable"),
+        (EVENT_STREAM[:-2] + b"Content-Length: 999\r\n\r\n" + say("Half "), "model_unavailable"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "model_unavailable"),
+        (endless(b"x" * 10_000), "model_error"),
+        (endless(b"data: x\n"), "model_error"),
+    ],
+    ids=[
+        "a page",
+        "a packed answer",
+        "an endless error",
+        "no finish reason",
+        "a cut",
+        "no HTTP",
+        "an endless line",
+        "an event without an end",
+    ],
+)
+async def test_an_answer_that_is_no_stream_of_events_has_its_code(
+    tmp_path: Path, answer: Answer, code: str
+) -> None:
+    answers = [answer] * (3 if code == "model_unavailable" else 1)
+    async with served(*answers, path=tmp_path, max_message_bytes=1000) as (raw, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert (error_of(chunks), finish_of(chunks)) == (code, "error")
+        raw.answers.clear()
+        await goes_on(inside)
+
+
+async def test_whatever_a_model_raises_is_an_error_of_the_model(tmp_path: Path) -> None:
+    model = ScriptedModel.of([scripted_text("Half "), KeyError("choices")])
+    async with backend(tmp_path / "t.db", model) as inside:
+        assert error_of(await inside.turn(message("Hello"))) == "model_error"
+
+
+def _breaks(_word: str) -> str:
+    raise RuntimeError("our own fault")
+
+
+@real_tool(client_fields=["*"])
+def strict(word: Annotated[str, AfterValidator(_breaks)]) -> dict[str, Any]:
+    """Take a word.
+
+    Args:
+        word: The word.
+    """
+    return {"word": word}
+
+
+async def test_what_our_own_code_raises_beside_the_model_is_not_the_models(tmp_path: Path) -> None:
+    model = ScriptedModel.of([scripted_call('{"word": "tea"}', name="strict", id="c1")])
+    async with backend(tmp_path / "t.db", model, catalogue=Catalogue((strict,), ())) as inside:
+        assert error_of(await inside.turn(message("Hello"))) == "internal_error"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b":\n\n", b":\n", event({"choices": [], "usage": None}), event(chunk({}))],
+    ids=["comments", "lines of comments", "no choices", "empty deltas"],
+)
+async def test_a_stream_that_says_nothing_for_ever_ends_with_the_runs_time(
+    tmp_path: Path, piece: bytes
+) -> None:
+    async with served(endless(piece * 100), path=tmp_path, max_run_seconds=0.5) as (raw, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert RunEnded("limit", "max_run_seconds", 0.5) in chunks
+        async with asyncio.timeout(5):
+            await raw.left.wait()
+        await goes_on(inside)
+
+
+@pytest.mark.parametrize("size", [1, 7, 5000])
+async def test_a_message_ends_at_its_limit_and_its_connection_is_closed(
+    tmp_path: Path, size: int
+) -> None:
+    piece = say("\u00e9" * size)
+    async with served(endless(piece), path=tmp_path, max_message_bytes=999, catalogue=NO_TOOLS) as (
+        raw,
+        inside,
+    ):
+        run = await inside.start(message("Hello"))
+        chunks = await chunks_of(run)
+        assert RunEnded("limit", "max_message_bytes", 999) in chunks
+        assert finish_of(chunks) == "length"
+        assert text_of(chunks) == "\u00e9" * 499
+        assert (await inside.turns())[-1] == accumulate(chunks, run.header.message_id)
+        assert (await kept(inside)).response_metadata["finish_reason"] == "length"
+        async with asyncio.timeout(5):
+            await raw.left.wait()
+        assert len(raw.requests) == 1
+        await goes_on(inside)
+
+
+async def test_a_message_of_just_its_limit_is_whole(tmp_path: Path) -> None:
+    answer = stream(say("x" * 500), say("y" * 499), finish())
+    async with served(answer, path=tmp_path, max_message_bytes=999) as (_, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert (finish_of(chunks), len(text_of(chunks))) == ("stop", 999)
+
+
+async def test_no_call_of_a_message_that_was_cut_off_is_run(tmp_path: Path) -> None:
+    tools = CountingTools()
+    whole = call(json.dumps({"word": "tea"}), "echo", "c1", index=0)
+    begun = call('{"word": "', "echo", "c2", index=1) + call("x" * 2000, index=1)
+    async with served(
+        stream(whole, begun), path=tmp_path, max_message_bytes=999, catalogue=tools.catalogue
+    ) as (raw, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert finish_of(chunks) == "length"
+        assert [c.end for c in chunks if isinstance(c, Result)] == ["cancelled", "cancelled"]
+        assert not tools.calls
+        assert len(raw.requests) == 1
+        await goes_on(inside)
+
+
+async def test_a_message_of_too_many_calls_is_cut_off(tmp_path: Path) -> None:
+    calls = [call("{}", "echo", f"c{n}", index=n % 7) for n in range(1000)]
+    async with served(stream(*calls, finish("tool_calls")), path=tmp_path) as (raw, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert finish_of(chunks) == "length"
+        assert sum(isinstance(c, Result) for c in chunks) < 1000
+        assert len(raw.requests) == 1
+        await goes_on(inside)
+
+
+async def test_a_run_ends_when_its_log_is_full(tmp_path: Path) -> None:
+    piece = say("x" * 100)
+    async with served(endless(piece), path=tmp_path, max_run_bytes=10_000) as (raw, inside):
+        run = await inside.start(message("Hello"))
+        chunks = await chunks_of(run)
+        assert RunEnded("limit", "max_run_bytes", 10_000) in chunks
+        assert finish_of(chunks) == "other"
+        assert 10_000 < len(text_of(chunks)) < 100_000
+        assert (await inside.turns())[-1] == accumulate(chunks, run.header.message_id)
+        async with asyncio.timeout(5):
+            await raw.left.wait()
+        await goes_on(inside)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_an_error_and_is_not_followed(tmp_path: Path, status: int) -> None:
+    async with raw_model([FINE]) as elsewhere:
+        location = f"Location: {elsewhere.url}/chat/completions\r\n".encode()
+        answer = b"HTTP/1.1 %d Go\r\n%sContent-Length: 0\r\n\r\n" % (status, location)
+        async with served(answer, path=tmp_path) as (raw, inside):
+            chunks = await inside.turn(message("Hello"))
+            assert error_of(chunks) == "model_error"
+            assert b"secret-key" in raw.requests[0]
+            assert elsewhere.requests == []
+            await goes_on(inside)
+
+
+async def test_neither_client_of_the_model_follows_a_redirect_or_outlives_the_server() -> None:
+    async with open_model_clients(1000) as clients:
+        assert not clients.sync.follow_redirects
+        assert not clients.asynchronous.follow_redirects
+    assert clients.sync.is_closed
+    assert clients.asynchronous.is_closed
+
+
+def fragments(args: str, size: int, **head: str) -> bytes:
+    pieces = [args[start : start + size] for start in range(0, len(args), size)]
+    rest = (call(piece, **(head if head.get("name") else {})) for piece in pieces)
+    return stream(call("", "echo", "c1"), *rest, finish("tool_calls"))
+
+
+ATTACKS = {
+    "one fragment": lambda n: fragments('{"a": "' + "x" * n + '"}', 10 * n),
+    "one fragment, cut off": lambda n: fragments('{"a": 1, ' + "z" * n, 10 * n),
+    "fragments of 10 bytes": lambda n: fragments('{"a": "' + "x" * n + '"}', 10),
+    "fragments of 1 byte": lambda n: fragments('{"a": "' + "x" * (n // 4) + '"}', 1),
+    "the head with every fragment": lambda n: fragments(
+        '{"a": "' + "x" * n + '"}', 20, name="echo", id="c1"
+    ),
+    "braces that close nothing": lambda n: fragments('{"a": "' + "}" * n, 20, name="echo", id="c1"),
+    "deep nesting": lambda n: fragments("[" * n, 10),
+    "many small values": lambda n: fragments('{"a": [' + "[]," * (n // 3), 100),
+    "text": lambda n: stream(*[say("word ")] * (n // 10), finish()),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+async def test_what_a_model_says_takes_time_in_proportion_and_holds_nobody_up(
+    tmp_path: Path, attack: Any
+) -> None:
+    async with served(path=tmp_path, catalogue=NO_TOOLS) as (raw, inside):
+        await inside.turn(message("Warm up."))
+        small, _ = await measured(raw, inside, attack(10_000))
+        large, gap = await measured(raw, inside, attack(40_000))
+        assert large < 4 * 3 * max(small, 0.05)
+        assert gap < 0.25
+
+
+async def measured(raw: RawModel, inside: Backend, answer: bytes) -> tuple[float, float]:
+    """This thread's seconds for a turn in which the model says this, and the longest in which
+    nobody else had a turn: of three, the best."""
+    results = []
+    for number in range(3):
+        raw.answers = [answer]
+        watchdog = asyncio.create_task(longest_gap(gaps := [0.0]))
+        start = time.thread_time()
+        await inside.turn(message("Go"), f"thread-{len(answer)}-{number}")
+        results.append((time.thread_time() - start, gaps[0]))
+        watchdog.cancel()
+    return min(seconds for seconds, _ in results), min(gap for _, gap in results)
+
+
+async def longest_gap(gaps: list[float]) -> None:
+    last = time.thread_time()
+    while True:
+        await asyncio.sleep(0)
+        now = time.thread_time()
+        gaps[0], last = max(gaps[0], now - last), now
