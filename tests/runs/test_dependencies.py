@@ -30,7 +30,7 @@ class Words(TypedDict):
 def side_by_side() -> StateGraph[Any, Any, Any, Any]:
     """Tasks that run beside each other, each with a write of its own."""
 
-    async def speak(word: str) -> dict[str, list[str]]:
+    async def speak(word: Any) -> dict[str, list[str]]:
         return {"words": [word]}
 
     graph = StateGraph(Words)
@@ -49,10 +49,13 @@ async def test_langgraph_begins_a_tasks_writes_before_it_streams_the_tasks_updat
         put_writes = saver.aput_writes
 
         async def noted(
-            config: RunnableConfig, writes: Sequence[tuple[str, Any]], *more: Any
+            config: RunnableConfig,
+            writes: Sequence[tuple[str, Any]],
+            task_id: str,
+            task_path: str = "",
         ) -> None:
             begun.extend(word for channel, value in writes if channel == "words" for word in value)
-            await put_writes(config, writes, *more)
+            await put_writes(config, writes, task_id, task_path)
 
         saver.aput_writes = noted  # type: ignore[method-assign]
         stream = (
@@ -111,7 +114,8 @@ async def test_a_delta_channel_replays_its_updates_and_takes_an_overwrite(tmp_pa
             )
         before = (await compiled.aget_state(config)).values["messages"]
         only = HumanMessage("only", id="only")
-        await compiled.ainvoke({"messages": Overwrite([only])}, config)
+        overwritten: Any = {"messages": Overwrite([only])}
+        await compiled.ainvoke(overwritten, config)
         after = (await compiled.aget_state(config)).values["messages"]
     assert [message.content for message in before] == ["0", "1", "2"]
     assert [message.content for message in after] == ["only"]
@@ -128,7 +132,8 @@ class SilentModel(BaseChatModel):
         raise NotImplementedError
 
     async def _astream(self, *_args: Any, **_kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in ():
+        chunks: tuple[ChatGenerationChunk, ...] = ()
+        for chunk in chunks:
             yield chunk
 
 

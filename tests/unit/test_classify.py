@@ -42,7 +42,9 @@ FOREIGN = replace(CLASSIFIER, unknown="server")
 
 
 def called(name: str, args: str = "{}", id: str = "c1") -> StreamedCall:
-    return StreamedCall(id, safe_name(name), name, [args])
+    call = StreamedCall(id, safe_name(name), name)
+    call.add(args)
+    return call
 
 
 def no_results(_reference: str) -> None:
