@@ -6,8 +6,6 @@ going. Everything else sees a run through its log and the store.
 
 import asyncio
 import logging
-import time
-from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
@@ -15,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from graphs.classify import Classifier
 from graphs.context import TurnContext
+from server.runs.capacity import Capacity
 from server.runs.checkpoints import Checkpoints
 from server.runs.claims import Claim, Claims, new_run_id
 from server.runs.client_tools import as_ui_tools
@@ -37,7 +36,6 @@ from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
 
 logger = logging.getLogger(__name__)
 
-NEW_THREADS_SECONDS = 60.0
 SAVE_SECONDS = 4.0
 """How long runs that are stopped at the end of the process may take to save what they have."""
 
@@ -52,15 +50,6 @@ class RunInProgress(Exception):
 
 class ShuttingDown(Exception):
     """The server takes no new runs."""
-
-
-class TooManyRuns(Exception):
-    """A limit of the whole server is reached; `setting` names it."""
-
-    def __init__(self, setting: str, limit: int) -> None:
-        super().__init__(f"{setting} is {limit}")
-        self.setting = setting
-        self.limit = limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +85,10 @@ class Runs:
         self._reader = RunReader(checkpoints, store, logs)
         self._retries = Retries()
         self._claims = Claims(store, logs, self._retries)
+        self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         self._tasks: set[asyncio.Task[None]] = set()
         self._deletions: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
         self._draining = False
-        self._new_threads: deque[float] = deque()
-        """When threads were made within the last minute, on the monotonic clock."""
 
     async def start(
         self,
@@ -120,7 +108,7 @@ class Runs:
         while True:
             if self._draining:
                 raise ShuttingDown
-            self._check_room()
+            self._capacity.check_live(len(self._claims))
             async with self._claims.take(key, idempotency) as result:
                 if isinstance(result, Claim):
                     await self._begin(result, request, wire_format, idempotency)
@@ -133,20 +121,6 @@ class Runs:
                         return repeated
                 case Held():
                     await self._make_way(key, result, request)
-
-    def _check_room(self) -> None:
-        """Raises TooManyRuns. Runs whose requests are being checked count too."""
-        if len(self._claims) >= self._settings.max_live:
-            raise TooManyRuns("MAX_LIVE_RUNS", self._settings.max_live)
-
-    def _check_new_thread(self) -> None:
-        """Raises TooManyRuns if no thread may be made now."""
-        now = time.monotonic()
-        while self._new_threads and self._new_threads[0] <= now - NEW_THREADS_SECONDS:
-            self._new_threads.popleft()
-        if len(self._new_threads) >= self._settings.max_new_threads:
-            raise TooManyRuns("MAX_NEW_THREADS", self._settings.max_new_threads)
-        self._new_threads.append(now)
 
     async def _begin(
         self,
@@ -170,7 +144,7 @@ class Runs:
             limits=self._settings.limits,
         )
         if start.plan.is_new_thread:
-            self._check_new_thread()
+            self._capacity.take_new_thread()
         title = request.message.text if request.message else ""
         await self._store.begin_run(claim.key, claim.run_id, title)
         run = Run(start, self._checkpoints, self._store, claim.log, claim.stop)

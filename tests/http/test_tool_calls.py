@@ -185,7 +185,7 @@ async def test_a_result_too_big_for_a_client_is_replaced_by_its_size(
 ) -> None:
     async with server(tmp_path, max_result_bytes=50) as http:
         answer = await http.post("/tools/give", json={"value": "x" * 100})
-        result = {"truncated": True, "bytes": len('{"value":""}') + 100, "max_bytes": 50}
+        result = {"truncated": True, "bytes": len('{"value": ""}') + 100, "max_bytes": 50}
         assert answer.json()["result"] == result
 
 
