@@ -17,8 +17,8 @@ from graphs.context import TurnContext
 from graphs.history import close_pending, for_model
 from graphs.limits import Limits
 from graphs.model_output import ModelOutput, ask
+from graphs.no_data import fresh_misses
 from graphs.parts import kept_content, parts_metadata
-from graphs.recovery import fresh_misses
 from graphs.stored import Ended
 
 

@@ -26,7 +26,7 @@ from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.execution import INNER, execute
 from graphs.limits import Limits
-from graphs.recovery import build_recovery, entry, marked_as
+from graphs.no_data import build_recovery, entry, marked_as
 from graphs.routing import AGENT, RECOVER, TOOLS, after_agent, after_recovery, after_tools
 from graphs.state import ChatState
 from tools.catalogue import Catalogue, as_function

@@ -9,7 +9,7 @@ from langgraph.types import Send
 from graphs import stored
 from graphs.classify import Classifier, ends_turn
 from graphs.dispositions import of_message
-from graphs.recovery import fresh_misses
+from graphs.no_data import fresh_misses
 from tools.contract import Disposition
 
 AGENT, TOOLS, RECOVER = "agent", "tools", "recover"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from graphs.recovery import QUESTION
+from graphs.no_data import QUESTION
 from tests.support.endpoint import Body, Reply, StrictEndpoint, call_reply, text_reply
 from tests.support.run_chunks import COMPONENT, SELECTION
 from tests.support.serving import Client, endpoint_settings, serving, settings

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from graphs.no_data import QUESTION
 from graphs.offline.solar_days import find_days
-from graphs.recovery import QUESTION
 from tests.support.offline_model import RENDER, SELECT, TOOLS, answer, calls_for, result
 from tools.solar import SOLAR_TOOLS
 

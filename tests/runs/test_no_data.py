@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
 from graphs.limits import Limits
-from graphs.recovery import GIVE_UP_ADVICE, MAX_WINDOWS, QUESTION, RETRY_ADVICE, fresh_misses
+from graphs.no_data import GIVE_UP_ADVICE, MAX_WINDOWS, QUESTION, RETRY_ADVICE, fresh_misses
 from server.turns.chunks import ArgsFinish, RunEnded
 from server.turns.messages import AssistantTurn, ToolCall
 from server.turns.requests import TurnRequest
