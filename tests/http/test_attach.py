@@ -297,7 +297,9 @@ async def test_a_reader_that_does_not_read_holds_up_nobody_and_is_cut_off(
     gate = asyncio.Event()
     endpoint.script(Reply((Say("Much: "), Pause(gate), *[Say("x" * 100_000)] * 80)))
     async with (
-        serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client,
+        serving(
+            endpoint_settings(tmp_path / "t.db", endpoint, max_message_bytes=10_000_000)
+        ) as client,
         client.chat({"thread_id": "t1", "message": "Tell me much."}) as reader,
     ):
         with await idle_reader(client, "/chat/t1/stream") as idle:
@@ -315,7 +317,9 @@ async def test_a_reader_that_does_not_take_even_the_end_is_cut_off(
 ) -> None:
     monkeypatch.setattr(event_streams, "SEND_TIMEOUT_SECONDS", 0.2)
     endpoint.script(Reply((Say("x" * 8_000_000),)))
-    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+    async with serving(
+        endpoint_settings(tmp_path / "t.db", endpoint, max_message_bytes=10_000_000)
+    ) as client:
         async with client.chat({"thread_id": "t1", "message": "Tell me much."}) as reader:
             await reader.rest()
         path = f"/chat/t1/stream?last_event_id={reader.run_id}:0"

@@ -34,7 +34,7 @@ def gate(endpoint: StrictEndpoint) -> asyncio.Event:
 
 @pytest.fixture
 async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
-    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint, max_live_runs=500)) as client:
         yield client
 
 
