@@ -28,7 +28,7 @@ from server.logs.setup import configure, log_stray_failures
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import RunReader
-from server.runs.recovery import settle_lost_runs
+from server.runs.recovery import end_lost_runs
 from server.runs.run import RunLimits
 from server.runs.runs import Runs, RunSettings
 from server.settings import Settings
@@ -133,7 +133,7 @@ async def _wired(
         catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
     )
     checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
-    await settle_lost_runs(store, checkpoints)
+    await end_lost_runs(store, checkpoints)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(
         runs=Runs(checkpoints, classifier, store, logs, _run_settings(settings)),

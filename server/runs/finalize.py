@@ -57,7 +57,7 @@ async def finalize(run: Unfinished, cause: Ended | Failure) -> list[Chunk]:
     )
     await run.checkpoints.add(run.key, _in_order(last, closers))
     answers = [m for m in state.messages if isinstance(m, ToolMessage)]
-    return unstreamed + run.translator.settle([*answers, *closers], ended=ended, failed=failed)
+    return unstreamed + run.translator.finalize([*answers, *closers], ended=ended, failed=failed)
 
 
 async def _at_rest(run: Unfinished) -> ThreadState:

@@ -15,7 +15,7 @@ _ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
 """What ends a run without its graph: a stop, and the limits that are not the graph's."""
 
 
-async def settle_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None:
+async def end_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None:
     """Give each run that was live the end that its thread shows.
 
     A thread with nothing saved is deleted: its first request was not answered yet. Needs the store

@@ -104,7 +104,7 @@ class Run:
             with self._checkpoints.watch(self.start.key) as writes, self._ended_when_unread():
                 return await self._to_its_end(writes)
         except Exception as cause:  # noqa: BLE001  a run always ends in order
-            return self._translator.settle([], failed=self._fail(cause))
+            return self._translator.finalize([], failed=self._fail(cause))
 
     async def _to_its_end(self, writes: Writes) -> list[Chunk]:
         pump = asyncio.create_task(self._run_graph(writes), name=f"run {self.start.run_id}")

@@ -96,7 +96,7 @@ class Translator:
             chunks.append(run_ended(ended))
         return [*chunks, self._message_finish(reason), Done()]
 
-    def settle(
+    def finalize(
         self,
         answers: Sequence[ToolMessage],
         *,

@@ -18,7 +18,7 @@ from graphs.loading import Build
 from server.protocols import DEFAULT
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.reader import LoggedRun, RunReader
-from server.runs.recovery import settle_lost_runs
+from server.runs.recovery import end_lost_runs
 from server.runs.run import RunLimits
 from server.runs.runs import Runs, RunSettings
 from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
@@ -125,7 +125,7 @@ async def backend(
         )
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
-        await settle_lost_runs(store, checkpoints)
+        await end_lost_runs(store, checkpoints)
         logs = MemoryLogs()
         settings = RunSettings(
             "test", RunLimits(max_run_seconds, 0, max_run_bytes), retention_seconds=60

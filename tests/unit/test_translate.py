@@ -281,7 +281,7 @@ def settled_run(
     items: Sequence[Any], answers: Sequence[ToolMessage] = (), **end: Any
 ) -> list[Chunk]:
     told = translator()
-    chunks = [*fed(told, *items), *told.settle(answers, **end)]
+    chunks = [*fed(told, *items), *told.finalize(answers, **end)]
     chunk_grammar.check(chunks)
     return chunks
 

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from server.protocols.ai_sdk.stream import part_id
-from server.protocols.ai_sdk.tool_call import call_error_text, mark
+from server.protocols.ai_sdk.tool_call import call_error_text, executed_by
 from server.protocols.metadata import ended_json, timing_json, total, total_timing, usage_json
 from server.turns.messages import (
     AssistantTurn,
@@ -82,7 +82,7 @@ def _part(part: MessagePart, id: str) -> dict[str, Any]:
                 "type": f"tool-{part.tool_name}",
                 "toolCallId": part.tool_call_id,
                 **_call_state(part),
-                **mark(part),
+                **executed_by(part),
             }
 
 

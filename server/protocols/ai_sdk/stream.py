@@ -16,10 +16,10 @@ from typing import Any
 
 from server.protocols.ai_sdk.tool_call import (
     error_text,
+    executed_by,
     input_available,
     input_delta,
     input_start,
-    mark,
     output,
 )
 from server.protocols.format import StreamContext
@@ -239,7 +239,7 @@ def _whole(kind: str, part_id: str, text: str) -> Iterator[Payload]:
 def _whole_call(call: ToolCall) -> Iterator[Payload]:
     """An answered question comes without `tool-input-available`, at which the client would call the
     app's `onToolCall`: the app has answered it."""
-    if call.args is not None and call.end is not None and not mark(call):
+    if call.args is not None and call.end is not None and not executed_by(call):
         yield input_start(call)
         yield input_delta(call)
     elif call.args is not None:

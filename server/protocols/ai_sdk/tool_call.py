@@ -11,7 +11,7 @@ FAILED = "The tool call failed."
 
 
 def input_start(call: ToolCall) -> Payload:
-    return {"type": "tool-input-start", **_name(call), **mark(call)}
+    return {"type": "tool-input-start", **_name(call), **executed_by(call)}
 
 
 def input_delta(call: ToolCall) -> Payload:
@@ -24,22 +24,22 @@ def input_delta(call: ToolCall) -> Payload:
 
 
 def input_available(call: ToolCall) -> Payload:
-    return {"type": "tool-input-available", **_name(call), "input": call.args, **mark(call)}
+    return {"type": "tool-input-available", **_name(call), "input": call.args, **executed_by(call)}
 
 
 def output(call: ToolCall) -> Payload:
     """The end of a call. One whose arguments are no JSON object has had no input so far."""
     if call.args is None:
         error = {"input": call.args_text, "errorText": call_error_text(call.result)}
-        return {"type": "tool-input-error", **_name(call), **error, **mark(call)}
+        return {"type": "tool-input-error", **_name(call), **error, **executed_by(call)}
     known = {"toolCallId": call.tool_call_id}
     if call.is_error:
         text = call_error_text(call.result)
-        return {"type": "tool-output-error", **known, "errorText": text, **mark(call)}
-    return {"type": "tool-output-available", **known, "output": call.result, **mark(call)}
+        return {"type": "tool-output-error", **known, "errorText": text, **executed_by(call)}
+    return {"type": "tool-output-available", **known, "output": call.result, **executed_by(call)}
 
 
-def mark(call: ToolCall) -> Payload:
+def executed_by(call: ToolCall) -> Payload:
     """`providerExecuted`: the client has nothing to do, since the server ran the call or turned it
     down.
 
