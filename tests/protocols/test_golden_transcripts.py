@@ -75,7 +75,15 @@ ALLOWED = (
 )
 
 
+ALLOWED_HEADERS = {"x-content-type-options": "nosniff"}
+"""A browser takes no answer for another type than the one that it names."""
+
+
 def without_additions(transcript: Json) -> Json:
+    for turn in transcript["turns"]:
+        for name, value in ALLOWED_HEADERS.items():
+            if turn["headers"].get(name) == value:
+                del turn["headers"][name]
     for said in _objects(transcript):
         for key in [addition.key for addition in ALLOWED if addition.is_in(said)]:
             del said[key]
