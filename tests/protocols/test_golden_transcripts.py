@@ -81,9 +81,10 @@ ALLOWED_HEADERS = {"x-content-type-options": "nosniff"}
 
 def without_additions(transcript: Json) -> Json:
     for turn in transcript["turns"]:
+        headers = turn.get("headers", {})
         for name, value in ALLOWED_HEADERS.items():
-            if turn["headers"].get(name) == value:
-                del turn["headers"][name]
+            if headers.get(name) == value:
+                del headers[name]
     for said in _objects(transcript):
         for key in [addition.key for addition in ALLOWED if addition.is_in(said)]:
             del said[key]
