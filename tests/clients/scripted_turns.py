@@ -16,7 +16,6 @@ ASKED = {
 ALERT = '{"component":"alert","props":{"message":"High tide"}}'
 SHOWN = {"component": "alert", "props": {"message": "High tide"}}
 MALFORMED = "The arguments were not one whole JSON object. Call again with valid JSON."
-TOOL_TIMEOUT_SECONDS = 0.1
 
 PENDING = "pending"
 Part = dict[str, Any]
@@ -42,6 +41,7 @@ class Turn:
     parts: list[Part]
     finish: str = "stop"
     errors: list[str] = field(default_factory=list)
+    tool_timeout_seconds: float = 10
 
 
 TURNS = [
@@ -114,6 +114,7 @@ TURNS = [
             call("hang", {}, failure("The tool did not finish within 0.1 seconds.")),
             text("Too slow."),
         ],
+        tool_timeout_seconds=0.1,
     ),
     Turn(
         "render",

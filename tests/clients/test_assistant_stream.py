@@ -12,7 +12,6 @@ from tests.clients.scripted_turns import (
     ASKED,
     PENDING,
     QUESTION,
-    TOOL_TIMEOUT_SECONDS,
     TURNS,
     Part,
     Turn,
@@ -65,7 +64,7 @@ async def test_the_accumulated_message_is_what_hydrate_shows(
     turn: Turn, tmp_path: Path, assistant_stream: ClientProcess
 ) -> None:
     async with scripted_server(
-        tmp_path, *turn.replies, tool_timeout_seconds=TOOL_TIMEOUT_SECONDS
+        tmp_path, *turn.replies, tool_timeout_seconds=turn.tool_timeout_seconds
     ) as server:
         await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message="Go on"))

@@ -12,7 +12,6 @@ from tests.clients.scripted_turns import (
     ASKED,
     PENDING,
     QUESTION,
-    TOOL_TIMEOUT_SECONDS,
     TURNS,
     Part,
     Turn,
@@ -61,7 +60,7 @@ async def test_a_turn_is_one_request_and_shows_what_hydrate_does(
     turn: Turn, tmp_path: Path, assistant_ui: ClientProcess
 ) -> None:
     async with scripted_server(
-        tmp_path, *turn.replies, tool_timeout_seconds=TOOL_TIMEOUT_SECONDS
+        tmp_path, *turn.replies, tool_timeout_seconds=turn.tool_timeout_seconds
     ) as server:
         await assistant_ui.do("open", url=server.url)
         await assistant_ui.do("send", text="Go on")

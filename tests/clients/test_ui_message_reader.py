@@ -11,7 +11,6 @@ from tests.clients.message_parts import parts_of_ui_message
 from tests.clients.scripted_turns import (
     ASKED,
     QUESTION,
-    TOOL_TIMEOUT_SECONDS,
     TURNS,
     Turn,
     call,
@@ -35,7 +34,7 @@ async def test_the_last_snapshot_is_what_hydrate_shows(
     turn: Turn, tmp_path: Path, ui_message_reader: ClientProcess
 ) -> None:
     async with scripted_server(
-        tmp_path, *turn.replies, tool_timeout_seconds=TOOL_TIMEOUT_SECONDS
+        tmp_path, *turn.replies, tool_timeout_seconds=turn.tool_timeout_seconds
     ) as server:
         await ui_message_reader.do("open", url=server.url, id=CHAT)
         message = await ui_message_reader.do("send", messages=[USER])

@@ -12,7 +12,6 @@ from tests.clients.scripted_turns import (
     ASKED,
     PENDING,
     QUESTION,
-    TOOL_TIMEOUT_SECONDS,
     TURNS,
     Turn,
     call,
@@ -61,7 +60,7 @@ async def test_a_turn_is_one_request_and_reads_like_the_thread(
     turn: Turn, tmp_path: Path, use_chat: ClientProcess
 ) -> None:
     async with scripted_server(
-        tmp_path, *turn.replies, tool_timeout_seconds=TOOL_TIMEOUT_SECONDS
+        tmp_path, *turn.replies, tool_timeout_seconds=turn.tool_timeout_seconds
     ) as server:
         await use_chat.do("open", url=server.url, id=CHAT)
         await use_chat.do("send", text="Go on")
