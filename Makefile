@@ -14,10 +14,10 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
 
 test: $(DEV_READY)  ## every test; long ones try a sample
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-long: $(DEV_READY)  ## the long tests, with all that they can try
-	LONG_TESTS=1 $(BIN)/python -m pytest -n $(WORKERS) -m long --timeout 600 $(ARGS)
+	LONG_TESTS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m long --timeout 600 $(ARGS)
 
 check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff check .

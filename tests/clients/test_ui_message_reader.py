@@ -16,8 +16,10 @@ from tests.clients.scripted_turns import (
     call,
     text,
 )
+from tests.support.backend import key_of
 from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
-from tests.support.scripted_server import scripted_server
+from tests.support.scripted_server import ScriptedServer, scripted_server
+from tests.support.waiting import eventually
 
 CHAT = "chat-1"
 USER = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Go on"}]}
@@ -27,6 +29,18 @@ def without_complaints(report: dict[str, Any]) -> dict[str, Any]:
     assert report["warnings"] == []
     assert report["errors"] == []
     return report
+
+
+async def has_readers(server: ScriptedServer, count: int) -> None:
+    """Wait until the live run is read by so many."""
+    assert server.http.state is not None
+    live = await server.http.state["reader"].live(key_of(CHAT))
+    assert live is not None
+
+    async def has() -> bool:
+        return (await live.log.status()).readers == count
+
+    await eventually(has)
 
 
 @pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name)
@@ -89,8 +103,10 @@ async def test_a_reader_without_a_past_gets_the_whole_message_and_nothing_when_i
     async with scripted_server(tmp_path, reply(Say("The tide "), pause, Say("is high."))) as server:
         async with server.http.chat({"id": CHAT, "messages": [USER], "trigger": "submit-message"}):
             await asyncio.wait_for(pause.reached.wait(), 5)
+        await has_readers(server, 0)
         await ui_message_reader.do("open", url=server.url, id=CHAT)
         resuming = asyncio.create_task(ui_message_reader.do("resume"))
+        await has_readers(server, 1)
         pause.event.set()
         assert parts_of_ui_message(await resuming) == [text("The tide is high.")]
         assert await ui_message_reader.do("resume") is None
