@@ -22,7 +22,7 @@ from tools import strict_json
 OUR_LOGGERS = ("turnstream", "server", "graphs", "tools")
 """The loggers under these names are trusted with what they say."""
 
-_PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[-#0 +]*(?:\*|\d+)?(?:\.(?:\*|\d+))?[a-zA-Z]")
+_PLACEHOLDER = re.compile(r"%(?:\(\w++\))?+[-#0 +]*+(?:\*|\d++)?+(?:\.(?:\*|\d++))?+[a-zA-Z]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class Claims:
         self._retries = retries
         self._signals = StopSignals()
         self._active: dict[str, RunLog] = {}
+        self._granted: set[str] = set()
 
     @property
     def logs(self) -> Iterable[RunLog]:
@@ -44,7 +45,8 @@ class Claims:
         return self._active.values()
 
     def __len__(self) -> int:
-        return len(self._active)
+        """How many were granted: a request that finds its thread taken does not count."""
+        return len(self._granted)
 
     def holds(self, run_id: str) -> bool:
         """Whether the run is live here, or its request is being checked."""
@@ -62,6 +64,8 @@ class Claims:
         result = None
         try:
             result = await self._store.claim(key, run_id, idempotency)
+            if isinstance(result, Granted):
+                self._granted.add(run_id)
             yield claim if isinstance(result, Granted) else result
         except BaseException:
             await self._discard(run_id)
@@ -80,6 +84,7 @@ class Claims:
         """The run is over, and its claim released."""
         self._signals.remove(run_id)
         self._active.pop(run_id, None)
+        self._granted.discard(run_id)
 
     async def end(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
         """End a run, and return when the thread is saved and free."""

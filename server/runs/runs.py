@@ -108,9 +108,9 @@ class Runs:
         while True:
             if self._draining:
                 raise ShuttingDown
-            self._capacity.check_live(len(self._claims))
             async with self._claims.take(key, idempotency) as result:
                 if isinstance(result, Claim):
+                    self._capacity.check_live(len(self._claims) - 1)
                     await self._begin(result, request, wire_format, idempotency)
             match result:
                 case Claim():

@@ -113,3 +113,20 @@ async def test_a_run_whose_log_was_dropped_says_that_its_cursor_is_lost(tmp_path
         answer = await client.http.get("/chat/t/stream", headers={"Last-Event-ID": cursor})
         assert '"code":"cursor_lost"' in answer.text
         assert len((await client.thread("t"))["messages"]) == 2
+
+
+async def test_a_request_that_starts_nothing_new_needs_no_room(tmp_path: Path) -> None:
+    tools = CountingTools()
+    async with StrictEndpoint() as endpoint:
+        endpoint.script(call_reply(HOLD), text_reply("Done."))
+        configured = endpoint_settings(tmp_path / "t.db", endpoint, max_live_runs=1)
+        async with serving(configured, tools.catalogue) as client:
+            body, key = {"thread_id": "a", "message": "Hold"}, {"Idempotency-Key": "k"}
+            async with client.chat(body, headers=key) as stream:
+                await tools.begun("milk")
+                busy = await client.http.post("/chat", json={"thread_id": "a", "message": "Hi"})
+                assert (busy.status_code, busy.json()["code"]) == (409, "run_in_progress")
+                async with client.chat(body, headers=key) as again:
+                    assert again.run_id == stream.run_id
+                tools.release.set()
+                await stream.rest()
