@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from server.storage import claims, thread_list
+from server.storage import claims, tables, thread_list
 from server.storage.database_file import usable
 from server.storage.interfaces import (
     ClaimResult,
@@ -19,7 +19,6 @@ from server.storage.interfaces import (
     ThreadEntry,
     ThreadRunState,
 )
-from server.storage.tables import metadata
 from server.storage.transactions import Transactions, open_transactions
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
@@ -125,5 +124,5 @@ async def open_store(
         open_transactions(path, "store, reads", busy_seconds, query_only=True) as reads,
     ):
         with usable(path):
-            await writes.do(metadata.create_all)
+            await writes.do(tables.create)
         yield SqliteStore(writes, reads, require_file)

@@ -1,6 +1,6 @@
 """The tables beside the checkpoints. SQLAlchemy's core, so that another database is another URL."""
 
-from sqlalchemy import Column, Index, Integer, MetaData, String, Table
+from sqlalchemy import Column, Connection, Index, Integer, MetaData, String, Table
 
 SCHEMA_VERSION = 1
 """Raise it with a change that an older server cannot work with: it refuses a newer database."""
@@ -26,6 +26,7 @@ activities = Table(
     Column("owner", String, nullable=False),
     Column("thread_id", String, nullable=False),
     Index("thread_activities_by_thread", "owner", "thread_id", "number"),
+    Index("thread_activities_by_owner", "owner", "number"),
     sqlite_autoincrement=True,
 )
 
@@ -59,3 +60,11 @@ call_dispositions = Table(
     Column("disposition", String, nullable=False),
 )
 """Who ends a call, for graphs whose messages do not say it."""
+
+
+def create(connection: Connection) -> None:
+    """Make what is not there: tables, and indexes that tables of an older database lack."""
+    metadata.create_all(connection)
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)

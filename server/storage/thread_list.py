@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, delete, exists, func, insert, select, update
 
 from server.storage.interfaces import LostRun, Page, ThreadEntry, ThreadRunState
 from server.storage.tables import activities, threads
@@ -84,19 +84,26 @@ def page(connection: Connection, owner: str, limit: int, cursor: str | None = No
     Raises ValueError for an unknown cursor.
     """
     as_of, before = _parse_cursor(cursor) if cursor else _newest(connection)
-    place = (
-        select(func.max(activities.c.number))
+    later = activities.alias()
+    moved_on = exists().where(
+        later.c.owner == owner,
+        later.c.thread_id == activities.c.thread_id,
+        later.c.number > activities.c.number,
+        later.c.number <= as_of,
+    )
+    # From the newest activity downwards: a page costs its own length and the places that its
+    # threads have left since, however many threads there are.
+    rows = connection.execute(
+        select(*_ENTRY, activities.c.number.label("place"))
+        .select_from(activities)
+        .join(threads, and_(threads.c.owner == owner, threads.c.id == activities.c.thread_id))
         .where(
             activities.c.owner == owner,
-            activities.c.thread_id == threads.c.id,
+            activities.c.number < before,
             activities.c.number <= as_of,
+            ~moved_on,
         )
-        .scalar_subquery()
-    )
-    rows = connection.execute(
-        select(*_ENTRY, place.label("place"))
-        .where(threads.c.owner == owner, place < before)
-        .order_by(place.desc())
+        .order_by(activities.c.number.desc())
         .limit(limit + 1)
     ).all()
     entries = [_entry(row) for row in rows[:limit]]
