@@ -1,6 +1,7 @@
 """The server says what it said: turns of every kind against the transcripts of tests/data/golden.
 
-They are as an earlier version recorded them. `ALLOWED` names what has been added since then.
+They are as an earlier version recorded them. `ALLOWED` names what has been added since then,
+`REWORDED` what is said in other words.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -79,6 +80,40 @@ ALLOWED_HEADERS = {"x-content-type-options": "nosniff"}
 """A browser takes no answer for another type than the one that it names."""
 
 
+@dataclass(frozen=True)
+class Rewording:
+    scenario: str
+    now: str
+    recorded: str
+    reason: str
+
+
+REWORDED = tuple(
+    Rewording("a_misfit_of_a_tool_of_the_client", now, recorded, reason)
+    for now, recorded, reason in (
+        (
+            "$: an object of 1 lacks the required property 'of'.",
+            "$: 'of' is a required property.",
+            "The checker of schemas has sentences of its own.",
+        ),
+        (
+            '"inputTokens":123',
+            '"inputTokens":118',
+            "The model reads that sentence.",
+        ),
+        ('"inputTokens":147', '"inputTokens":142', "The same, of the whole turn."),
+    )
+)
+
+
+def in_recorded_words(name: str, written: str) -> str:
+    for rewording in REWORDED:
+        if rewording.scenario == name:
+            assert rewording.now in written, f"{rewording.now} is said no more"
+            written = written.replace(rewording.now, rewording.recorded)
+    return written
+
+
 def without_additions(transcript: Json) -> Json:
     for turn in transcript["turns"]:
         headers = turn.get("headers", {})
@@ -109,7 +144,8 @@ async def test_a_turn_is_told_as_it_was_recorded(name: str, tmp_path: Path) -> N
     told = await played(name, tmp_path)
     assert list(told) == list(SCENARIOS[name].formats)
     for format, transcript in told.items():
-        now = golden.written(golden.normalised(without_additions(transcript)))
+        written = golden.written(golden.normalised(without_additions(transcript)))
+        now = in_recorded_words(name, written)
         assert now == file_of(name, format).read_text(encoding="utf-8"), f"{name}, {format}"
 
 
