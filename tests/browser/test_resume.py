@@ -18,7 +18,7 @@ from server.settings import Settings
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
 from tests.support.backend import THREAD, backend, key_of, message
-from tests.support.endpoint import Call, Pause, Say, StrictEndpoint, reply
+from tests.support.endpoint import Args, Call, Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client, InLoop, process, serving, settings
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
@@ -64,19 +64,32 @@ async def test_a_reload_in_mid_turn_loses_and_doubles_nothing(
 
 
 async def test_a_reload_while_arguments_stream_goes_on_with_the_same_cards(
-    slow_visit: Visit, slow_client: Client
+    scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
 ) -> None:
-    await slow_visit.say(TURN)
-    await expect(slow_visit.cards.first).to_contain_text("Writing arguments")
-    thread_id = await slow_visit.thread_id()
-    await slow_visit.page.reload()
-    await slow_visit.idle()
-    await expect(slow_visit.cards).to_have_count(2)
-    await expect(slow_visit.cards.nth(0)).to_contain_text("expression: 17 * 23")
-    await expect(slow_visit.cards.nth(1)).to_contain_text("timezone: Asia/Tokyo")
-    parts = (await slow_client.thread(thread_id))["messages"][-1]["parts"]
+    pause = Pause(asyncio.Event())
+    endpoint.script(
+        reply(
+            Say("Let me see."),
+            Call(0, "call_1", "calculator", '{"expression": "17 '),
+            pause,
+            Args(0, '* 23"}'),
+            Call(1, "call_2", "get_current_time", '{"timezone": "Asia/Tokyo"}'),
+        ),
+        text_reply("It is 391."),
+    )
+    await scripted_visit.say(TURN)
+    await expect(scripted_visit.cards.first).to_contain_text("Writing arguments")
+    await scripted_visit.page.reload()
+    await expect(scripted_visit.cards.first).to_contain_text("Writing arguments")
+    pause.event.set()
+    await scripted_visit.idle()
+    await expect(scripted_visit.cards).to_have_count(2)
+    await expect(scripted_visit.cards.nth(0)).to_contain_text("expression: 17 * 23")
+    await expect(scripted_visit.cards.nth(1)).to_contain_text("timezone: Asia/Tokyo")
+    thread = await scripted.thread(await scripted_visit.thread_id())
+    parts = thread["messages"][-1]["parts"]
     assert [part["type"] for part in parts] == ["text", "tool-call", "tool-call", "text"]
-    assert (await text_of(slow_visit)).split() == parts[-1]["text"].split()
+    assert (await text_of(scripted_visit)).split() == parts[-1]["text"].split()
 
 
 async def test_a_continued_turn_that_is_reloaded_keeps_the_parts_of_both_runs(
@@ -107,38 +120,45 @@ async def test_a_continued_turn_that_is_reloaded_keeps_the_parts_of_both_runs(
 
 
 async def test_two_tabs_show_the_same_turn_as_it_streams(
-    slow_visit: Visit, visitors: Visitors
+    scripted_visit: Visit, visitors: Visitors, endpoint: StrictEndpoint
 ) -> None:
-    await slow_visit.ask("Hello")
-    other = await (await visitors.beside(slow_visit)).open(await slow_visit.thread_id())
+    pause = Pause(asyncio.Event())
+    endpoint.script(text_reply("Hello."), reply(Say("The light"), pause, Say("house.")))
+    await scripted_visit.ask("Hello")
+    other = await (await visitors.beside(scripted_visit)).open(await scripted_visit.thread_id())
     await expect(other.replies).to_have_count(1)
-    await slow_visit.say("Write 60 words")
+    await scripted_visit.say("Go on")
     await expect(other.said).to_have_count(2)
-    await expect(other.reply).to_have_attribute("aria-busy", "true")
-    await expect(other.button("Stop")).to_be_visible()
-    await slow_visit.idle()
-    await other.idle()
-    await expect(other.reply).to_contain_text("lighthouse")
-    assert await text_of(other) == await text_of(slow_visit)
+    for visit in (scripted_visit, other):
+        await expect(visit.reply).to_have_attribute("aria-busy", "true")
+        await expect(visit.reply).to_contain_text("The light")
+        await expect(visit.button("Stop")).to_be_visible()
+    pause.event.set()
+    for visit in (scripted_visit, other):
+        await visit.idle()
+        await expect(visit.reply).to_contain_text("The lighthouse.")
 
 
 async def test_a_message_from_a_second_tab_waits_in_its_field_while_the_first_streams(
-    slow_visit: Visit, visitors: Visitors
+    scripted_visit: Visit, visitors: Visitors, endpoint: StrictEndpoint
 ) -> None:
-    await slow_visit.ask("Hello")
-    other = await visitors(slow_visit.url)
-    await other.open(await slow_visit.thread_id())
+    pause = Pause(asyncio.Event())
+    endpoint.script(text_reply("Hello."), reply(Say("The light"), pause, Say("house.")))
+    await scripted_visit.ask("Hello")
+    other = await visitors(scripted_visit.url)
+    await other.open(await scripted_visit.thread_id())
     await expect(other.replies).to_have_count(1)
-    await slow_visit.say("Write 60 words")
-    await expect(slow_visit.reply).to_contain_text("lighthouse")
+    await scripted_visit.say("Go on")
+    await expect(scripted_visit.reply).to_contain_text("The light")
     await other.field.fill("Me too")
     await other.field.press("Enter")
     await expect(other.said).to_have_count(2)
     await expect(other.field).to_have_value("Me too")
-    await expect(other.reply).to_contain_text("lighthouse")
-    await slow_visit.idle()
-    await other.idle()
-    assert await text_of(other) == await text_of(slow_visit)
+    await expect(other.reply).to_contain_text("The light")
+    pause.event.set()
+    for visit in (scripted_visit, other):
+        await visit.idle()
+        await expect(visit.reply).to_contain_text("The lighthouse.")
 
 
 async def test_a_dropped_connection_is_taken_up_after_the_last_event(

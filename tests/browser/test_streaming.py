@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit
-from tests.support.endpoint import Break, Pause, Say, StrictEndpoint, reply
+from tests.support.endpoint import Break, Pause, Say, StrictEndpoint, reply, text_reply
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
@@ -52,30 +52,33 @@ async def test_markdown_shows_as_headings_lists_tables_and_coloured_code(visit: 
 
 
 @both_looks
-async def test_escape_stops_the_run_and_keeps_its_text(slow_visit: Visit) -> None:
-    await slow_visit.say("Tell me a long story")
-    await expect(slow_visit.reply).to_contain_text("lighthouse")
-    await slow_visit.page.keyboard.press("Escape")
-    await slow_visit.idle()
-    await expect(slow_visit.reply).to_contain_text("lighthouse")
-    await expect(slow_visit.reply.get_by_text("Stopped")).to_be_visible()
-    await expect(slow_visit.status).to_have_text("Reply stopped")
+async def test_escape_stops_the_run_and_keeps_its_text(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(reply(Say("The lighthouse"), Pause(asyncio.Event())))
+    await scripted_visit.say("Tell me a story")
+    await expect(scripted_visit.reply).to_contain_text("lighthouse")
+    await scripted_visit.page.keyboard.press("Escape")
+    await scripted_visit.idle()
+    await expect(scripted_visit.reply).to_contain_text("lighthouse")
+    await expect(scripted_visit.reply.get_by_text("Stopped")).to_be_visible()
+    await expect(scripted_visit.status).to_have_text("Reply stopped")
 
 
 async def test_the_stop_button_takes_the_place_of_send_and_the_reply_can_go_on(
-    slow_visit: Visit,
+    scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
-    await slow_visit.say("Write 40 words")
-    await expect(slow_visit.reply).to_contain_text("The")
-    await slow_visit.button("Stop").click()
-    await slow_visit.idle()
-    before = len(await slow_visit.reply.inner_text())
-    await slow_visit.button("Continue").click()
-    await expect(slow_visit.button("Continue")).to_have_count(0)
-    await slow_visit.idle()
-    assert len(await slow_visit.reply.inner_text()) > before
-    await expect(slow_visit.replies).to_have_count(1)
-    await expect(slow_visit.said).to_have_count(1)
+    endpoint.script(reply(Say("The light"), Pause(asyncio.Event())), text_reply("house."))
+    await scripted_visit.say("Go on")
+    await expect(scripted_visit.reply).to_contain_text("The light")
+    await scripted_visit.button("Stop").click()
+    await scripted_visit.idle()
+    await scripted_visit.button("Continue").click()
+    await expect(scripted_visit.button("Continue")).to_have_count(0)
+    await scripted_visit.idle()
+    await expect(scripted_visit.reply.locator(".markdown")).to_have_text(["The light", "house."])
+    await expect(scripted_visit.replies).to_have_count(1)
+    await expect(scripted_visit.said).to_have_count(1)
 
 
 @both_looks
