@@ -1,13 +1,12 @@
 """The yardstick: the least that serves a LangGraph graph to a browser.
 
 A graph as the documentation writes it (messages, a model call, ToolNode), a loop over its
-`astream`, one `data:` line a token. The same model client, checkpointer, tools, Starlette and
-uvicorn as the server; no runs, no replay, no parts, no checks.
+`astream`, one `data:` line a token. The same checkpointer, tools, Starlette and uvicorn as the
+server, and LangChain's model client as it comes; no runs, no replay, no parts, no checks.
 """
 
 import argparse
 import json
-import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ from uuid import uuid4
 import aiosqlite
 import uvicorn
 from langchain_core.messages import AIMessageChunk
+from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -25,12 +25,11 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from graphs.models import chat_model
 from tools.builtin import CATALOGUE
 
 
-def bare_app(database: str, base_url: str) -> Starlette:
-    model = chat_model("scripted", api_key="test", base_url=base_url, word_seconds=0)
+def bare_app(database: str) -> Starlette:
+    model = ChatOpenAI(model="scripted", stream_usage=True)
     bound = model.bind_tools(list(CATALOGUE.real))
 
     async def agent(state: MessagesState) -> dict[str, Any]:
@@ -73,7 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--database", required=True)
     arguments = parser.parse_args()
-    app = bare_app(arguments.database, os.environ["OPENAI_BASE_URL"])
+    app = bare_app(arguments.database)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()

@@ -23,6 +23,7 @@ STREAMS, STREAM_WORDS, STREAM_SECONDS, SPREAD_SECONDS = 1000, 14, 2.5, 20
 READERS, READER_WORDS, READER_SECONDS = 50, 300, 0.02
 STEPS, CALLS = 10, 100
 RUNS, WARM_RUNS, RUNS_AT_ONCE = 1000, 100, 8
+UNCAPPED = {"MAX_LIVE_RUNS": "2000", "MAX_NEW_THREADS": "100000"}
 TIME = re.compile(rb"(\d+\.\d{4}) ")
 
 
@@ -85,7 +86,7 @@ def say_lags(name: str, lags: list[float]) -> None:
 async def many_streams() -> None:
     """So many runs at once, each with its reader, each saying a word a second."""
     async with clock_model(STREAM_WORDS, STREAM_SECONDS) as model:
-        with server(model.url) as process:
+        with server(model.url, **UNCAPPED) as process:
             warm = Reader(process.url)
             async with asyncio.timeout(60):
                 model.words = 1
@@ -114,7 +115,7 @@ async def many_readers() -> None:
     """A run that many read, beside one that a single reader reads."""
     costs: dict[int, float] = {}
     async with clock_model(READER_WORDS, READER_SECONDS) as model:
-        with server(model.url) as process:
+        with server(model.url, **UNCAPPED) as process:
             for number, count in enumerate((1, 1, READERS)):  # the first warms up
                 thread = f"readers-{number}"
                 readers = [Reader(process.url) for _ in range(count)]
@@ -177,7 +178,7 @@ async def client(process: Process) -> AsyncIterator[httpx.AsyncClient]:
 
 async def finished_runs() -> None:
     """What so many finished runs leave behind, when none is kept for late readers."""
-    with server("", RUN_RETENTION_SECONDS="0", OFFLINE_WORD_SECONDS="0") as process:
+    with server("", **UNCAPPED, RUN_RETENTION_SECONDS="0", OFFLINE_WORD_SECONDS="0") as process:
         async with client(process) as http:
             waiting = iter(range(RUNS + WARM_RUNS))
 
