@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 # Tests wait more than they work: one process more than a small machine has cores.
 WORKERS ?= 3
+# Test processes that may keep no compiled files would each compile everything.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: run test test-long check bench fleet-check clean
@@ -14,10 +16,10 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
 
 test: $(DEV_READY)  ## every test; long ones try a sample
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 test-long: $(DEV_READY)  ## the long tests, with all that they can try
-	LONG_TESTS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m long --timeout 600 $(ARGS)
+	LONG_TESTS=1 $(BIN)/python -m pytest -n $(WORKERS) -m long --timeout 600 $(ARGS)
 
 check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff check .

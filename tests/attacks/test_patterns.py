@@ -19,7 +19,15 @@ from graphs.offline.series import inline_figures
 from graphs.offline.talk import talk
 from tests.support.growth import fault_of_growth, is_suspicious
 from tests.support.offline_model import BY_NAME
-from tests.support.patterns import PACKAGES, Pumped, held_patterns, inline_patterns, worst_texts
+from tests.support.patterns import (
+    MAX_TEXTS,
+    PACKAGES,
+    Pumped,
+    held_patterns,
+    inline_patterns,
+    worst_texts,
+)
+from tests.support.samples import sample
 from tools.builtin import CATALOGUE
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -31,8 +39,8 @@ USES: tuple[Callable[[Pattern[str], str], Any], ...] = (
 )
 
 
-def fault_of(pattern: Pattern[str]) -> str | None:
-    for text in worst_texts(pattern):
+def fault_of(pattern: Pattern[str], texts: int) -> str | None:
+    for text in worst_texts(pattern)[:texts]:
         for use in USES:
 
             def work(size: int, text: Pumped = text, use: Any = use) -> None:
@@ -44,9 +52,10 @@ def fault_of(pattern: Pattern[str]) -> str | None:
     return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", PATTERNS)
 def test_a_pattern_takes_time_in_proportion_to_its_text(place: str) -> None:
-    assert fault_of(PATTERNS[place]) is None
+    assert fault_of(PATTERNS[place], sample(MAX_TEXTS, MAX_TEXTS // 6)) is None
 
 
 @pytest.mark.parametrize(
@@ -63,7 +72,7 @@ def test_a_pattern_takes_time_in_proportion_to_its_text(place: str) -> None:
     ],
 )
 def test_a_pattern_that_reads_a_text_over_and_over_is_found(pattern: str) -> None:
-    assert fault_of(re.compile(pattern))
+    assert fault_of(re.compile(pattern), MAX_TEXTS)
 
 
 def test_every_pattern_has_a_name_in_a_module_where_it_is_found() -> None:
@@ -166,17 +175,23 @@ def takes_in_a_choice(text: str) -> Any:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr("".join(text)))
-@pytest.mark.parametrize(
-    "does", [reads, cuts, points_back, inline_figures, answers_in_words, takes_in_a_choice]
-)
-def test_a_message_takes_time_in_proportion_to_its_length(
-    does: Callable[[str], Any], text: Pumped
-) -> None:
-    def work(size: int) -> None:
-        does(text.text(size))
+def test_a_message_takes_time_in_proportion_to_its_length(text: Pumped) -> None:
+    whole_and_parts = [
+        reads,
+        cuts,
+        points_back,
+        inline_figures,
+        answers_in_words,
+        takes_in_a_choice,
+    ]
+    for does in whole_and_parts[: sample(len(whole_and_parts), 1)]:
 
-    assert fault_of_growth(work) is None
+        def work(size: int, does: Callable[[str], Any] = does) -> None:
+            does(text.text(size))
+
+        assert fault_of_growth(work) is None, does.__name__
 
 
 def test_a_long_result_in_many_places_takes_no_more_than_its_length() -> None:

@@ -234,17 +234,18 @@ def test_a_large_attack_is_cut_short() -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
+    "large",
     [
-        [0] * 50_000,
-        ["x" * 10**8],
-        {str(n): n for n in range(50_000)},
-        [[]] * 50_000,
-        [10**5_000_000],
+        lambda: [0] * 50_000,
+        lambda: ["x" * 10**8],
+        lambda: {str(n): n for n in range(50_000)},
+        lambda: [[]] * 50_000,
+        lambda: [10**5_000_000],
     ],
     ids=["items", "a text", "members", "arrays", "a number"],
 )
-def test_a_large_value_is_paid_for_before_it_is_worked_on(value: Any) -> None:
+def test_a_large_value_is_paid_for_before_it_is_worked_on(large: Callable[[], Any]) -> None:
+    value = large()
     assert "too costly to check" in (misfit({}, value) or "")
     table = Table(Budget(CHECKING_STEPS))
     with pytest.raises(TooCostly):

@@ -39,8 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not item.path.is_relative_to(FOLDER):
             continue
-        # One process has the browser: several would fight for a small machine.
-        item.add_marker(pytest.mark.xdist_group("browser"))
         if inspect.iscoroutinefunction(getattr(item, "function", None)):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
         if CHROMIUM is None and not os.environ.get("CI") and "browser" in _fixtures(item):

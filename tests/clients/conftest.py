@@ -1,22 +1,11 @@
 """The clients: one process each, for all tests."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.clients.driver import ClientProcess
 from tests.clients.npm import require_clients
-
-FOLDER = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process has the clients."""
-    for item in items:
-        if item.path.is_relative_to(FOLDER):
-            item.add_marker(pytest.mark.xdist_group("clients"))
-
 
 ClientOf = Callable[[str], ClientProcess]
 

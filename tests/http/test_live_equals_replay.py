@@ -27,7 +27,7 @@ from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply
 from tests.support.endpoint.failures import CONTENT_FILTERED
 from tests.support.protocol_readers import UIMessageReader, decoded_state
 from tests.support.random_turns import QUESTION, RandomTurn, next_request, random_turn
-from tests.support.samples import UNTIMED, sample
+from tests.support.samples import sample
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import endpoint_settings, serving
 from tests.support.sse_frames import event_id, frames, frames_after, without_pings
@@ -258,8 +258,7 @@ def ui_plain(part: Json) -> Json:
 # at the height of runs
 
 
-@pytest.mark.long
-@settings(UNTIMED, max_examples=sample(30, 8))
+@settings(max_examples=sample(30, 8))
 @given(st.tuples(random_turn(0), random_turn(1), random_turn(2)))
 def test_whoever_comes_when_sees_the_same(turns: tuple[RandomTurn, ...]) -> None:
     asyncio.run(sees_the_same(turns))

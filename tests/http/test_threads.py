@@ -20,7 +20,6 @@ from server.turns.header import LOCAL_OWNER
 from server.turns.requests import InvalidRequest
 from tests.support.backend import backend, key_of, message
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
-from tests.support.samples import UNTIMED
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import HeldMethod
@@ -171,7 +170,6 @@ async def act(store: ThreadStore, kind: str, number: int, gone: set[str]) -> Non
             gone.add(key.thread_id)
 
 
-@UNTIMED
 @given(
     threads=st.integers(1, 10),
     limit=st.integers(1, 4),

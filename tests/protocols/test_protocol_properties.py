@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,9 +51,9 @@ from tests.support.protocol_readers import (
     decoded_state,
     payloads,
 )
-from tests.support.samples import UNTIMED, sample
+from tests.support.samples import sample
 
-RUNS = settings(UNTIMED, max_examples=sample(40, 12))
+RUNS = settings(max_examples=sample(40, 12))
 
 PARTS = WIRE_FORMATS["assistant-transport"]
 UI = WIRE_FORMATS["ui-message-stream"]
@@ -254,7 +253,6 @@ def posted_states(turns: Sequence[Turn]) -> list[Any]:
 
 
 @given(runs(), st.data())
-@pytest.mark.long
 @RUNS
 def test_the_state_becomes_the_snapshot_of_the_thread(run: Run, data: st.DataObject) -> None:
     posted = data.draw(st.sampled_from(posted_states(run.context.turns)))
@@ -263,7 +261,6 @@ def test_the_state_becomes_the_snapshot_of_the_thread(run: Run, data: st.DataObj
 
 
 @given(runs(), st.data())
-@pytest.mark.long
 @RUNS
 def test_a_replay_on_top_of_any_moment_of_the_run_converges(run: Run, data: st.DataObject) -> None:
     first = encode(run, PARTS, view={})
@@ -274,7 +271,6 @@ def test_a_replay_on_top_of_any_moment_of_the_run_converges(run: Run, data: st.D
 
 
 @given(runs())
-@pytest.mark.long
 @RUNS
 def test_the_parts_become_the_message_of_the_hydrated_thread(run: Run) -> None:
     built = accumulated(encode(run, PARTS))
@@ -289,7 +285,6 @@ def test_the_parts_become_the_message_of_the_hydrated_thread(run: Run) -> None:
 
 
 @given(runs())
-@pytest.mark.long
 @RUNS
 def test_assistant_transport_says_every_chunk_in_one_payload(run: Run) -> None:
     encoder = PARTS.encoder(run.context, None)
@@ -298,7 +293,6 @@ def test_assistant_transport_says_every_chunk_in_one_payload(run: Run) -> None:
 
 
 @given(runs())
-@pytest.mark.long
 @RUNS
 def test_the_state_goes_beside_the_very_same_parts(run: Run) -> None:
     plain = encode(run, PARTS)
@@ -307,7 +301,6 @@ def test_the_state_goes_beside_the_very_same_parts(run: Run) -> None:
 
 
 @given(runs())
-@pytest.mark.long
 @RUNS
 def test_use_chat_becomes_the_message_of_the_hydrated_thread(run: Run) -> None:
     (hydrated,) = UI.snapshot([run.turn])
@@ -323,7 +316,6 @@ def test_use_chat_becomes_the_message_of_the_hydrated_thread(run: Run) -> None:
 
 
 @given(runs())
-@pytest.mark.long
 @RUNS
 def test_use_chat_runs_only_the_calls_that_wait_for_it(run: Run) -> None:
     reader = UIMessageReader().read(encode(run, UI))
@@ -336,7 +328,6 @@ def test_use_chat_runs_only_the_calls_that_wait_for_it(run: Run) -> None:
 
 
 @given(runs())
-@pytest.mark.long
 @RUNS
 def test_only_the_prologue_depends_on_the_reader(run: Run) -> None:
     """Readers of one variant share the encoded chunks, whatever their views and replays."""
@@ -350,7 +341,6 @@ def test_only_the_prologue_depends_on_the_reader(run: Run) -> None:
 
 
 @given(runs())
-@pytest.mark.long
 @RUNS
 def test_a_stream_that_needs_no_turns_is_the_same_without_them(run: Run) -> None:
     bare = replace(run, context=replace(run.context, turns=()))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk, BaseMessage
@@ -22,7 +21,7 @@ from server.turns.requests import ToolAnswer, TurnRequest
 from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.endpoint import refusal
 from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION, RunChunks
-from tests.support.samples import UNTIMED, sample
+from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, reasoning, text
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
@@ -132,8 +131,7 @@ def accepted(prompts: Sequence[list[BaseMessage]]) -> None:
 
 
 @given(scripts, st.lists(answers, max_size=3))
-@pytest.mark.long
-@settings(UNTIMED, max_examples=sample(60, 15))
+@settings(max_examples=sample(60, 15))
 def test_the_chunks_add_up_to_the_turn_that_the_thread_keeps(
     script: list[list[Piece]], following: list[Any]
 ) -> None:

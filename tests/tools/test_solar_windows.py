@@ -311,8 +311,7 @@ TEXT = st.text(max_size=30) | st.sampled_from(["3", "A", "fleet", "inverter 13",
 DAY = st.none() | st.text(max_size=12) | st.dates().map(str)
 
 
-@pytest.mark.long
-@settings(max_examples=sample(60, 15), deadline=None)
+@settings(max_examples=sample(60, 15))
 @given(tool=st.sampled_from(sorted(WITH_WINDOW)), name=TEXT, start=DAY, end=DAY)
 def test_whatever_is_asked_the_answer_has_a_status(
     tool: str, name: str, start: str | None, end: str | None

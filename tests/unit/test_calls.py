@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from graphs.calls import MAX_ID_CHARS, CallAssembler, parse_args, safe_name
-from tests.support.samples import UNTIMED
 from tests.support.scripted_model import call
 from tools.strict_json import clean_text, write
 
@@ -202,7 +201,6 @@ def numbered_calls(draw: st.DrawFn) -> tuple[list[tuple[str, str]], Deltas]:
 
 
 @given(numbered_calls())
-@UNTIMED
 def test_any_interleaving_of_numbered_calls_gives_the_calls(
     drawn: tuple[list[tuple[str, str]], Deltas],
 ) -> None:

@@ -21,7 +21,6 @@ from server.turns.chunks import (
 )
 from server.turns.codec import LogItem, from_json, to_json
 from server.turns.header import RunHeader, ThreadKey
-from tests.support.samples import UNTIMED
 
 KINDS = [RunHeader, *get_args(Chunk)]
 OURS = ["type", "path", "part", "usage", "timing", "key", "TextDelta", "Usage"]
@@ -74,7 +73,6 @@ def stored_and_loaded(item: LogItem) -> LogItem:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(data=st.data())
-@UNTIMED
 def test_an_item_comes_back_as_it_was(kind: type, data: st.DataObject) -> None:
     item = data.draw(items(kind))
     back = stored_and_loaded(item)

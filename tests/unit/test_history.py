@@ -28,7 +28,6 @@ from server.turns.requests import (
 )
 from tests.support.endpoint import Refusal, refusal
 from tests.support.random_histories import CALL_IDS, histories
-from tests.support.samples import UNTIMED
 from tools.builtin import CATALOGUE
 
 BOUNDLESS = 10**9
@@ -59,7 +58,6 @@ answered = st.builds(
 
 
 @given(histories, st.one_of(st.builds(asking), answered), st.booleans(), st.integers(1, 400))
-@UNTIMED
 def test_any_history_with_any_request_is_accepted(
     history: list[AnyMessage], request: TurnRequest, stated: bool, max_tokens: int
 ) -> None:
@@ -77,7 +75,6 @@ def test_any_history_with_any_request_is_accepted(
 
 
 @given(histories)
-@UNTIMED
 def test_repairing_twice_is_repairing_once(history: list[AnyMessage]) -> None:
     once = for_model(history, "", BOUNDLESS)
     again = for_model(once, "", BOUNDLESS)

@@ -17,7 +17,6 @@ from graphs.chunk_shape import ModelFault
 from graphs.json_end import JsonEnd
 from graphs.model_wire import Events
 from graphs.openai_model import StreamedGeneration, Whole
-from tests.support.samples import UNTIMED
 from tests.support.scripted_model import call, finish, text
 
 HEAD: dict[str, Any] = {"name": "one", "id": "c1"}
@@ -49,7 +48,6 @@ texts = st.one_of(
 
 
 @given(texts, st.lists(st.integers(0, 30), max_size=4))
-@UNTIMED
 def test_a_call_is_whole_when_its_text_is_one_object_however_it_is_cut(
     text: str, places: list[int]
 ) -> None:
@@ -86,7 +84,7 @@ def test_a_head_with_every_fragment_takes_time_in_proportion(filler: str) -> Non
 
         return run
 
-    proportionate(feed, 4000)
+    proportionate(feed, 1000)
 
 
 def test_many_calls_take_time_in_proportion() -> None:
@@ -98,7 +96,7 @@ def test_many_calls_take_time_in_proportion() -> None:
         ]
         return lambda: CallAssembler("msg-1", ()).feed(delta)
 
-    proportionate(feed, 2000)
+    proportionate(feed, 800)
 
 
 def test_a_sum_that_streamed_takes_time_in_proportion() -> None:
@@ -114,7 +112,7 @@ def test_a_sum_that_streamed_takes_time_in_proportion() -> None:
 
         return run
 
-    proportionate(feed, 2000)
+    proportionate(feed, 800)
 
 
 def proportionate(work_of: Callable[[int], Callable[[], object]], size: int) -> None:
@@ -125,7 +123,7 @@ def proportionate(work_of: Callable[[int], Callable[[], object]], size: int) -> 
 
 def best(run: Callable[[], object]) -> float:
     seconds = []
-    for _ in range(5):
+    for _ in range(3):
         start = time.thread_time()
         run()
         seconds.append(time.thread_time() - start)
@@ -199,7 +197,6 @@ ENDS = st.sampled_from(["\n\n", "\r\n\r\n", "\r\r", "\n: a comment\n\n"])
 
 
 @given(chunks, ENDS, st.lists(st.integers(0, 2000), max_size=5))
-@UNTIMED
 def test_what_comes_together_says_the_same_however_it_comes(
     given: list[dict[str, Any]], end: str, places: list[int]
 ) -> None:

@@ -254,8 +254,7 @@ ALL_BY_NAME = BY_NAME | {real.name: {} for real in SOLAR_TOOLS}
 
 
 @given(st.lists(st.sampled_from(SAYINGS), max_size=25).map(" ".join))
-@pytest.mark.long
-@settings(max_examples=sample(200, 40), deadline=None)
+@settings(max_examples=sample(200, 40))
 def test_no_message_breaks_it_and_what_it_shows_is_valid(text: str) -> None:
     planned = plan([HumanMessage(text)], ALL_BY_NAME)
     assert planned.text

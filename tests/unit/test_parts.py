@@ -17,7 +17,6 @@ from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.limits import Limits
 from graphs.parts import PartAssembler, StreamedPart, partial_message, stored_parts
-from tests.support.samples import UNTIMED
 from tests.support.scripted_model import ScriptedModel, call, finish, reasoning, text
 from tools.catalogue import Catalogue
 
@@ -157,7 +156,6 @@ def messages(draw: st.DrawFn) -> list[AIMessageChunk]:
 
 
 @given(messages())
-@UNTIMED
 def test_a_stored_message_has_the_very_parts_that_streamed(chunks: list[AIMessageChunk]) -> None:
     wanted = seen(streamed(chunks))
     assert reread(stepped(chunks)) == wanted

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from graphs.state import add_messages_in_order as fold
-from tests.support.samples import UNTIMED
 
 
 def calling(id: str, *call_ids: str) -> AIMessage:
@@ -89,7 +88,6 @@ writes = st.lists(some_message | st.lists(some_message, max_size=4), max_size=8)
 
 
 @given(writes, st.lists(st.integers(0, 8), max_size=3))
-@UNTIMED
 def test_how_writes_are_batched_makes_no_difference(
     given_writes: list[list[AnyMessage] | AnyMessage], cuts: list[int]
 ) -> None:
@@ -104,7 +102,6 @@ def test_how_writes_are_batched_makes_no_difference(
 
 
 @given(st.lists(st.lists(call_ids, unique=True), max_size=4), st.data())
-@UNTIMED
 def test_every_answer_stands_behind_its_call_whatever_comes_when(
     called: list[list[str]], data: st.DataObject
 ) -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.samples import UNTIMED
 from tools import strict_json
 
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -34,7 +33,6 @@ SAYS_WHY = r"\w+ \w+"
 
 
 @given(json_values)
-@UNTIMED
 def test_what_is_written_is_one_line_that_every_reader_reads_back(value: Any) -> None:
     text = strict_json.write(value)
     assert "\n" not in text
@@ -165,7 +163,6 @@ def test_lone_surrogates_are_replaced_and_all_else_is_kept() -> None:
 
 
 @given(st.text(st.characters(codec=None)))
-@UNTIMED
 def test_clean_text_is_of_the_same_length_and_can_be_sent(text: str) -> None:
     cleaned = strict_json.clean_text(text)
     assert len(cleaned) == len(text)

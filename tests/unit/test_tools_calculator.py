@@ -10,7 +10,6 @@ from langchain_core.tools import ToolException
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import ValidationError
 
-from tests.support.samples import UNTIMED
 from tests.support.tool_invocation import (
     call,
     for_client,
@@ -129,7 +128,6 @@ def test_a_refusal_says_why(expression: str, said: str) -> None:
     assert said in refusal(calculator, expression=expression)
 
 
-@UNTIMED
 @given(st.text(alphabet="0123456789.+-*/%^() e,sqrtminlog", max_size=40))
 def test_any_expression_has_a_finite_real_value_or_is_refused(expression: str) -> None:
     try:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.tools import ToolException
 
-from tests.support.samples import UNTIMED
 from tests.support.tool_invocation import for_client, for_model, refusal
 from tools.clock import find_zone, get_current_time, time_in
 
@@ -119,7 +118,6 @@ def test_a_hostile_name_is_just_unknown(name: str) -> None:
     sentence.encode()
 
 
-@UNTIMED
 @given(st.text(max_size=80))
 def test_any_text_names_a_zone_or_is_refused(name: str) -> None:
     try:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -66,8 +65,7 @@ schemas = st.builds(
 )
 
 
-@pytest.mark.long
-@settings(max_examples=sample(300, 60), deadline=None)
+@settings(max_examples=sample(300, 60))
 @given(schemas, st.lists(values, min_size=1, max_size=5))
 @example({"uniqueItems": True}, [[1, True], [[1], [True]], [1, 1.0], [{"a": 1}, {"a": 1.0}]])
 @example({"enum": [[1], {"a": False}]}, [[True], [1.0], {"a": 0}, {"a": False}])

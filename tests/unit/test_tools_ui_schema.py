@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from tests.support.samples import UNTIMED, sample
+from tests.support.samples import sample
 from tests.support.ui_schema import (
     COMPONENTS,
     DEFS,
@@ -30,22 +30,19 @@ def models_accept(name: str, instance: Any) -> bool:
     return True
 
 
-@UNTIMED
 @given(renderings())
 def test_every_rendering_that_the_schema_describes_is_accepted(args: dict[str, Any]) -> None:
     assert schema_accepts("render_ui_component", args)
     assert models_accept("render_ui_component", args)
 
 
-@UNTIMED
 @given(selections)
 def test_every_selection_that_the_schema_describes_is_accepted(args: dict[str, Any]) -> None:
     assume(schema_accepts("request_user_selection", args))
     assert models_accept("request_user_selection", args)
 
 
-@pytest.mark.long
-@settings(UNTIMED, max_examples=sample(400, 80))
+@settings(max_examples=sample(400, 80))
 @given(mutated(renderings()))
 def test_a_rendering_is_accepted_exactly_when_the_schema_accepts_it(args: Any) -> None:
     accepted = schema_accepts("render_ui_component", args)
@@ -53,8 +50,7 @@ def test_a_rendering_is_accepted_exactly_when_the_schema_accepts_it(args: Any) -
     assert models_accept("render_ui_component", args) == accepted
 
 
-@pytest.mark.long
-@settings(UNTIMED, max_examples=sample(400, 80))
+@settings(max_examples=sample(400, 80))
 @given(mutated(selections))
 def test_a_selection_is_accepted_exactly_when_the_schema_accepts_it(args: Any) -> None:
     accepted = schema_accepts("request_user_selection", args)
@@ -174,8 +170,7 @@ ANSWERS = st.one_of(
 )
 
 
-@pytest.mark.long
-@settings(UNTIMED, max_examples=sample(300, 60))
+@settings(max_examples=sample(300, 60))
 @given(st.sampled_from(["single", "multiple", "date", "date_range"]), ANSWERS)
 def test_an_answer_that_is_taken_is_stored_as_the_schema_says(kind: str, answer: Any) -> None:
     args = {"kind": kind, "prompt": "?", "options": [{"value": "a"}, {"value": "b"}]}

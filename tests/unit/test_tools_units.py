@@ -11,7 +11,6 @@ from langchain_core.tools import ToolException
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import ValidationError
 
-from tests.support.samples import UNTIMED
 from tests.support.tool_invocation import (
     call,
     for_client,
@@ -156,7 +155,6 @@ PRODUCTS = st.builds(
 )
 
 
-@UNTIMED
 @given(st.floats(), PRODUCTS | st.text(max_size=20), PRODUCTS)
 def test_any_units_are_converted_to_a_finite_number_or_refused(
     value: float, from_unit: str, to_unit: str

@@ -1,0 +1,31 @@
+"""Which tests share a process when several run them, and how much tests of properties try."""
+
+import pytest
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+import tests.support.samples  # noqa: F401  loads the profile of Hypothesis
+
+TOGETHER = ("tests/browser/", "tests/clients/")
+"""Folders whose tests share one browser, or one set of npm clients: several would fight for a
+small machine."""
+
+
+class FoldersTogether(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each test to the next idle process, but all tests of some folders to one. The largest
+    of these groups begins first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        # Not `--dist loadgroup`: of pytest-xdist 3.8.0 it has no effect with pytest 9.2, whose
+        # node ids are computed.
+        return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FoldersTogether:
+    return FoldersTogether(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if hasattr(getattr(item, "function", None), "hypothesis"):
+            item.add_marker(pytest.mark.long)
