@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 MAX_MESSAGE_BYTES = 1_000_000
 
+CUT_AT = "max_message_bytes"
+"""In the metadata of a model's message that was cut off at this limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -12,9 +12,8 @@ from langchain_core.runnables import Runnable
 
 from graphs import stored
 from graphs.chunk_shape import ModelFault
-from graphs.limits import byte_size
+from graphs.limits import CUT_AT, byte_size
 from graphs.models import ModelUnavailable, is_empty_stream
-from graphs.openai_model import CUT_AT
 from graphs.parts import PartAssembler
 from graphs.stored import StoredTiming
 from graphs.sums import Content, add_metadata, joined

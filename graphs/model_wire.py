@@ -6,7 +6,6 @@ JSON of an event has the shape that the libraries take for granted. What fails i
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,14 +52,6 @@ def model_clients(max_message_bytes: int) -> ModelClients:
             follow_redirects=False, headers=PLAIN, event_hooks={"response": [bound_async]}
         ),
     )
-
-
-@asynccontextmanager
-async def open_model_clients(max_message_bytes: int) -> AsyncIterator[ModelClients]:
-    clients = model_clients(max_message_bytes)
-    with clients.sync:
-        async with clients.asynchronous:
-            yield clients
 
 
 class Body:

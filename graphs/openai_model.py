@@ -8,7 +8,7 @@ langchain-openai 1.7.3 (`_astream`, `_convert_chunk_to_generation_chunk`) and la
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk, InvalidToolCall, ToolCall, ToolCallChunk
@@ -16,14 +16,12 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
-from pydantic import PrivateAttr
+from pydantic import PrivateAttr, SecretStr
 
 from graphs.calls import CallAssembler, parse_args
-from graphs.limits import MAX_MESSAGE_BYTES, byte_size
+from graphs.limits import CUT_AT, MAX_MESSAGE_BYTES, byte_size
+from graphs.model_wire import ModelClients, model_clients
 from graphs.sums import Content, add_metadata, joined
-
-CUT_AT = "max_message_bytes"
-"""In the metadata of a message that was cut off at this limit."""
 
 
 class Whole:
@@ -130,6 +128,42 @@ class BoundedChatOpenAI(ChatOpenAI):
                     break
         if room.is_over:
             yield _cut(self.max_message_bytes).part_of(whole)
+
+
+@asynccontextmanager
+async def open_openai_model(
+    name: str, api_key: str | None, base_url: str | None, max_message_bytes: int
+) -> AsyncIterator[BoundedChatOpenAI]:
+    """A model with connections of its own, which are closed at the end."""
+    clients = model_clients(max_message_bytes)
+    with clients.sync:
+        async with clients.asynchronous:
+            yield openai_model(name, api_key, base_url, max_message_bytes, clients)
+
+
+def openai_model(
+    name: str,
+    api_key: str | None,
+    base_url: str | None,
+    max_message_bytes: int = MAX_MESSAGE_BYTES,
+    clients: ModelClients | None = None,
+) -> BoundedChatOpenAI:
+    """`clients` are the caller's to close; without them the model has its own as long as it
+    lives."""
+    clients = clients or model_clients(max_message_bytes)
+    return BoundedChatOpenAI(
+        model=name,
+        max_message_bytes=max_message_bytes,
+        http_client=clients.sync,
+        http_async_client=clients.asynchronous,
+        # A server of one's own wants no key; the client wants a string.
+        api_key=SecretStr(api_key or "none"),
+        base_url=base_url,
+        stream_usage=True,
+        # Its watchdog uses asyncio.wait_for, which on Python 3.11 can swallow a cancel.
+        stream_chunk_timeout=0,
+        use_responses_api=False,
+    )
 
 
 class Room:

@@ -1,7 +1,7 @@
 """The application: routes, and the lifespan that wires everything together."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -12,8 +12,7 @@ from starlette.routing import Route
 
 from graphs.classify import Classifier
 from graphs.loading import BUILT_IN, Build, build_function, checked
-from graphs.model_wire import ModelClients, open_model_clients
-from graphs.models import chat_model
+from graphs.models import open_chat_model
 from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
 from server.http.guard import Guard
@@ -85,7 +84,7 @@ def create_app(
         async with (
             open_checkpointer(path, busy_ms) as checkpointer,
             open_store(path, busy_ms, checkpointer.file.require) as store,
-            open_model_clients(settings.max_message_bytes) as clients,
+            _model(settings) if model is None else nullcontext(model) as speaker,
             with_remote_tools(
                 catalogue,
                 settings.remote_tools,
@@ -93,7 +92,6 @@ def create_app(
                 max_bytes=settings.max_result_bytes,
             ) as tools,
         ):
-            speaker = model or _model(settings, clients)
             with usable(path):
                 state = await _wired(settings, build, speaker, tools, checkpointer, store)
             try:
@@ -184,12 +182,11 @@ def _middleware(settings: Settings) -> list[Middleware]:
     ]
 
 
-def _model(settings: Settings, clients: ModelClients) -> BaseChatModel:
-    return chat_model(
+def _model(settings: Settings) -> AbstractAsyncContextManager[BaseChatModel]:
+    return open_chat_model(
         settings.model_name,
         api_key=settings.openai_api_key,
         base_url=settings.openai_base_url,
         word_seconds=settings.offline_word_seconds,
         max_message_bytes=settings.max_message_bytes,
-        clients=clients,
     )

@@ -14,8 +14,7 @@ from langchain_core.messages import AIMessage
 from pydantic import AfterValidator
 
 from graphs.limits import Limits
-from graphs.model_wire import open_model_clients
-from graphs.models import chat_model
+from graphs.openai_model import open_openai_model
 from server.turns.accumulate import accumulate
 from server.turns.chunks import Chunk, Error, MessageFinish, Result, RunEnded, TextDelta
 from tests.support.backend import Backend, backend, chunks_of, message
@@ -55,18 +54,13 @@ async def served(
 ) -> AsyncIterator[tuple[RawModel, Backend]]:
     """The server without HTTP on a model's server that answers so."""
     path: Path = values.pop("path")
-    async with raw_model(answers) as raw, open_model_clients(max_message_bytes) as clients:
-        model = chat_model(
-            "raw",
-            api_key="secret-key",
-            base_url=raw.url,
-            word_seconds=0,
-            max_message_bytes=max_message_bytes,
-            clients=clients,
-        )
-        limits = Limits(max_message_bytes=max_message_bytes)
-        async with backend(path / "t.db", model, limits=limits, **values) as inside:
-            yield raw, inside
+    limits = Limits(max_message_bytes=max_message_bytes)
+    async with (
+        raw_model(answers) as raw,
+        open_openai_model("raw", "secret-key", raw.url, max_message_bytes) as model,
+        backend(path / "t.db", model, limits=limits, **values) as inside,
+    ):
+        yield raw, inside
 
 
 async def goes_on(inside: Backend) -> None:
@@ -301,11 +295,10 @@ async def test_a_redirect_is_an_error_and_is_not_followed(tmp_path: Path, status
 
 
 async def test_neither_client_of_the_model_follows_a_redirect_or_outlives_the_server() -> None:
-    async with open_model_clients(1000) as clients:
-        assert not clients.sync.follow_redirects
-        assert not clients.asynchronous.follow_redirects
-    assert clients.sync.is_closed
-    assert clients.asynchronous.is_closed
+    async with open_openai_model("raw", None, "http://127.0.0.1:1", 1000) as model:
+        clients: list[Any] = [model.http_client, model.http_async_client]
+        assert [client.follow_redirects for client in clients] == [False, False]
+    assert [client.is_closed for client in clients] == [True, True]
 
 
 def fragments(args: str, size: int, **head: str) -> bytes:

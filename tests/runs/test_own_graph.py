@@ -11,7 +11,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 
 from docs.examples.own_graph import build as example
 from graphs.loading import Build
-from graphs.models import chat_model
+from graphs.openai_model import openai_model
 from server.__main__ import main
 from server.runs.reader import LoggedRun
 from server.turns.accumulate import accumulate
@@ -71,7 +71,7 @@ async def endpoint() -> AsyncIterator[StrictEndpoint]:
 
 
 def model_of(endpoint: StrictEndpoint) -> Any:
-    return chat_model("scripted", api_key="test", base_url=endpoint.base_url, word_seconds=0)
+    return openai_model("scripted", "test", endpoint.base_url)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graphs.models import chat_model
+from graphs.openai_model import openai_model
 from server.runs.reader import LoggedRun
 from server.storage.checkpointer import ThreadWrites
 from server.storage.interfaces import ThreadEntry
@@ -71,7 +71,7 @@ async def inside(
 
 
 def model_of(endpoint: StrictEndpoint) -> Any:
-    return chat_model("scripted", api_key="test", base_url=endpoint.base_url, word_seconds=0)
+    return openai_model("scripted", "test", endpoint.base_url)
 
 
 def held(*steps: Step) -> tuple[Reply, Pause]:

@@ -1,0 +1,18 @@
+"""What is not used is not imported: it would cost each start its time, and its memory."""
+
+import subprocess
+import sys
+
+CLIENTS_OF_MODELS = ("openai", "langchain_openai", "tiktoken")
+
+
+def imported_by(module: str) -> set[str]:
+    script = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
+    assert imported_by("server.__main__").isdisjoint(CLIENTS_OF_MODELS)
+    assert imported_by("graphs.openai_model").issuperset(CLIENTS_OF_MODELS)
