@@ -51,6 +51,7 @@ from tests.support.endpoint.posted import (
     result,
 )
 from tests.support.endpoint.sample_args import sample
+from tests.support.serving import http_client
 
 ANSWERED = (USER, calling(call("a")), result("a"))
 
@@ -107,7 +108,7 @@ async def test_a_refused_request_gets_400_in_the_shape_of_openai(
 
 
 async def test_bytes_that_are_no_json_get_400(endpoint: StrictEndpoint) -> None:
-    async with httpx.AsyncClient(base_url=endpoint.base_url) as http:
+    async with http_client(endpoint.base_url) as http:
         response = await http.post("/chat/completions", content=b"{bad")
     assert response.status_code == 400
     assert response.json()["error"]["type"] == "invalid_request_error"
@@ -330,7 +331,7 @@ async def test_a_cut_breaks_the_stream_after_what_was_said(
 async def test_a_cut_after_the_finish_leaves_out_done(endpoint: StrictEndpoint) -> None:
     endpoint.script(reply(Say("all"), Finish(), Cut()))
     received = bytearray()
-    async with httpx.AsyncClient(base_url=endpoint.base_url) as http:
+    async with http_client(endpoint.base_url) as http:
         asked = body(USER, stream=True)
         async with http.stream("POST", "/chat/completions", json=asked) as response:
             with pytest.raises(httpx.RemoteProtocolError):
@@ -342,7 +343,7 @@ async def test_a_cut_after_the_finish_leaves_out_done(endpoint: StrictEndpoint) 
 @pytest.mark.parametrize("done", [True, False])
 async def test_a_clean_close_names_no_finish_reason(endpoint: StrictEndpoint, done: bool) -> None:
     endpoint.script(reply(Say("half"), CloseClean(done=done)))
-    async with httpx.AsyncClient(base_url=endpoint.base_url) as http:
+    async with http_client(endpoint.base_url) as http:
         response = await http.post("/chat/completions", json=body(USER, stream=True))
     *chunks, last = response.text.removesuffix("\n\n").split("\n\n")
     chunks = chunks if done else [*chunks, last]
@@ -406,7 +407,7 @@ async def test_a_client_that_tries_again_after_429_gets_the_next_turn(
 
 async def test_rate_limits_say_when_to_come_back(endpoint: StrictEndpoint) -> None:
     endpoint.script(failures.rate_limited(1.5))
-    async with httpx.AsyncClient(base_url=endpoint.base_url) as http:
+    async with http_client(endpoint.base_url) as http:
         response = await http.post("/chat/completions", json=body(USER))
     assert response.headers["retry-after"] == "2"
     assert response.headers["retry-after-ms"] == "1500"
@@ -442,7 +443,7 @@ async def test_a_connection_serves_one_request_unless_kept_alive(
 ) -> None:
     async with (
         StrictEndpoint(**options) as endpoint,
-        httpx.AsyncClient(base_url=endpoint.base_url) as http,
+        http_client(endpoint.base_url) as http,
     ):
         for _ in range(2):
             response = await http.post("/chat/completions", json=body(USER))
@@ -535,7 +536,7 @@ async def test_it_runs_alone_and_ends_when_told() -> None:
     assert process.stdout is not None
     async with asyncio.timeout(20):
         url = (await process.stdout.readline()).decode().strip()
-        async with httpx.AsyncClient(base_url=url) as http:
+        async with http_client(url) as http:
             first = await http.post("/chat/completions", json=offering(CALCULATOR))
             then = await http.post("/chat/completions", json=body(*ANSWERED, tools=[CALCULATOR]))
         process.terminate()

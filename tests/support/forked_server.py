@@ -16,9 +16,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-import httpx
-
-from tests.support.serving import WAIT_SECONDS, Client
+from tests.support.serving import Client, http_client
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["server.__main__", "langchain_openai", "openai.resources.chat"])
@@ -53,7 +51,7 @@ async def forked_server(database: Path, **environment: str) -> AsyncIterator[For
         log = await _reader(said)
         url = await _announced(log)
         reading = asyncio.create_task(_pass_on(log))
-        async with httpx.AsyncClient(base_url=url, timeout=WAIT_SECONDS) as http:
+        async with http_client(url) as http:
             yield ForkedServer(process, Client(http))
     finally:
         process.kill()
