@@ -24,6 +24,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from server.storage.checkpoint_reads import CheckpointReads, open_checkpoint_reads
 from server.storage.database_file import DatabaseFile, check, locked, usable
 from server.storage.faults import faults_named
 from server.storage.interfaces import StorageUnavailable
@@ -108,14 +109,13 @@ class SqliteCheckpointer(AsyncSqliteSaver):
     def __init__(
         self,
         writing: aiosqlite.Connection,
-        reading: aiosqlite.Connection,
+        reads: CheckpointReads,
         file: DatabaseFile,
         busy_seconds: float,
     ) -> None:
-        super().__init__(writing, serde=JsonPlusSerializer())
+        super().__init__(writing, serde=reads.saver.serde)
         self.file = file
-        self._reads = AsyncSqliteSaver(reading, serde=self.serde)
-        self._reads.is_setup = True
+        self._reads = reads
         self.lock = WriteLock(writing, busy_seconds)
         self._watched: dict[str, ThreadWrites] = {}
 
@@ -127,7 +127,7 @@ class SqliteCheckpointer(AsyncSqliteSaver):
     ) -> BaseCheckpointSaver[str]:
         clone = super().with_allowlist(extra_allowlist)
         if isinstance(clone, SqliteCheckpointer):
-            clone._reads.serde = clone.serde
+            clone._reads = self._reads.with_serde(clone.serde)
         return clone
 
     @contextmanager
@@ -168,14 +168,12 @@ class SqliteCheckpointer(AsyncSqliteSaver):
             await super().adelete_thread(thread_id)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        with faults_named():
-            return await self._reads.aget_tuple(config)
+        return await self._reads.get_tuple(config)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        with faults_named():
-            return await self._reads.aget_delta_channel_history(config=config, channels=channels)
+        return await self._reads.history(config, channels)
 
     async def alist(
         self,
@@ -185,9 +183,8 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        with faults_named():
-            async for found in self._reads.alist(config, filter=filter, before=before, limit=limit):
-                yield found
+        for found in await self._reads.list(config, filter=filter, before=before, limit=limit):
+            yield found
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -206,16 +203,10 @@ async def open_checkpointer(
     """The checkpointer on a database file, made if it is not there. Raises StorageError."""
     with locked(path):
         check(path, busy_timeout_ms / 1000)
-        async with (
-            aiosqlite.connect(path) as writing,
-            aiosqlite.connect(path) as reading,
-        ):
+        async with aiosqlite.connect(path) as writing:
             with usable(path):
                 await writing.execute("PRAGMA synchronous = NORMAL")
-                await reading.execute("PRAGMA query_only = ON")
-                for connection in (writing, reading):
-                    await connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+                await writing.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
                 await AsyncSqliteSaver(writing).setup()
-                # Has the file and its log opened: at the first request they may be gone.
-                await reading.execute_fetchall("SELECT count(*) FROM sqlite_master")
-            yield SqliteCheckpointer(writing, reading, DatabaseFile(path), busy_timeout_ms / 1000)
+            async with open_checkpoint_reads(path, JsonPlusSerializer(), busy_timeout_ms) as reads:
+                yield SqliteCheckpointer(writing, reads, DatabaseFile(path), busy_timeout_ms / 1000)

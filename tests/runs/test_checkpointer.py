@@ -4,14 +4,18 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.sqlite import SqliteSaver
 
+from graphs.offline import OfflineChatModel
 from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
 from server.storage.interfaces import StorageUnavailable
+from tests.support.backend import backend, message
 from tests.support.foreign_lock import foreign_lock
 from tests.support.waiting import HeldMethod, until
 
@@ -139,3 +143,31 @@ async def test_who_waits_for_the_writes_hears_that_one_failed(
         with pytest.raises(StorageUnavailable):
             await writes.committed()
         await write
+
+
+async def test_a_turn_decodes_its_thread_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded = []
+    history = SqliteSaver.get_delta_channel_history
+
+    def counted(saver: SqliteSaver, **asked: Any) -> Any:
+        decoded.append(asked["config"]["configurable"]["checkpoint_id"])
+        return history(saver, **asked)
+
+    monkeypatch.setattr(SqliteSaver, "get_delta_channel_history", counted)
+    async with backend(path, OfflineChatModel(word_seconds=0)) as inside:
+        for _ in range(3):
+            await inside.turn(message("Hello"))
+    assert len(decoded) == len(set(decoded)) == 2
+
+
+async def test_what_was_read_is_kept_for_one_reader_only(patient: SqliteCheckpointer) -> None:
+    for _ in range(3):
+        newest = await put(patient)
+    config: RunnableConfig = {"configurable": {**CONFIG["configurable"], "checkpoint_id": newest}}
+    first, second, third = [
+        await patient.aget_delta_channel_history(config=config, channels=["messages"])
+        for _ in range(3)
+    ]
+    assert first is second
+    assert third is not second
+    assert first == third
