@@ -13,6 +13,7 @@ from starlette.routing import Route
 from graphs.classify import Classifier
 from graphs.loading import BUILT_IN, Build, build_function, checked
 from graphs.models import open_chat_model
+from server.http.bodies import Bodies
 from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
 from server.http.guard import Guard
@@ -146,7 +147,7 @@ async def _wired(
             max_images=settings.max_images,
             max_image_bytes=settings.max_image_bytes,
         ),
-        max_body_bytes=settings.max_body_bytes,
+        bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
         model_name=settings.model_name,
     )
 

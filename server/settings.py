@@ -94,6 +94,12 @@ class Settings(BaseSettings):
         120.0, description="seconds that the tool calls of a run may take, added up"
     )
     max_body_bytes: PositiveInt = Field(16_000_000, description="bytes of a request's body")
+    max_body_values: PositiveInt = Field(
+        100_000, description="JSON values in a request's body, names and values of objects apart"
+    )
+    max_bodies_bytes: PositiveInt = Field(
+        200_000_000, description="bytes of all bodies that are being read, together"
+    )
     max_message_chars: PositiveInt = Field(
         32_000, description="characters of what is new in a request"
     )

@@ -1,20 +1,105 @@
-"""Reading a request's JSON body, once, at the door."""
+"""Reading a request's JSON body, once, at the door, within bounds of size."""
 
+import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from server.http.problems import Problem
+from server.http.problems import Problem, limit_reached
 from tools import strict_json
 
+T = TypeVar("T")
 
-async def read_json(request: Request[Any], max_bytes: int) -> tuple[Any, bytes]:
-    """A request's JSON body, and its bytes, counted while they are read.
+ASIDE_BYTES = 1_000_000
+"""A larger body is read on another thread, so that others have their turn meanwhile."""
 
-    Raises Problem: 415 for another content type (any page may send those to a local server), 413
-    for too many bytes, 400 for a body that is not valid JSON.
-    """
+
+class Bodies:
+    """`max_values` bounds the time that a body takes, which its bytes do not: `[],[],[],...` takes
+    a hundred times as long as a text of the same size. `max_together` is for all bodies that are
+    being read."""
+
+    def __init__(self, max_bytes: int, max_values: int, max_together: int) -> None:
+        self._max_bytes = max_bytes
+        self._max_values = max_values
+        self._max_together = max_together
+        self.together = 0
+        """Bytes of all bodies that are being read."""
+
+    async def read(self, request: Request[Any], make: Callable[[Any], T]) -> tuple[T, bytes]:
+        """What `make` makes of a request's JSON, and the body's bytes.
+
+        Raises what `make` raises, and Problem: 415 for another content type (any page may send
+        those to a local server), 413 for too much, 400 for what is not valid JSON, 503 while there
+        is no room for the body.
+        """
+        _check_content_type(request)
+        held = bytearray()
+        try:
+            await self._receive(request, held)
+            body = bytes(held)
+            if len(body) > ASIDE_BYTES:
+                return await asyncio.to_thread(lambda: make(_value(body))), body
+            return make(_value(body)), body
+        finally:
+            self.together -= len(held)
+
+    async def _receive(self, request: Request[Any], body: bytearray) -> None:
+        values, counted = ValueCount(), 0
+        try:
+            async for piece in request.stream():
+                body += piece
+                self.together += len(piece)
+                self._check_size(len(body))
+                if len(body) > self._max_values:  # each value takes a byte or more
+                    values.feed(bytes(body[counted:]))
+                    counted = len(body)
+                    self._check_values(values.count)
+        except ClientDisconnect:
+            raise Problem(400, "malformed_json", "The body broke off.") from None
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_bytes:
+            raise Problem(
+                413,
+                "body_too_large",
+                f"The body is larger than {self._max_bytes} bytes. Send less, or raise "
+                "TURNSTREAM_MAX_BODY_BYTES.",
+            )
+        if self.together > self._max_together:
+            raise limit_reached("MAX_BODIES_BYTES", self._max_together)
+
+    def _check_values(self, count: int) -> None:
+        if count > self._max_values:
+            raise Problem(
+                413,
+                "body_too_large",
+                f"The body has more than {self._max_values} JSON values. Send less, or raise "
+                "TURNSTREAM_MAX_BODY_VALUES.",
+            )
+
+
+class ValueCount:
+    """About how many values JSON text has, counted as it comes; what stands in strings is none."""
+
+    def __init__(self) -> None:
+        self.count = 1
+        self._in_string = False
+        self._rest = b""
+        """A backslash at the end, whose character is still to come."""
+
+    def feed(self, text: bytes) -> None:
+        plain = (self._rest + text).replace(b"\\\\", b"").replace(b'\\"', b"")
+        self._rest = plain[-1:] if plain.endswith(b"\\") else b""
+        pieces = plain.split(b'"')
+        outside = b"".join(pieces[int(self._in_string) :: 2])
+        self.count += sum(map(outside.count, (b",", b":", b"[", b"{")))
+        self._in_string ^= len(pieces) % 2 == 0
+
+
+def _check_content_type(request: Request[Any]) -> None:
     content_type = request.headers.get("content-type", "")
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise Problem(
@@ -23,32 +108,17 @@ async def read_json(request: Request[Any], max_bytes: int) -> tuple[Any, bytes]:
             f"The content type is {content_type[:100]!r}; send JSON with "
             "'Content-Type: application/json'.",
         )
-    body = await _read(request, max_bytes)
+
+
+def _value(body: bytes) -> Any:
     try:
-        return strict_json.read(body), body
+        return strict_json.read(body)
     except ValueError as error:
         raise Problem(
             400,
             "malformed_json",
             f"The body is not JSON ({_reason(error)}). Send one JSON object in UTF-8.",
         ) from None
-
-
-async def _read(request: Request[Any], max_bytes: int) -> bytes:
-    body = bytearray()
-    try:
-        async for piece in request.stream():
-            body += piece
-            if len(body) > max_bytes:
-                raise Problem(
-                    413,
-                    "body_too_large",
-                    f"The body is larger than {max_bytes} bytes. Send less, or raise "
-                    "TURNSTREAM_MAX_BODY_BYTES.",
-                )
-    except ClientDisconnect:
-        raise Problem(400, "malformed_json", "The body broke off.") from None
-    return bytes(body)
 
 
 def _reason(error: ValueError) -> str:

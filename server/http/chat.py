@@ -1,11 +1,11 @@
 """The endpoints of turns: start a run, attach to one, stop one."""
 
 import hashlib
+from functools import partial
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.bodies import read_json
 from server.http.cursors import position
 from server.http.problems import unknown_thread
 from server.http.state import ApiRequest, owner, thread_key
@@ -22,13 +22,13 @@ class Chat(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """Start a run and stream it; with `Prefer: respond-async` only say where its stream is."""
         state, query = request.state, request.query_params
-        body, raw = await read_json(request, state["max_body_bytes"])
-        turn = parse(
-            body,
-            state["body_limits"],
+        read = partial(
+            parse,
+            limits=state["body_limits"],
             protocol=query.get("protocol"),
             on_busy=query.get("on_busy"),
         )
+        turn, raw = await state["bodies"].read(request, read)
         if isinstance(turn.request, AttachRequest):
             return await _attach(request, turn, turn.request)
         key = _idempotency_key(request, raw)

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from server.http.cursors import LOST
+from server.http.problems import limit_reached
 from server.protocols import WireFormat
 from server.protocols.format import Encoder, StreamContext, View
 from server.runs.reader import LoggedRun
@@ -73,10 +74,6 @@ class Encoding:
                 self._frames.append(frame(payloads, f"{self._run_id}:{number}"))
 
 
-class TooManyStreams(Exception):
-    """The server has as many open streams as it may have."""
-
-
 class EventStreams:
     """`max_open` is for the whole server."""
 
@@ -95,7 +92,7 @@ class EventStreams:
     ) -> "EventStream":
         """The stream of a run for one reader; `context` is asked for once a run and variant.
 
-        Raises TooManyStreams.
+        Raises Problem.
         """
         self.check()
         known = self._encodings.setdefault(run.log, {})
@@ -107,9 +104,9 @@ class EventStreams:
         return EventStream(run.log, format, view, known[variant], self)
 
     def check(self) -> None:
-        """Raises TooManyStreams if there can be no further stream now."""
+        """Raises Problem if there can be no further stream now."""
         if self._open >= self._max_open:
-            raise TooManyStreams
+            raise limit_reached("MAX_OPEN_STREAMS", self._max_open)
 
     @asynccontextmanager
     async def reading(self, log: RunLog) -> AsyncIterator[None]:

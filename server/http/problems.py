@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.http.event_streams import TooManyStreams
 from server.runs.capacity import TooManyRuns
 from server.runs.runs import RunInProgress, ShuttingDown
 from server.storage.interfaces import StorageUnavailable
@@ -68,6 +67,17 @@ def unknown_thread(key: ThreadKey) -> Problem:
     return Problem(404, "thread_not_found", f"There is no thread {id!r}; GET /threads lists them.")
 
 
+def limit_reached(setting: str, limit: int) -> Problem:
+    """A limit of the whole server; `setting` is named without its prefix."""
+    return Problem(
+        503,
+        "limit_reached",
+        f"The server has reached TURNSTREAM_{setting}, {limit}. Try again in a moment.",
+        headers={"Retry-After": "5"},
+        limit=setting.lower(),
+    )
+
+
 async def _problem(_request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
     return error.response()
@@ -103,23 +113,7 @@ async def _shutting_down(_request: Request, _error: Exception) -> Response:
 
 async def _too_many_runs(_request: Request, error: Exception) -> Response:
     assert isinstance(error, TooManyRuns)
-    return Problem(
-        503,
-        "limit_reached",
-        f"The server has reached TURNSTREAM_{error.setting}, {error.limit}. Try again in a moment.",
-        headers={"Retry-After": "5"},
-        limit=error.setting.lower(),
-    ).response()
-
-
-async def _too_many_streams(_request: Request, _error: Exception) -> Response:
-    return Problem(
-        503,
-        "limit_reached",
-        "The server has reached TURNSTREAM_MAX_OPEN_STREAMS. Try again in a moment.",
-        headers={"Retry-After": "5"},
-        limit="max_open_streams",
-    ).response()
+    return limit_reached(error.setting, error.limit).response()
 
 
 async def _storage_unavailable(request: Request, error: Exception) -> Response:
@@ -150,7 +144,6 @@ HANDLERS: dict[Any, Handler] = {
     RunInProgress: _busy,
     ShuttingDown: _shutting_down,
     TooManyRuns: _too_many_runs,
-    TooManyStreams: _too_many_streams,
     StorageUnavailable: _storage_unavailable,
     HTTPException: _http,
 }

@@ -5,6 +5,7 @@ from typing import Protocol, TypedDict
 from starlette.requests import Request
 
 from graphs.limits import Limits
+from server.http.bodies import Bodies
 from server.http.event_streams import EventStreams
 from server.protocols import BodyLimits
 from server.runs.reader import RunReader
@@ -29,7 +30,7 @@ class AppState(TypedDict):
     catalogue: Catalogue
     tool_limits: Limits
     body_limits: BodyLimits
-    max_body_bytes: int
+    bodies: Bodies
     model_name: str
 
 

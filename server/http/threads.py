@@ -7,7 +7,6 @@ from langchain_core.messages import ToolCall
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.bodies import read_json
 from server.http.problems import Problem, unknown_thread
 from server.http.state import ApiRequest, owner, thread_key
 from server.protocols import DEFAULT, wire_format
@@ -60,8 +59,8 @@ class Thread(HTTPEndpoint):
     async def patch(self, request: ApiRequest) -> Response:
         """Body `{"title"}`; answers with the entry."""
         key = thread_key(request)
-        body, _ = await read_json(request, request.state["max_body_bytes"])
-        entry = await request.state["store"].rename(key, _title(body))
+        title, _ = await request.state["bodies"].read(request, _title)
+        entry = await request.state["store"].rename(key, title)
         if entry is None:
             raise unknown_thread(key)
         return JSONResponse(asdict(entry))

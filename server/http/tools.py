@@ -1,6 +1,7 @@
 """POST /tools/{name}: one real tool, for scripts and tests; GET /tools: the catalogue."""
 
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +14,6 @@ from graphs import stored
 from graphs.answers import client_view
 from graphs.classify import check_args
 from graphs.execution import execute
-from server.http.bodies import read_json
 from server.http.problems import Problem
 from server.http.state import ApiRequest
 from tools.catalogue import Catalogue
@@ -32,20 +32,24 @@ class Tool(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """The body is the arguments; the answer is `{"result", "duration_ms"}`, a problem if the
         call failed. Validation, time limit, redaction and errors are those of a turn."""
-        args, _ = await read_json(request, request.state["max_body_bytes"])
         tool = _find(request.state["catalogue"], request.path_params["name"])
-        if not isinstance(args, dict):
-            raise Problem(422, "invalid_arguments", "Send the arguments as one JSON object.")
-        try:
-            check_args(tool, args)
-        except ValueError as error:
-            raise Problem(422, "invalid_arguments", str(error)) from None
+        args, _ = await request.state["bodies"].read(request, partial(_checked, tool))
         call = ToolCall(type="tool_call", id=f"call_{uuid4().hex[:24]}", name=tool.name, args=args)
 
         async def run() -> Any:
             return await tool.ainvoke(call)
 
         return _answer(await execute(call, run, request.state["tool_limits"]))
+
+
+def _checked(tool: BaseTool, args: Any) -> dict[str, Any]:
+    if not isinstance(args, dict):
+        raise Problem(422, "invalid_arguments", "Send the arguments as one JSON object.")
+    try:
+        check_args(tool, args)
+    except ValueError as error:
+        raise Problem(422, "invalid_arguments", str(error)) from None
+    return args
 
 
 def _find(catalogue: Catalogue, name: str) -> BaseTool:
