@@ -3,9 +3,11 @@
 import asyncio
 import gc
 import logging
+import os
 import socket
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp
@@ -105,6 +107,14 @@ async def serve(settings: Settings, listener: socket.socket) -> None:
         limits = ConnectionLimits.of(settings)
         server = Server(with_state(app, state), state["runs"], settings.drain_seconds, limits)
         await server.serve(sockets=[listener])
+        if state["runs"].unsaved:
+            _leave_at_once()
+
+
+def _leave_at_once() -> NoReturn:
+    """To unwind a run takes as long as to save it, and there was no time for that."""
+    logging.shutdown()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def create_app(
             try:
                 yield state
             finally:
-                await state["runs"].drain(0)
+                await state["runs"].close()
 
     app = Starlette(
         routes=ROUTES,

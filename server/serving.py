@@ -61,7 +61,7 @@ class Server(BoundedServer):
         if self._ending is None:
             self._ending = asyncio.create_task(self._end())
         else:
-            self._runs.stop_all()
+            self._runs.hurry()
 
     async def _end(self) -> None:
         await self._runs.drain(self._drain_seconds)

@@ -40,6 +40,10 @@ class Claims:
         self._granted: set[str] = set()
 
     @property
+    def run_ids(self) -> Iterable[str]:
+        return self._active.keys()
+
+    @property
     def logs(self) -> Iterable[RunLog]:
         """Of the runs that are live here, or whose requests are being checked."""
         return self._active.values()
@@ -88,14 +92,15 @@ class Claims:
 
     async def end(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
         """End a run, and return when the thread is saved and free."""
-        log = self._active.get(run_id)
-        if log:
-            self._signals.send(run_id, reason)
-            await log.ended()
+        if run_id in self._active:
+            await self.stop(run_id, reason)
         else:
             # The database is this process's own: the run is over, and could not be noted.
             await self._store.release(key, run_id)
 
-    def signal_all(self, reason: Ended) -> None:
-        """Ask every run to end."""
-        self._signals.send_to_all(reason)
+    async def stop(self, run_id: str, reason: Ended) -> None:
+        """End a run of this process, and return when it has told its readers."""
+        log = self._active.get(run_id)
+        if log:
+            self._signals.send(run_id, reason)
+            await log.ended()

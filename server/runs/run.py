@@ -111,6 +111,7 @@ class Run:
         try:
             return await self._conclude(pump)
         finally:
+            pump.cancel()
             if not self._request_saved:
                 await self._open_log(writes)
 

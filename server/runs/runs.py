@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 SAVE_SECONDS = 4.0
 """How long runs that are stopped at the end of the process may take to save what they have."""
+SAVED_AT_ONCE = 16
+"""Of them."""
 
 
 class RunInProgress(Exception):
@@ -86,9 +88,10 @@ class Runs:
         self._retries = Retries()
         self._claims = Claims(store, logs, self._retries)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._lives: set[asyncio.Task[None]] = set()
         self._deletions: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
         self._draining = False
+        self._hurried = asyncio.Event()
 
     async def start(
         self,
@@ -150,8 +153,8 @@ class Runs:
         run = Run(start, self._checkpoints, self._store, claim.log, claim.stop)
         life = self._see_through(run, claim, keyed=idempotency is not None)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._lives.add(task)
+        task.add_done_callback(self._lives.discard)
 
     async def _opened(self, claim: Claim) -> LoggedRun:
         header = await claim.log.header()
@@ -234,20 +237,58 @@ class Runs:
         finally:
             await self._retries.write(partial(self._store.release, key, deletion_id))
 
-    def stop_all(self) -> None:
-        """End every live run; each saves what it has."""
-        self._claims.signal_all(SHUTDOWN)
+    def hurry(self) -> None:
+        """Let no live run finish that `drain` waits for: stop them now."""
+        self._hurried.set()
 
     async def drain(self, seconds: float) -> None:
         """Take no new runs, let the live ones finish, and stop those that take longer."""
         self._draining = True
         # Runs whose requests are being checked count too.
-        ends = [asyncio.create_task(log.ended()) for log in self._claims.logs]
-        if not ends:
-            return
-        await asyncio.wait(ends, timeout=seconds)
-        self.stop_all()
-        _, unsaved = await asyncio.wait(ends, timeout=SAVE_SECONDS)
-        if unsaved:
-            # The next start finds them as after a crash: they can be continued.
-            logger.warning("%d runs could not be saved in time", len(unsaved))
+        ended = asyncio.create_task(self._all_ended())
+        hurried = asyncio.create_task(self._hurried.wait())
+        await asyncio.wait({ended, hurried}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        hurried.cancel()
+        ended.cancel()
+        try:
+            async with asyncio.timeout(SAVE_SECONDS):
+                await self._stop_in_turn()
+        except TimeoutError:
+            await self._abandon_live()
+
+    async def _all_ended(self) -> bool:
+        for log in [*self._claims.logs]:
+            await log.ended()
+        return True
+
+    async def _stop_in_turn(self) -> None:
+        """Stop the live runs, some at a time: if all were saved at once, none would be in time."""
+        live = iter([*self._claims.run_ids])
+
+        async def stop() -> None:
+            for run_id in live:
+                await self._claims.stop(run_id, SHUTDOWN)
+
+        await asyncio.gather(*(stop() for _ in range(SAVED_AT_ONCE)))
+
+    async def _abandon_live(self) -> None:
+        """Leave the live runs as they are. The next start finds them as after a crash: they can be
+        continued. Their readers are cut off, and find that too when they come back."""
+        live = [*self._claims.run_ids]
+        logger.warning("%d runs could not be saved in time", len(live))
+        for run_id in live:
+            await self._logs.discard(run_id)
+            self._claims.forget(run_id)
+
+    @property
+    def unsaved(self) -> int:
+        """After `drain`: how many runs still work, though nobody waits for them any more."""
+        return len(self._lives)
+
+    async def close(self) -> None:
+        """`drain`, and cancel what could not be saved."""
+        await self.drain(0)
+        lives = [*self._lives]
+        for life in lives:
+            life.cancel()
+        await asyncio.gather(*lives, return_exceptions=True)

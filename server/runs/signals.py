@@ -42,9 +42,5 @@ class StopSignals:
         if run_id in self._signals:
             self._signals[run_id].send(reason)
 
-    def send_to_all(self, reason: Ended) -> None:
-        for signal in self._signals.values():
-            signal.send(reason)
-
     def remove(self, run_id: str) -> None:
         self._signals.pop(run_id, None)

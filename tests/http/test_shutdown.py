@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from server.runs import runs as runs_module
+from server.runs.reader import LoggedRun
 from server.runs.runs import ShuttingDown
+from server.turns.chunks import Done, TextDelta
 from server.turns.requests import TurnRequest
-from tests.support.backend import backend, key_of, message
+from tests.support.backend import Backend, backend, chunks_of, chunks_until, key_of, message
 from tests.support.endpoint import (
     Body,
     Pause,
@@ -19,9 +22,9 @@ from tests.support.endpoint import (
     text_reply,
 )
 from tests.support.forked_server import forked_server
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import Client, Event, endpoint_environment, process
-from tests.support.waiting import eventually
+from tests.support.waiting import HeldMethod, eventually
 
 Json = dict[str, Any]
 
@@ -191,3 +194,63 @@ async def test_a_run_that_is_being_accepted_is_not_forgotten_by_the_shutdown(
         assert entry.run_state == "stopped"
         with pytest.raises(ShuttingDown):
             await inside.start(TurnRequest(continue_=True))
+
+
+def halves(count: int) -> ScriptedModel:
+    """Says half a sentence, and nothing more, so many times."""
+    half: list[Piece] = [text("Half "), asyncio.Event()]
+    return ScriptedModel.of(*[half] * count)
+
+
+async def live_runs(inside: Backend, count: int) -> list[LoggedRun]:
+    """So many runs that have said a word and are waiting for the next."""
+    runs = [await inside.start(message("Hello"), f"t{number}") for number in range(count)]
+    for run in runs:
+        await chunks_until(run, lambda chunks: any(isinstance(c, TextDelta) for c in chunks))
+    return runs
+
+
+async def test_runs_are_saved_some_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_module, "SAVED_AT_ONCE", 2)
+    async with backend(tmp_path / "t.db", halves(5)) as inside:
+        runs = await live_runs(inside, 5)
+        saving, most = 0, 0
+        add = inside.checkpoints.add
+
+        async def counted(*given: Any) -> None:
+            nonlocal saving, most
+            saving += 1
+            most = max(most, saving)
+            await add(*given)
+            saving -= 1
+
+        monkeypatch.setattr(inside.checkpoints, "add", counted)
+        await inside.runs.drain(0)
+        assert most == 2
+        for number, run in enumerate(runs):
+            assert (await run.log.status()).state == "ended"
+            entry = await inside.entry(f"t{number}")
+            assert entry is not None
+            assert entry.run_state == "stopped"
+
+
+async def test_what_cannot_be_saved_in_time_is_found_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs_module, "SAVE_SECONDS", 0.01)
+    async with backend(tmp_path / "t.db", halves(3)) as inside:
+        run, *_ = await live_runs(inside, 3)
+        HeldMethod(monkeypatch, inside.checkpoints, "add")
+        await inside.runs.drain(0)
+        assert inside.runs.unsaved == 3
+        assert not any(isinstance(chunk, Done) for chunk in await chunks_of(run))
+        await inside.runs.close()
+        assert inside.runs.unsaved == 0
+    async with backend(tmp_path / "t.db", ScriptedModel.of([text("Whole."), finish()])) as again:
+        entry = await again.entry("t0")
+        assert entry is not None
+        assert entry.run_state == "interrupted"
+        chunks = await again.turn(TurnRequest(continue_=True), "t0")
+        assert "".join(c.text for c in chunks if isinstance(c, TextDelta)) == "Whole."

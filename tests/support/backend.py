@@ -135,7 +135,7 @@ async def backend(
         try:
             yield Backend(checkpoints, runs, reader, catalogue, store)
         finally:
-            await runs.drain(0)
+            await runs.close()
 
 
 @asynccontextmanager
