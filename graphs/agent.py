@@ -52,7 +52,7 @@ class Agent:
         elif ended := self._spent(messages, called, context):
             calls = refuse_all(called, "limit_reached", _LIMIT_SENTENCE.format(**ended))
         else:
-            calls = classify_all(called, self.classifier, TurnResults(history))
+            calls = await classify_all(called, self.classifier, TurnResults(history))
             ended = last_step(messages, context, self.limits) if calls.goes_on else None
         return [*closers, _stored(output, calls, context, ended), *calls.answers]
 

@@ -12,6 +12,8 @@ MAX_NAME_CHARS = 1000
 """Of ids, names and reasons, which are stored beside a message."""
 MAX_CALLS = 250
 """Of one delta, and numbers that a call can have."""
+MAX_CHOICES = 16
+"""One is asked for."""
 MAX_TOKENS = 2**31
 
 Object = Mapping[str, Any]
@@ -34,7 +36,7 @@ def check_chunk(value: Any) -> None:
     usage = value.get("usage")
     _check_usage(usage)
     choices = value.get("choices", [] if usage else None)
-    if not isinstance(choices, list):
+    if not isinstance(choices, list) or len(choices) > MAX_CHOICES:
         _refuse("choices", choices)
     for choice in choices:
         _check_choice(choice)

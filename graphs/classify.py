@@ -3,6 +3,7 @@
 Nothing else compares a call's name with the catalogue; everything reads the disposition.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -137,10 +138,14 @@ def ends_turn(disposition: Disposition) -> bool:
     return disposition in ("shown", "client", "approval")
 
 
-def classify_all(
+async def classify_all(
     calls: Sequence[StreamedCall], classifier: Classifier, results: ResultLookup
 ) -> ClassifiedCalls:
-    return ClassifiedCalls([classifier.classify(call, results) for call in calls])
+    verdicts = []
+    for call in calls:
+        await asyncio.sleep(0)  # others have their turn: to check a call's arguments takes a while
+        verdicts.append(classifier.classify(call, results))
+    return ClassifiedCalls(verdicts)
 
 
 def refuse_all(

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +17,10 @@ from graphs.limits import Limits
 from graphs.stored import tool_metadata
 from tools import strict_json
 from tools.components import drawable
+from tools.contract import ASIDE
+from tools.json_size import is_larger
 from tools.strict_json import clean_text
+from tools.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +48,11 @@ async def _answered(
     try:
         async with asyncio.timeout(limits.tool_timeout_seconds) as clock:
             returned = await run()
-        return _bounded(call, returned, limits)
+        bounded = partial(_bounded, call, returned, limits)
+        aside = isinstance(returned, ToolMessage) and (
+            is_larger([returned.content, returned.artifact], *ASIDE)
+        )
+        return await in_thread(bounded) if aside else bounded()
     except ToolException as refusal:
         return failed(call, "tool_error", clean_text(str(refusal))[: limits.max_result_chars])
     except (Exception, SystemExit, asyncio.CancelledError) as cause:

@@ -17,6 +17,7 @@ import openai
 from graphs.chunk_folding import Folded
 from graphs.chunk_shape import ModelFault, check_chunk
 from tools import strict_json
+from tools.json_size import has_more_values
 
 PLAIN = {"Accept-Encoding": "identity"}
 MAX_ERROR_BYTES = 1_000_000
@@ -26,6 +27,8 @@ ESCAPED = 6
 SLICE_BYTES = 8192
 ENVELOPE_BYTES = 64_000
 """What an event may have beside its text."""
+MAX_EVENT_VALUES = 10_000
+"""Of JSON in an event: each costs more than its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,8 @@ class Events:
 
 
 def _checked(data: bytes) -> dict[str, Any]:
+    if has_more_values(data, MAX_EVENT_VALUES):
+        raise ModelFault(f"the model's server sent an event of over {MAX_EVENT_VALUES} values")
     try:
         value = strict_json.read(data)
     except ValueError as error:

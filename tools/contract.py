@@ -22,10 +22,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from tools import strict_json
+from tools.json_size import is_larger
 from tools.threads import in_thread
+
+ASIDE = (100_000, 5_000)
+"""Characters and values of a result that are handled on another thread."""
+MAX_RESULT_CHARS, MAX_RESULT_VALUES = 4_000_000, 200_000
+"""Of a result; what model and client get of it has limits of its own."""
 
 CLIENT_FIELDS, AVAILABILITY_TOOL = "client_fields", "availability_tool"
 """Keys of a real tool's `metadata`."""
@@ -91,14 +97,20 @@ def real_tool(
     def decorate(function: Callable[..., Any]) -> BaseTool:
         def split(returned: Any) -> tuple[str, dict[str, Any]]:
             for_model, extra = returned if artifact else (returned, {})
-            return _dump(for_model), _visible({**for_model, **extra}, client_fields)
+            _check(for_model)
+            return strict_json.write_spaced(for_model), _visible(
+                {**for_model, **extra}, client_fields
+            )
 
         @functools.wraps(function)
         async def run(*args: Any, **kwargs: Any) -> tuple[str, dict[str, Any]]:
             try:
                 if inspect.iscoroutinefunction(function):
-                    return split(await function(*args, **kwargs))
-                return split(await in_thread(functools.partial(function, *args, **kwargs)))
+                    returned = await function(*args, **kwargs)
+                    if is_larger(returned, *ASIDE):
+                        return await in_thread(functools.partial(split, returned))
+                    return split(returned)
+                return await in_thread(lambda: split(function(*args, **kwargs)))
             except (SystemExit, KeyboardInterrupt) as leaving:
                 # Out of a task they would end the event loop, and the server with it.
                 raise RuntimeError(f"the tool raised {type(leaving).__name__}") from leaving
@@ -114,10 +126,14 @@ def real_tool(
     return decorate
 
 
-def _dump(value: Any) -> str:
+def _check(value: Any) -> None:
     if not isinstance(value, Mapping):
         raise TypeError(f"a real tool returns a JSON object, not {type(value).__name__}")
-    return strict_json.write_spaced(value)
+    if is_larger(value, MAX_RESULT_CHARS, MAX_RESULT_VALUES):
+        raise ToolException(
+            f"The result is larger than {MAX_RESULT_CHARS} characters or {MAX_RESULT_VALUES} "
+            "values. Ask for less."
+        )
 
 
 def _visible(value: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:

@@ -9,10 +9,14 @@ import json
 import re
 from collections.abc import Callable
 from json import JSONEncoder
+from math import inf
 from typing import Any, NoReturn
 
 MAX_DEPTH = 100
 """Levels of nesting that a stored value may have; a checkpoint (msgpack) holds about 250."""
+
+MAX_DIGITS = 400
+"""Of an integer: Python takes the square of their number to read it. A float has up to 309."""
 
 TOO_DEEP = "it is nested too deep"
 
@@ -51,7 +55,7 @@ def read(text: str | bytes, *, constant: Callable[[str], Any] = _refuse_constant
     """
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8")
-        return json.loads(decoded, parse_constant=constant)
+        return json.loads(decoded, parse_constant=constant, parse_int=_int)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
 
@@ -108,7 +112,15 @@ def clean_text(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
+def _int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError("it has a number of too many digits")
+    return int(digits)
+
+
 def _storable_int(digits: str) -> int | float:
+    if len(digits) > MAX_DIGITS:  # beyond a float too
+        return inf
     value = int(digits)
     return value if -(2**63) <= value < 2**64 else float(digits)
 

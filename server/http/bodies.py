@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from server.http.problems import Problem, limit_reached
 from tools import strict_json
+from tools.json_size import ValueCount
 
 T = TypeVar("T")
 
@@ -79,24 +80,6 @@ class Bodies:
                 f"The body has more than {self._max_values} JSON values. Send less, or raise "
                 "TURNSTREAM_MAX_BODY_VALUES.",
             )
-
-
-class ValueCount:
-    """About how many values JSON text has, counted as it comes; what stands in strings is none."""
-
-    def __init__(self) -> None:
-        self.count = 1
-        self._in_string = False
-        self._rest = b""
-        """A backslash at the end, whose character is still to come."""
-
-    def feed(self, text: bytes) -> None:
-        plain = (self._rest + text).replace(b"\\\\", b"").replace(b'\\"', b"")
-        self._rest = plain[-1:] if plain.endswith(b"\\") else b""
-        pieces = plain.split(b'"')
-        outside = b"".join(pieces[int(self._in_string) :: 2])
-        self.count += sum(map(outside.count, (b",", b":", b"[", b"{")))
-        self._in_string ^= len(pieces) % 2 == 0
 
 
 def _check_content_type(request: Request[Any]) -> None:

@@ -220,13 +220,13 @@ ASKED = called(SELECTION, QUESTION, "c4")
         ([WRONG, ASKED, ALERTED], ["invalid", "client", "shown"], ["c2", "c3"], False),
     ],
 )
-def test_the_calls_of_a_message_are_stored_in_order_and_answered_where_it_is_due(
+async def test_the_calls_of_a_message_are_stored_in_order_and_answered_where_it_is_due(
     calls: list[StreamedCall],
     dispositions: list[Disposition],
     answered: list[str],
     goes_on: bool,
 ) -> None:
-    classified = classify_all(calls, CLASSIFIER, no_results)
+    classified = await classify_all(calls, CLASSIFIER, no_results)
     assert [call["id"] for call in classified.stored] == [call.id for call in calls]
     assert classified.dispositions == dispositions
     assert [answer.tool_call_id for answer in classified.answers] == answered
