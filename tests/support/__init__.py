@@ -18,7 +18,9 @@ example_conversation, random_turns, random_histories, ui_schema   data and strat
 offline_model, tool_invocation, solar_raw                         ways to call a model and tools
 watchdog          a server process under attack, and whether it answers others meanwhile
 health_poller     the process that asks it
+hostile_bodies, hostile_schemas, hostile_models   attacks of any size, and strategies for more
 heavy_graph       tools that hold the event loop, or return too much
+long_list         a list of many threads
 foreign_lock      another program's transaction on the database
 small_disk        a server on a disk that can be filled
 cutting_proxy, environment, hypothesis_settings, waiting          network, settings, time
