@@ -249,7 +249,7 @@ BEGUN = {
     "a body": POST + b'Content-Length: 9000000\r\n\r\n{"message":"',
     "chunks": POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\n",
 }
-CONNECTIONS, PIECES = 400, 10
+CONNECTIONS, PIECES = 250, 10
 
 
 @asynccontextmanager
