@@ -4,7 +4,7 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("turns", "storage", "streams", "tools", "page")
+BENCHMARKS = ("turns", "storage", "streams", "tools", "page", "attack")
 
 
 def main() -> int:

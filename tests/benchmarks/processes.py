@@ -19,6 +19,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 class Process:
     pid: int
     url: str
+    lines: list[int]
+    """The bytes of each line that it has said since its URL."""
 
     def cpu_seconds(self) -> float:
         """User and system time so far."""
@@ -30,6 +32,10 @@ class Process:
         found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
         assert found
         return int(found[1]) * 1024
+
+    def said_bytes(self) -> int:
+        """What it has said on stdout and stderr since its URL."""
+        return sum(self.lines)
 
     def open_files(self) -> int:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
@@ -52,17 +58,17 @@ def started(module: str, *arguments: str, **environment: str) -> Iterator[Proces
         try:
             url = _announced(child)
             # A pipe that nobody reads fills up, and holds the server up.
-            Thread(target=_drain, args=(said,), daemon=True).start()
-            yield Process(child.pid, url)
+            lines: list[int] = []
+            Thread(target=_drain, args=(said, lines), daemon=True).start()
+            yield Process(child.pid, url, lines)
         finally:
             child.kill()
             child.wait()
 
 
-def _drain(said: IO[str]) -> None:
+def _drain(said: IO[str], lines: list[int]) -> None:
     with suppress(ValueError):  # closed at the end
-        for _ in said:
-            pass
+        lines.extend(len(line.encode()) for line in said)
 
 
 def _announced(child: subprocess.Popen[str]) -> str:

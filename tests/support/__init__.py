@@ -16,6 +16,11 @@ protocol_readers  strict readers of the wire formats, each by one client's rules
 sse_frames        the bytes of event streams, split into events
 example_conversation, random_turns, random_histories, ui_schema   data and strategies
 offline_model, tool_invocation, solar_raw                         ways to call a model and tools
+watchdog          a server process under attack, and whether it answers others meanwhile
+health_poller     the process that asks it
+hostile_bodies, hostile_schemas, hostile_models   attacks of any size, and strategies for more
+heavy_graph       tools that hold the event loop, or return too much
+long_list         a list of many threads
 foreign_lock      another program's transaction on the database
 small_disk        a server on a disk that can be filled
 cutting_proxy, environment, hypothesis_settings, waiting          network, settings, time
