@@ -18,6 +18,7 @@ from tools.strict_json import clean_text, read_storable_object, text_of
 
 MAX_ID_CHARS = 40
 MAX_VALUES = 50_000
+"""Of the arguments of a message's calls, together: in memory each takes far more than its text."""
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -152,11 +153,16 @@ def parse_args(text: str) -> dict[str, Any] | None:
     """The arguments, if the text is one whole JSON object; a call without any text has none.
 
     None for anything else: cut off, not an object, nested too deep, NaN, numbers beyond a float,
-    and for more values than arguments have: in memory each takes far more than its text.
+    more than MAX_VALUES values.
     """
-    if sum(map(text.count, "[{,")) > MAX_VALUES:
+    if values_of(text) > MAX_VALUES:
         return None
     return read_storable_object(text or "{}")
+
+
+def values_of(text: str) -> int:
+    """About how many values the JSON text has, or a piece of it; never fewer."""
+    return sum(map(text.count, "[{,"))
 
 
 def call_ids(messages: Sequence[Any]) -> set[str]:

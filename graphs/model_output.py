@@ -11,6 +11,7 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.runnables import Runnable
 
 from graphs import stored
+from graphs.calls import MAX_VALUES, StreamedCall, values_of
 from graphs.chunk_shape import ModelFault
 from graphs.limits import CUT_AT, byte_size
 from graphs.models import ModelUnavailable, is_empty_stream
@@ -35,7 +36,7 @@ class ModelOutput:
         self._taken = taken
         self._blocks: list[Content] = []
         self._max_bytes = max_bytes
-        self._bytes = 0
+        self._bytes = self._values = 0
         self._begun = False
         self._start = time.monotonic()
         self._first = self._end = self._start
@@ -48,6 +49,8 @@ class ModelOutput:
         self._end = time.monotonic()
         for delta in self.parts.feed(chunk):
             self._bytes += byte_size(delta.text)
+            if isinstance(delta.part, StreamedCall):
+                self._values += values_of(delta.text)
         add_metadata(self.metadata, chunk)
         if chunk.usage_metadata:
             self.usage = add_usage(self.usage, chunk.usage_metadata)
@@ -57,7 +60,11 @@ class ModelOutput:
     @property
     def is_over(self) -> bool:
         """Whether the message is longer than it may be."""
-        return self._bytes > self._max_bytes or len(self.parts.parts) > MAX_PARTS
+        return (
+            self._bytes > self._max_bytes
+            or self._values > MAX_VALUES
+            or len(self.parts.parts) > MAX_PARTS
+        )
 
     @property
     def is_cut(self) -> bool:

@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.runs.capacity import TooManyRuns
-from server.runs.runs import RunInProgress, ShuttingDown
+from server.runs.runs import RunInProgress
+from server.runs.shutdown import ShuttingDown
 from server.storage.interfaces import StorageUnavailable
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest

@@ -21,7 +21,8 @@ from server.runs.prepare import prepare
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
 from server.runs.run import Run, RunLimits, RunStart
-from server.runs.signals import SHUTDOWN, STOPPED
+from server.runs.shutdown import Shutdown
+from server.runs.signals import STOPPED
 from server.runs.summary import summary
 from server.storage.interfaces import (
     Held,
@@ -36,11 +37,6 @@ from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
 
 logger = logging.getLogger(__name__)
 
-SAVE_SECONDS = 4.0
-"""How long runs that are stopped at the end of the process may take to save what they have."""
-SAVED_AT_ONCE = 16
-"""Of them."""
-
 
 class RunInProgress(Exception):
     """The thread has a live run."""
@@ -48,10 +44,6 @@ class RunInProgress(Exception):
     def __init__(self, header: RunHeader) -> None:
         super().__init__(f"run {header.run_id} is live")
         self.header = header
-
-
-class ShuttingDown(Exception):
-    """The server takes no new runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +82,7 @@ class Runs:
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         self._lives: set[asyncio.Task[None]] = set()
         self._deletions: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
-        self._draining = False
-        self._hurried = asyncio.Event()
+        self._shutdown = Shutdown(self._claims, logs)
 
     async def start(
         self,
@@ -109,8 +100,7 @@ class Runs:
         """
         key = ThreadKey(owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         while True:
-            if self._draining:
-                raise ShuttingDown
+            self._shutdown.check()
             async with self._claims.take(key, idempotency) as result:
                 if isinstance(result, Claim):
                     self._capacity.check_live(len(self._claims) - 1)
@@ -239,46 +229,11 @@ class Runs:
 
     def hurry(self) -> None:
         """Let no live run finish that `drain` waits for: stop them now."""
-        self._hurried.set()
+        self._shutdown.hurry()
 
     async def drain(self, seconds: float) -> None:
         """Take no new runs, let the live ones finish, and stop those that take longer."""
-        self._draining = True
-        # Runs whose requests are being checked count too.
-        ended = asyncio.create_task(self._all_ended())
-        hurried = asyncio.create_task(self._hurried.wait())
-        await asyncio.wait({ended, hurried}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        hurried.cancel()
-        ended.cancel()
-        try:
-            async with asyncio.timeout(SAVE_SECONDS):
-                await self._stop_in_turn()
-        except TimeoutError:
-            await self._abandon_live()
-
-    async def _all_ended(self) -> bool:
-        for log in [*self._claims.logs]:
-            await log.ended()
-        return True
-
-    async def _stop_in_turn(self) -> None:
-        """Stop the live runs, some at a time: if all were saved at once, none would be in time."""
-        live = iter([*self._claims.run_ids])
-
-        async def stop() -> None:
-            for run_id in live:
-                await self._claims.stop(run_id, SHUTDOWN)
-
-        await asyncio.gather(*(stop() for _ in range(SAVED_AT_ONCE)))
-
-    async def _abandon_live(self) -> None:
-        """Leave the live runs as they are. The next start finds them as after a crash: they can be
-        continued. Their readers are cut off, and find that too when they come back."""
-        live = [*self._claims.run_ids]
-        logger.warning("%d runs could not be saved in time", len(live))
-        for run_id in live:
-            await self._logs.discard(run_id)
-            self._claims.forget(run_id)
+        await self._shutdown.drain(seconds)
 
     @property
     def unsaved(self) -> int:

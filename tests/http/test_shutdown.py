@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from server.runs import runs as runs_module
+from server.runs import shutdown
 from server.runs.reader import LoggedRun
-from server.runs.runs import ShuttingDown
+from server.runs.shutdown import ShuttingDown
 from server.turns.chunks import Done, TextDelta
 from server.turns.requests import TurnRequest
 from tests.support.backend import Backend, backend, chunks_of, chunks_until, key_of, message
@@ -213,7 +213,7 @@ async def live_runs(inside: Backend, count: int) -> list[LoggedRun]:
 async def test_runs_are_saved_some_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs_module, "SAVED_AT_ONCE", 2)
+    monkeypatch.setattr(shutdown, "SAVED_AT_ONCE", 2)
     async with backend(tmp_path / "t.db", halves(5)) as inside:
         runs = await live_runs(inside, 5)
         saving, most = 0, 0
@@ -239,7 +239,7 @@ async def test_runs_are_saved_some_at_a_time(
 async def test_what_cannot_be_saved_in_time_is_found_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs_module, "SAVE_SECONDS", 0.01)
+    monkeypatch.setattr(shutdown, "SAVE_SECONDS", 0.01)
     async with backend(tmp_path / "t.db", halves(3)) as inside:
         run, *_ = await live_runs(inside, 3)
         HeldMethod(monkeypatch, inside.checkpoints, "add")

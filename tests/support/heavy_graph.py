@@ -42,7 +42,7 @@ async def compute(seconds: float) -> dict[str, Any]:
 
 
 @real_tool(client_fields=["*"])
-async def large(shape: str, size: int) -> dict[str, Any]:
+def large(shape: str, size: int) -> dict[str, Any]:
     """Return a large result.
 
     Args:
