@@ -125,7 +125,7 @@ async def takes_a_message(inside: Backend, endpoint: StrictEndpoint, thread: str
 async def test_a_run_can_be_stopped_at_the_instant_that_it_exists(
     inside: Backend, endpoint: StrictEndpoint
 ) -> None:
-    endpoint.script(Reply((Pause(asyncio.Event()),)))
+    endpoint.default = lambda _body: Reply((Pause(asyncio.Event()),))
     run = await inside.start(message("Hello"))
     assert (await stop(inside)).run_id == run.header.run_id
     assert (await settled(inside, run)).parts == ()
