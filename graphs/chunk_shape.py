@@ -106,9 +106,9 @@ def _check_text(holder: Object, key: str) -> None:
 
 def _check_names(holder: Object, *keys: str) -> None:
     for key in keys:
-        _check_text(holder, key)
-        if len(holder.get(key) or "") > MAX_NAME_CHARS:
-            _refuse(key, holder[key])
+        value = holder.get(key)
+        if value is not None and not (isinstance(value, str) and len(value) <= MAX_NAME_CHARS):
+            _refuse(key, value)
 
 
 def _is_count(value: Any, limit: int) -> bool:

@@ -8,7 +8,7 @@ refuses the text, and `write` lets lone surrogates pass, which the wire escapes.
 import json
 import re
 from collections.abc import Callable
-from json import JSONEncoder
+from json import JSONDecoder, JSONEncoder
 from math import inf
 from typing import Any, NoReturn
 
@@ -23,6 +23,27 @@ TOO_DEEP = "it is nested too deep"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _encode_spaced = JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError("it has a number of too many digits")
+    return int(digits)
+
+
+def _storable_int(digits: str) -> int | float:
+    if len(digits) > MAX_DIGITS:  # beyond a float too
+        return inf
+    value = int(digits)
+    return value if -(2**63) <= value < 2**64 else float(digits)
+
+
+_STRICT = JSONDecoder(parse_constant=_refuse_constant, parse_int=_int)
+_STORABLE = JSONDecoder(parse_int=_storable_int)
 
 
 def write(value: Any) -> str:
@@ -44,18 +65,14 @@ def _written(value: Any, encode: Callable[[Any], str]) -> str:
         raise ValueError(str(error)) from None
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def read(text: str | bytes, *, constant: Callable[[str], Any] = _refuse_constant) -> Any:
+def read(text: str | bytes, *, constant: Callable[[str], Any] | None = None) -> Any:
     """The value of a JSON text; `constant` is called with `NaN`, `Infinity` and `-Infinity`.
 
     Raises ValueError if the text is not JSON; bytes must be UTF-8.
     """
+    decoder = JSONDecoder(parse_constant=constant, parse_int=_int) if constant else _STRICT
     try:
-        decoded = text if isinstance(text, str) else text.decode("utf-8")
-        return json.loads(decoded, parse_constant=constant, parse_int=_int)
+        return decoder.decode(text if isinstance(text, str) else text.decode("utf-8"))
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
 
@@ -77,7 +94,7 @@ def read_storable(text: str) -> Any:
     or more than MAX_DEPTH levels.
     """
     try:
-        value = json.loads(text, parse_int=_storable_int)
+        value = _STORABLE.decode(text)
         _encode(value).encode()
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
@@ -110,19 +127,6 @@ def text_of(value: Any) -> str:
 def clean_text(text: str) -> str:
     """Text without lone surrogates, which neither UTF-8 nor the thread's storage can hold."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-def _int(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise ValueError("it has a number of too many digits")
-    return int(digits)
-
-
-def _storable_int(digits: str) -> int | float:
-    if len(digits) > MAX_DIGITS:  # beyond a float too
-        return inf
-    value = int(digits)
-    return value if -(2**63) <= value < 2**64 else float(digits)
 
 
 def _is_deep(value: Any) -> bool:
