@@ -63,23 +63,18 @@ class Bodies:
 
     def _check_size(self, size: int) -> None:
         if size > self._max_bytes:
-            raise Problem(
-                413,
-                "body_too_large",
-                f"The body is larger than {self._max_bytes} bytes. Send less, or raise "
-                "TURNSTREAM_MAX_BODY_BYTES.",
-            )
+            raise _too_large(f"is larger than {self._max_bytes} bytes", "MAX_BODY_BYTES")
         if self.together > self._max_together:
             raise limit_reached("MAX_BODIES_BYTES", self._max_together)
 
     def _check_values(self, count: int) -> None:
         if count > self._max_values:
-            raise Problem(
-                413,
-                "body_too_large",
-                f"The body has more than {self._max_values} JSON values. Send less, or raise "
-                "TURNSTREAM_MAX_BODY_VALUES.",
-            )
+            raise _too_large(f"has more than {self._max_values} JSON values", "MAX_BODY_VALUES")
+
+
+def _too_large(how: str, setting: str) -> Problem:
+    detail = f"The body {how}. Send less, or raise TURNSTREAM_{setting}."
+    return Problem(413, "body_too_large", detail)
 
 
 def _check_content_type(request: Request[Any]) -> None:

@@ -116,7 +116,8 @@ class ThreadStore(Protocol):
         deletion is done. A claim that is another's stays; a run that has begun is interrupted."""
 
     async def begin_run(self, key: ThreadKey, run_id: str, title: str) -> None:
-        """Move the thread to the top of the list as live; `title` is for a thread that is new."""
+        """Move the thread to the top of the list as live. A thread that is new gets the title: on
+        one line, cut to 60 characters."""
 
     async def end_run(self, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
         """Note how a run ended and release its claim. The thread keeps its place in the list. A
@@ -139,7 +140,8 @@ class ThreadStore(Protocol):
     async def page(self, owner: str, limit: int, cursor: str | None = None) -> Page:
         """The threads by last activity, newest first; `cursor` is that of the page before.
 
-        Raises ValueError for an unknown cursor.
+        All pages show the list as it was at the first: none is skipped or repeated while threads
+        move. Raises ValueError for an unknown cursor.
         """
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
