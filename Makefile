@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
-# Tests wait more than they work: one process more than a small machine has cores.
-WORKERS ?= 3
+# Tests wait as much as they work: two processes for each core of a small machine.
+WORKERS ?= 4
+# It measures, so it has the machine to itself.
+ALONE := tests/attacks/test_watchdog.py
+PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -16,17 +19,19 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
 
 test: $(DEV_READY)  ## every test; long ones try a sample
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(PYTEST) -n $(WORKERS) $(if $(ARGS),$(ARGS),--ignore $(ALONE))
+	$(if $(ARGS),,$(PYTEST) $(ALONE))
 
 test-long: $(DEV_READY)  ## the long tests, with all that they can try
-	LONG_TESTS=1 $(BIN)/python -m pytest -n $(WORKERS) -m long --timeout 600 $(ARGS)
+	LONG_TESTS=1 $(PYTEST) -n $(WORKERS) -m long --timeout 600 $(if $(ARGS),$(ARGS),--ignore $(ALONE))
+	$(if $(ARGS),,LONG_TESTS=1 $(PYTEST) -m long --timeout 600 $(ALONE))
 
 check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -q tests/unit/test_house.py
+	$(PYTEST) -q tests/unit/test_house.py
 
 bench: $(DEV_READY)  ## cost against a bare loop over graph.astream, as ratios
 	$(BIN)/python -m tests.benchmarks $(ARGS)
