@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 # Tests wait as much as they work: two processes for each core of a small machine.
 WORKERS ?= 4
-# It measures, so it has the machine to itself. All that it can try takes an hour:
+# It measures, so it has the machine to itself. All that it can try takes far longer than the rest:
 # make test-long ARGS=tests/attacks/test_watchdog.py WORKERS=0
 ALONE := tests/attacks/test_watchdog.py
 PYTEST := $(BIN)/python -m pytest
