@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
-# Tests wait as much as they work: two processes for each core of a small machine.
-WORKERS ?= 4
+# Tests wait as much as they work: two processes for each core of a small machine. A part of them
+# is not worth as many: each process first imports everything.
+WORKERS ?= $(if $(ARGS),2,4)
 # It measures, so it has the machine to itself. All that it can try takes far longer than the rest:
 # make test-long ARGS=tests/attacks/test_watchdog.py WORKERS=0
 ALONE := tests/attacks/test_watchdog.py

@@ -106,6 +106,9 @@ MALFORMED: dict[str, bytes] = {
     "arguments of a wrong type": event(
         chunk({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": {}}}]})
     ),
+    "too many choices": event({"choices": chunk({"content": "x"})["choices"] * 17}),
+    "too many values": event(chunk({"content": "x"}, x=[0] * 10_001)),
+    "a number of too many digits": b'data: {"choices": [], "x": ' + b"9" * 401 + b"}\n\n",
     "a negative index": call("{}", "f", "c1", index=-1),
     "a huge index": call("{}", "f", "c1", index=10**30),
     "too many calls": event(chunk({"tool_calls": [{"index": 0, "id": "c"}] * 1000})),

@@ -254,3 +254,14 @@ async def test_every_answer_says_how_long_the_tool_took() -> None:
         took = duration_ms(message)
         assert took is not None
         assert took >= 0
+
+
+@pytest.mark.parametrize("large", ["x" * 4_000_001, [0] * 200_001], ids=["text", "values"])
+async def test_a_result_that_is_too_large_fails_with_a_way_out(large: Any) -> None:
+    @real_tool(client_fields=["*"])
+    async def everything() -> dict[str, Any]:
+        """Return everything."""
+        return {"everything": large}
+
+    with pytest.raises(ToolException, match="Ask for less"):
+        await everything.ainvoke({})

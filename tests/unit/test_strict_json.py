@@ -171,3 +171,11 @@ def test_clean_text_is_of_the_same_length_and_can_be_sent(text: str) -> None:
         new == old or (new == "\ufffd" and "\ud800" <= old <= "\udfff")
         for new, old in zip(cleaned, text, strict=True)
     )
+
+
+def test_a_number_of_very_many_digits_is_refused_before_it_is_read() -> None:
+    assert strict_json.read("9" * 400) == 10**400 - 1
+    with pytest.raises(ValueError, match="too many digits"):
+        strict_json.read("9" * 401)
+    with pytest.raises(ValueError, match="JSON"):
+        strict_json.read_storable("9" * 401)

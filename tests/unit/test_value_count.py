@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.json_size import ValueCount
+from tools.json_size import ValueCount, is_larger
 
 words = st.text(alphabet='a"\\,:[{é\n', max_size=6)
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -57,3 +57,19 @@ def test_what_stands_in_strings_does_not_count(text: str, count: int) -> None:
     counted = ValueCount()
     counted.feed(text.encode())
     assert counted.count == count
+
+
+@pytest.mark.parametrize(
+    ("value", "larger"),
+    [
+        ("x" * 100, False),
+        ("x" * 101, True),
+        ({"x" * 101: 1}, True),
+        ([0] * 9, False),
+        ([0] * 10, True),
+        ({str(number): [] for number in range(5)}, True),
+        ([["x" * 50], {"a": "x" * 51}], True),
+    ],
+)
+def test_a_value_is_larger_by_its_text_or_by_its_values(value: Any, larger: bool) -> None:
+    assert is_larger(value, 100, 10) == larger
