@@ -271,6 +271,16 @@ async def test_a_message_of_too_many_calls_is_cut_off(tmp_path: Path) -> None:
         await goes_on(inside)
 
 
+async def test_a_message_of_too_many_values_in_its_arguments_is_cut_off(tmp_path: Path) -> None:
+    args = json.dumps({"values": [0] * 30_000})
+    calls = [call(args, "echo", f"c{n}", index=n) for n in range(3)]
+    async with served(stream(*calls, finish("tool_calls")), path=tmp_path) as (raw, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert finish_of(chunks) == "length"
+        assert len(raw.requests) == 1
+        await goes_on(inside)
+
+
 async def test_a_run_ends_when_its_log_is_full(tmp_path: Path) -> None:
     piece = say("x" * 100)
     async with served(endless(piece), path=tmp_path, max_run_bytes=10_000) as (raw, inside):
