@@ -29,6 +29,9 @@ ENVELOPE_BYTES = 64_000
 """What an event may have beside its text."""
 MAX_EVENT_VALUES = 10_000
 """Of JSON in an event: each costs more than its bytes."""
+SENT_FOR_SAID = 128
+"""Bytes of an answer for each byte that its message may have: an event of 300 bytes often carries
+one word, and reasoning is sent that nobody reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +42,14 @@ class ModelClients:
 
 def model_clients(max_message_bytes: int) -> ModelClients:
     """HTTP clients for a model's server; the longest message may come in one event."""
-    limit = ESCAPED * max_message_bytes + ENVELOPE_BYTES
 
     def bound(response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.SyncByteStream)
-        response.stream = BoundedStream(response.stream, Body(response, limit))
+        response.stream = BoundedStream(response.stream, Body(response, max_message_bytes))
 
     async def bound_async(response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = AsyncBoundedStream(response.stream, Body(response, limit))
+        response.stream = AsyncBoundedStream(response.stream, Body(response, max_message_bytes))
 
     return ModelClients(
         openai.DefaultHttpxClient(
@@ -74,21 +76,21 @@ def _tls() -> SSLContext:
 class Body:
     """The rules of one answer's body; `take` raises ModelFault for bytes that break them."""
 
-    def __init__(self, response: httpx2.Response, max_event_bytes: int) -> None:
+    def __init__(self, response: httpx2.Response, max_message_bytes: int) -> None:
         self._refused = _refusal(response)
-        self._events = Events(max_event_bytes) if response.status_code == 200 else None
-        self._bytes = 0
+        is_events = response.status_code == 200
+        event_limit = ESCAPED * max_message_bytes + ENVELOPE_BYTES
+        self._events = Events(event_limit) if is_events else None
+        self._left = SENT_FOR_SAID * max_message_bytes if is_events else MAX_ERROR_BYTES
 
     def take(self, data: bytes) -> bytes:
         """What is to be passed on by now."""
         if self._refused:
             raise ModelFault(self._refused)
-        if self._events:
-            return self._events.feed(data)
-        self._bytes += len(data)
-        if self._bytes > MAX_ERROR_BYTES:
-            raise ModelFault(f"the model's server sent an error of over {MAX_ERROR_BYTES} bytes")
-        return data
+        self._left -= len(data)
+        if self._left < 0:
+            raise ModelFault("the model's server sent an answer that does not end")
+        return self._events.feed(data) if self._events else data
 
     def rest(self) -> bytes:
         return self._events.rest() if self._events else b""

@@ -213,7 +213,7 @@ async def test_a_cursor_of_another_thread_is_lost_here(tmp_path: Path) -> None:
 
 
 async def test_a_run_can_be_read_after_its_end_until_its_retention_is_over(tmp_path: Path) -> None:
-    async with serving(settings(tmp_path / "t.db", run_retention_seconds=0.3)) as client:
+    async with serving(settings(tmp_path / "t.db", run_retention_seconds=2)) as client:
         whole = await whole_turn(client)
         run_id = (event_id(frames(whole)[0]) or "").split(":")[0]
         start = {"Last-Event-ID": f"{run_id}:0"}
@@ -369,7 +369,7 @@ async def test_a_run_that_nobody_reads_is_ended_if_the_server_is_set_so(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(held_reply(asyncio.Event()))
-    values = endpoint_settings(tmp_path / "t.db", endpoint, unread_seconds=0.1)
+    values = endpoint_settings(tmp_path / "t.db", endpoint, unread_seconds=1.5)
     async with serving(values) as client:
         async with client.chat({"thread_id": "t1", "message": "Count."}) as stream:
             await stream.until("text-delta")
@@ -378,7 +378,7 @@ async def test_a_run_that_nobody_reads_is_ended_if_the_server_is_set_so(
         assert thread["messages"][1]["ended"] == {
             "reason": "limit",
             "limit": "unread_seconds",
-            "value": 0.1,
+            "value": 1.5,
         }
         assert (await endpoint.closed(1)).completed is False
 
@@ -388,12 +388,12 @@ async def test_a_run_that_somebody_reads_is_not_ended_as_unread(
 ) -> None:
     gate = asyncio.Event()
     endpoint.script(held_reply(gate))
-    values = endpoint_settings(tmp_path / "t.db", endpoint, unread_seconds=0.05, ping_seconds=0.05)
+    values = endpoint_settings(tmp_path / "t.db", endpoint, unread_seconds=1.5, ping_seconds=0.2)
     async with (
         serving(values) as client,
         client.chat({"thread_id": "t1", "message": "Count."}) as stream,
     ):
-        await pings(stream, 5)
+        await pings(stream, 10)
         gate.set()
         await free(client, "t1")
         thread = await client.thread("t1")

@@ -46,8 +46,8 @@ def never_ends() -> Scripted:
 BUDGETS = [
     Budget("max_steps", 2, (asks("echo", "a"), asks("echo", "b"))),
     Budget("max_identical_calls", 1, (asks("echo", "a"), asks("echo", "b", "a")), refused=2),
-    Budget("max_run_seconds", 0.3, (never_ends,)),
-    Budget("max_run_seconds", 0.3, (asks("hold", "a"),), cancelled=1),
+    Budget("max_run_seconds", 1.5, (never_ends,)),
+    Budget("max_run_seconds", 1.5, (asks("hold", "a"),), cancelled=1),
     Budget("max_tool_seconds", 0.01, (asks("nap", "a"), asks("nap", "b", "c")), refused=2),
 ]
 

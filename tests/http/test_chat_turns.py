@@ -219,7 +219,7 @@ WAYS = {
         (reply(Say("Well, "), Pause(asyncio.Event())),),
         "other",
         text="Well, ",
-        settings={"max_run_seconds": 0.3},
+        settings={"max_run_seconds": 1.5},
     ),
 }
 
