@@ -33,7 +33,7 @@ from tests.support.serving import (
     settings,
 )
 from tests.support.sse_frames import event_id, frames, frames_after, without_pings
-from tests.support.waiting import until
+from tests.support.waiting import WAIT_SECONDS, until
 
 QUESTION = {"thread_id": "t1", "message": "What is 17 * 23, and what time is it in Tokyo?"}
 
@@ -343,7 +343,7 @@ async def idle_reader(client: Client, path: str) -> socket.socket:
 async def rest_of(connection: socket.socket) -> int:
     """How many bytes come until the connection ends."""
     count = 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         while piece := await asyncio.get_running_loop().sock_recv(connection, 1 << 20):
             count += len(piece)
     return count
@@ -406,7 +406,7 @@ async def test_a_run_that_somebody_reads_is_not_ended_as_unread(
 async def pings(stream: Stream, count: int, behind: bytes = b"") -> bytes:
     """Read until so many pings have come behind these bytes."""
     raw = b""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         async for piece in stream.response.aiter_raw():
             raw += piece
             if behind in raw and raw.count(b": ping", raw.index(behind)) >= count:

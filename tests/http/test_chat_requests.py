@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.support.serving import Client, serving, settings
+from tests.support.waiting import WAIT_SECONDS
 
 MAX_BYTES = 20_000
 MAX_CHARS = 500
@@ -217,7 +218,7 @@ async def test_a_body_too_large_is_a_413_before_it_has_all_come(client: Client) 
     writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
     for _ in range(MAX_BYTES // 1000 + 1):
         writer.write(b"3e8\r\n" + b" " * 1000 + b"\r\n")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         said = await reader.readuntil(b"}")
     writer.close()
     await writer.wait_closed()

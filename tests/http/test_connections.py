@@ -21,7 +21,6 @@ from server.connections import MIN_BODY_RATE, READ_IN, Connection, most_connecti
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.serving import (
     PROJECT,
-    WAIT_SECONDS,
     Client,
     Process,
     endpoint_settings,
@@ -29,7 +28,7 @@ from tests.support.serving import (
     serving,
     settings,
 )
-from tests.support.waiting import until
+from tests.support.waiting import WAIT_SECONDS, until
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = (

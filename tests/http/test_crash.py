@@ -31,7 +31,7 @@ from tests.support.endpoint.script import Args, Step
 from tests.support.forked_server import forked_server
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import Client, Event, endpoint_environment
-from tests.support.waiting import HeldMethod
+from tests.support.waiting import WAIT_SECONDS, HeldMethod
 
 Json = dict[str, Any]
 
@@ -115,7 +115,7 @@ async def seen_until(client: Client, thread_id: str, words: str, count: int) -> 
     """The first events of a turn."""
     events: list[Event] = []
     async with client.chat({"thread_id": thread_id, "message": words}) as stream:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WAIT_SECONDS):
             async for event in stream:
                 events.append(event)
                 if len(events) >= count:

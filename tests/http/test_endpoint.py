@@ -52,6 +52,7 @@ from tests.support.endpoint.posted import (
 )
 from tests.support.endpoint.sample_args import sample
 from tests.support.serving import http_client
+from tests.support.waiting import WAIT_SECONDS
 
 ANSWERED = (USER, calling(call("a")), result("a"))
 
@@ -70,7 +71,10 @@ async def client(endpoint: StrictEndpoint) -> AsyncIterator[AsyncOpenAI]:
 
 async def stream(client: AsyncOpenAI, **options: Any) -> AsyncIterator[ChatCompletionChunk]:
     body: Any = {"model": "any", "messages": [USER], **options}
-    async with asyncio.timeout(5), await client.chat.completions.create(**body, stream=True) as got:
+    async with (
+        asyncio.timeout(WAIT_SECONDS),
+        await client.chat.completions.create(**body, stream=True) as got,
+    ):
         async for chunk in got:
             yield chunk
 
@@ -265,7 +269,7 @@ async def test_a_leading_pause_holds_the_headers_too(
 ) -> None:
     pause = Pause(asyncio.Event())
     endpoint.script(reply(pause, Say("at last")))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_SECONDS):
         asking = asyncio.create_task(
             client.chat.completions.create(model="any", messages=[USER], stream=True)
         )
@@ -293,7 +297,7 @@ async def test_a_client_that_leaves_a_paused_reply_is_noticed(
     endpoint.script(reply(Say("x"), pause))
     listening = asyncio.create_task(said(stream(client), []))
     await endpoint.arrived(1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_SECONDS):
         await pause.reached.wait()
     listening.cancel()
     exchange = await endpoint.closed(1)
@@ -457,7 +461,7 @@ async def test_chat_openai_streams_calls_and_leaves_nothing_open(endpoint: Stric
     model = ChatOpenAI(
         base_url=endpoint.base_url, api_key=SecretStr("test"), model="any", stream_usage=True
     ).bind_tools([CALCULATOR])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_SECONDS):
         chunks = [chunk async for chunk in model.astream([HumanMessage("1+1?")])]
     whole = sum((c for c in chunks if isinstance(c, AIMessageChunk)), AIMessageChunk(content=""))
     assert whole.content == "Hm. "

@@ -31,6 +31,7 @@ from tests.support.samples import sample
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import endpoint_settings, serving
 from tests.support.sse_frames import event_id, frames, frames_after, without_pings
+from tests.support.waiting import WAIT_SECONDS
 
 Json = dict[str, Any]
 PARTS, STATE, UI = "assistant-transport", "assistant-transport with a state", "ui-message-stream"
@@ -118,7 +119,7 @@ async def watch(inside: Backend, request: TurnRequest, stop_after: int | None) -
         await chunks_until(run, lambda chunks: len(chunks) >= stop_after)
         await inside.stop()
     watched.chunks = await chunks_of(run)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         await asyncio.gather(*readers, glancing)
     return watched
 

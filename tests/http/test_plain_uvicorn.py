@@ -15,13 +15,13 @@ from server.__main__ import listen
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.serving import (
     PROJECT,
-    WAIT_SECONDS,
     Client,
     endpoint_environment,
     endpoint_settings,
     serving,
     settings,
 )
+from tests.support.waiting import WAIT_SECONDS
 
 STOP_SECONDS = 30
 

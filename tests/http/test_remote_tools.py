@@ -21,7 +21,8 @@ from graphs.execution import execute
 from graphs.limits import Limits
 from server.__main__ import main
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
-from tests.support.serving import WAIT_SECONDS, endpoint_settings, process, serving, settings
+from tests.support.serving import endpoint_settings, process, serving, settings
+from tests.support.waiting import WAIT_SECONDS
 from tools.catalogue import Catalogue, as_function
 from tools.contract import CatalogueError, real_tool
 from tools.remote import CONNECT_RETRIES, with_remote_tools

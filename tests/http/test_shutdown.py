@@ -24,7 +24,7 @@ from tests.support.endpoint import (
 from tests.support.forked_server import forked_server
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import Client, Event, endpoint_environment, process
-from tests.support.waiting import HeldMethod, eventually
+from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually
 
 Json = dict[str, Any]
 
@@ -43,7 +43,7 @@ def held() -> tuple[Reply, asyncio.Event]:
 
 async def refuses_new_runs(client: Client) -> None:
     """Wait until the server takes no new runs, as it says with a 503."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         while True:
             request = {"thread_id": "probe", "continue": True}  # refused in any case
             answer = await client.http.post("/chat", json=request)
@@ -185,7 +185,7 @@ async def test_a_run_that_is_being_accepted_is_not_forgotten_by_the_shutdown(
     async with backend(tmp_path / "t.db", script) as inside:
         starting = asyncio.create_task(inside.start(message("Hello")))
         await eventually(lambda: inside.store.holder(key_of()))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WAIT_SECONDS):
             await inside.runs.drain(0)
         run = await starting
         assert (await run.log.status()).state == "ended"

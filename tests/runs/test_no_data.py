@@ -26,6 +26,7 @@ from tests.support.run_chunks import (
     tool_call_message,
 )
 from tests.support.scripted_model import Piece, ScriptedModel
+from tests.support.waiting import WAIT_SECONDS
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 from tools.ui import render_ui_component, request_user_selection
@@ -457,7 +458,7 @@ async def test_a_run_that_is_stopped_in_the_availability_tool_can_go_on(tmp_path
     tools = catalogue(rain(JANUARY, availability_tool="stations"), stations)
     async with backend(tmp_path / "t.db", model, catalogue=tools) as home:
         run = await home.start(message("Go"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WAIT_SECONDS):
             await begun.wait()
         await home.stop()
         assert RunChunks(await chunks_of(run)).reason == "other"

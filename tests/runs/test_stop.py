@@ -40,7 +40,7 @@ from tests.support.endpoint import (
     text_reply,
 )
 from tests.support.endpoint.script import Step
-from tests.support.waiting import HeldMethod, until
+from tests.support.waiting import WAIT_SECONDS, HeldMethod, until
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 
@@ -86,7 +86,7 @@ async def first_chunks(run: LoggedRun, number: int) -> list[Chunk]:
 
 
 async def stop(inside: Backend, thread: str = THREAD) -> ThreadEntry:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_SECONDS):
         entry = await inside.stop(thread)
     assert entry is not None
     return entry

@@ -20,6 +20,7 @@ from tests.support.backend import backend, chunks_of, chunks_until, message
 from tests.support.random_histories import CALL_IDS
 from tests.support.run_chunks import RunChunks, send_message, tool_call_message
 from tests.support.scripted_model import ScriptedModel, call, finish, text
+from tests.support.waiting import WAIT_SECONDS
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 from tools.ui import render_ui_component, request_user_selection
@@ -207,7 +208,7 @@ async def test_parallel_calls_run_at_the_same_time(tmp_path: Path) -> None:
         Args:
             place: Whose turn.
         """
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WAIT_SECONDS):
             await meeting.wait()
         return {"place": place}
 

@@ -29,6 +29,7 @@ from server.turns.chunks import Chunk
 from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.messages import Turn
 from server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
+from tests.support.waiting import WAIT_SECONDS
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 
@@ -92,7 +93,7 @@ async def chunks_of(run: LoggedRun) -> list[Chunk]:
 async def chunks_until(run: LoggedRun, reached: Callable[[Sequence[Chunk]], bool]) -> list[Chunk]:
     """The chunks of a run from its first until a condition holds, or to its end."""
     chunks: list[Chunk] = []
-    async with asyncio.timeout(10), aclosing(run.log.read(0)) as batches:
+    async with asyncio.timeout(WAIT_SECONDS), aclosing(run.log.read(0)) as batches:
         async for batch in batches:
             chunks += [chunk for _, chunk in batch]
             if reached(chunks):

@@ -6,6 +6,7 @@ from typing import Any
 
 from langgraph.prebuilt import ToolRuntime
 
+from tests.support.waiting import WAIT_SECONDS
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 from tools.ui import render_ui_component, request_user_selection
@@ -38,7 +39,7 @@ class CountingTools:
 
     async def begun(self, word: str) -> None:
         """Wait until a tool runs with this word."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WAIT_SECONDS):
             await self._begun[word].wait()
 
     def _begin(self, word: str) -> None:

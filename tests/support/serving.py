@@ -22,11 +22,11 @@ from server.http.state import AppState
 from server.serving import Server, with_state
 from server.settings import Settings
 from tests.support.endpoint import StrictEndpoint
+from tests.support.waiting import WAIT_SECONDS
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 
 PROJECT = Path(__file__).parent.parent.parent
-WAIT_SECONDS = 10
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-WAIT_SECONDS = 10
+WAIT_SECONDS = 30
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -13,7 +13,6 @@ from tests.support.contracts.runs import (
     CHUNKS,
     NUMBERED,
     THREAD,
-    WAIT_SECONDS,
     PassTime,
     header,
     opened,
@@ -21,6 +20,7 @@ from tests.support.contracts.runs import (
     state_of,
     waiting,
 )
+from tests.support.waiting import WAIT_SECONDS
 
 
 class ReadingContract:

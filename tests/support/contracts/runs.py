@@ -28,11 +28,11 @@ from server.turns.chunks import (
     Usage,
 )
 from server.turns.header import RunHeader, ThreadKey
+from tests.support.waiting import WAIT_SECONDS
 
 T = TypeVar("T")
 PassTime = Callable[[float], Awaitable[None]]
 
-WAIT_SECONDS = 10
 THREAD = ThreadKey("ann", "t1")
 CHUNKS: Sequence[Chunk] = (
     ToolSettled("c0", "cancelled", {"error": {"code": "not_answered", "message": "No."}}, "tool-0"),

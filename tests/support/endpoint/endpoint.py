@@ -19,8 +19,7 @@ from tests.support.endpoint.play import Performance
 from tests.support.endpoint.refusal import Body, Refusal
 from tests.support.endpoint.script import Fail, Reply, Scripted, Turn, text_reply
 from tests.support.endpoint.serving import HOST, serve
-
-WAIT_SECONDS = 5
+from tests.support.waiting import WAIT_SECONDS
 
 
 class StrictEndpoint:
