@@ -19,7 +19,8 @@ from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
 from tests.support.backend import THREAD, backend, key_of, message
 from tests.support.endpoint import Args, Call, Pause, Say, StrictEndpoint, reply, text_reply
-from tests.support.serving import Client, InLoop, process, serving, settings
+from tests.support.forked_server import forked_server
+from tests.support.serving import Client, InLoop, serving, settings
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
@@ -189,7 +190,7 @@ async def test_a_killed_server_that_comes_back_lets_the_turn_be_continued(
     visitors: Visitors, tmp_path: Path
 ) -> None:
     database = tmp_path / "t.db"
-    async with process(database, OFFLINE_WORD_SECONDS="0.05") as server:
+    async with forked_server(database, OFFLINE_WORD_SECONDS="0.05") as server:
         port = int(server.url.rpartition(":")[2])
         visit = await (await visitors(server.url)).open()
         await visit.ask("Hello")

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.support.serving import process, serving, settings
+from tests.support.forked_server import forked_server
+from tests.support.serving import serving, settings
 
 
 async def test_a_question_streams_two_calls_with_their_results_and_the_answer(
@@ -21,11 +22,11 @@ async def test_a_question_streams_two_calls_with_their_results_and_the_answer(
 
 
 async def test_the_thread_remembers_after_a_restart(tmp_path: Path) -> None:
-    async with process(tmp_path / "t.db") as server:
+    async with forked_server(tmp_path / "t.db") as server:
         thread_id, _ = await server.client.turn({"message": "My name is Ada."})
         server.terminate()
         assert await server.exit_status() == 0
-    async with process(tmp_path / "t.db") as server:
+    async with forked_server(tmp_path / "t.db") as server:
         _, events = await server.client.turn(
             {"thread_id": thread_id, "message": "What is my name?"}
         )

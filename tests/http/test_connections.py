@@ -19,12 +19,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from server.accepting import ACCEPTS, LINGERING
 from server.connections import MIN_BODY_RATE, READ_IN, Connection, most_connections
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
+from tests.support.forked_server import ForkedServer, forked_server
 from tests.support.serving import (
     PROJECT,
     Client,
-    Process,
     endpoint_settings,
-    process,
     serving,
     settings,
 )
@@ -394,15 +393,15 @@ def cpu_seconds(process_id: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def leave_no_descriptor(server: Process) -> None:
+def leave_no_descriptor(server: ForkedServer) -> None:
     """Lower the process's limit to what it has open."""
-    process_id = server.process.pid
+    process_id = server.pid
     numbers = [int(path.name) for path in Path(f"/proc/{process_id}/fd").iterdir()]
     _, hard = resource.prlimit(process_id, resource.RLIMIT_NOFILE)
     resource.prlimit(process_id, resource.RLIMIT_NOFILE, (max(numbers) + 1, hard))
 
 
-def warnings(server: Process) -> list[bytes]:
+def warnings(server: ForkedServer) -> list[bytes]:
     """The log but for what is said at the start."""
     return [line for line in server.log if not line.startswith(b"INFO: ")]
 
@@ -414,32 +413,34 @@ async def answered(client: Client) -> bool:
 
 async def test_a_flood_beyond_the_descriptors_costs_little_and_passes(tmp_path: Path) -> None:
     async with (
-        process(tmp_path / "t.db", HEADER_SECONDS="4") as server,
+        forked_server(tmp_path / "t.db", HEADER_SECONDS="4") as server,
         peer(server.client) as first,
     ):
         first.send(HEALTH)
         await first.head()
         first.send(HEALTH[:20])
         leave_no_descriptor(server)
-        before = cpu_seconds(server.process.pid)
+        before = cpu_seconds(server.pid)
         async with peers(server.url, 300):
             await until(lambda: any(b"cannot accept connections" in line for line in server.log))
             await first.closed()  # which takes its seconds
-        assert cpu_seconds(server.process.pid) - before < 0.5
-        _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
+        assert cpu_seconds(server.pid) - before < 0.5
+        _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (hard, hard))
         assert await answered(server.client)
         assert len(warnings(server)) == 1
         assert b"Traceback" not in b"".join(server.log)
 
 
 async def test_a_flood_leaves_descriptors_for_the_rest(tmp_path: Path) -> None:
-    async with process(tmp_path / "t.db", MAX_CONNECTIONS="20", HEADER_SECONDS="60") as server:
-        before = cpu_seconds(server.process.pid)
+    async with forked_server(
+        tmp_path / "t.db", MAX_CONNECTIONS="20", HEADER_SECONDS="60"
+    ) as server:
+        before = cpu_seconds(server.pid)
         async with peers(server.url, 300) as flood:
             for each in flood[20:]:
                 assert refused(await each.rest())[0] == 503
-        assert cpu_seconds(server.process.pid) - before < 2
+        assert cpu_seconds(server.pid) - before < 2
         assert await answered(server.client)
         (warning,) = warnings(server)
         assert b"TURNSTREAM_MAX_CONNECTIONS" in warning

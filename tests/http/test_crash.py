@@ -29,6 +29,7 @@ from tests.support.endpoint import (
 )
 from tests.support.endpoint.script import Args, Step
 from tests.support.forked_server import forked_server
+from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import Client, Event, endpoint_environment
 from tests.support.waiting import WAIT_SECONDS, HeldMethod
@@ -46,7 +47,7 @@ async def endpoint() -> AsyncIterator[StrictEndpoint]:
 # kill -9
 
 PACE = Delay(0.004)
-MOMENTS = 20
+MOMENTS = sample(40, 8)
 
 
 def paced(*steps: Step) -> Reply:
@@ -149,6 +150,7 @@ async def check_killed(client: Client, number: int, events: Sequence[Event]) -> 
     assert all(part.get("state") != "pending" for part in kept)
 
 
+@pytest.mark.long
 async def test_a_server_killed_at_any_moment_has_lost_nothing_that_was_seen_as_finished(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:

@@ -13,10 +13,11 @@ from server.runs.run import Run
 from server.runs.signals import StopSignal
 from server.storage.memory_logs import MemoryLog
 from tests.http.claims import dropped
+from tests.support.samples import sample
 from tests.support.serving import Client, serving, settings
 from tests.support.waiting import until
 
-RUNS = 100
+RUNS = sample(200, 30)
 
 
 @pytest.fixture
@@ -48,6 +49,7 @@ async def turns(client: Client, first: int, last: int) -> None:
         await dropped(client, f"t{number}", stream.run_id)
 
 
+@pytest.mark.long
 async def test_nothing_grows_with_the_number_of_finished_runs(client: Client) -> None:
     held = held_objects()  # by what earlier tests left behind
     await turns(client, 0, 5)

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import os
 import re
 import sqlite3
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
@@ -24,9 +22,9 @@ from tests.support.endpoint import (
     reply,
     text_reply,
 )
+from tests.support.forked_server import refused_start
 from tests.support.serving import (
     COMMAND,
-    PROJECT,
     Event,
     Process,
     endpoint_environment,
@@ -246,15 +244,7 @@ async def test_under_uvicorns_own_command_the_log_is_the_same(
 
 
 async def test_a_start_that_is_refused_is_one_object_of_a_json_log(tmp_path: Path) -> None:
-    variables = {"TURNSTREAM_LOG_FORMAT": "json", "TURNSTREAM_GRAPH": "graphs.nothing:build"}
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "server", "--port", "0", "--database", str(tmp_path / "t.db")),
-        cwd=PROJECT,
-        env=os.environ | variables,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    _, stderr = await child.communicate()
-    assert child.returncode == 2
-    line = json.loads(stderr)
+    broken = {"LOG_FORMAT": "json", "GRAPH": "graphs.nothing:build"}
+    line = json.loads(await refused_start(tmp_path / "t.db", **broken))
     assert line["level"] == "CRITICAL"
     assert "TURNSTREAM_GRAPH" in line["message"]

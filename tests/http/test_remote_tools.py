@@ -21,7 +21,8 @@ from graphs.execution import execute
 from graphs.limits import Limits
 from server.__main__ import main
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
-from tests.support.serving import endpoint_settings, process, serving, settings
+from tests.support.forked_server import forked_server
+from tests.support.serving import endpoint_settings, serving, settings
 from tests.support.waiting import WAIT_SECONDS
 from tools.catalogue import Catalogue, as_function
 from tools.contract import CatalogueError, real_tool
@@ -490,7 +491,7 @@ async def test_a_second_process_serves_the_tools_of_the_first(tmp_path: Path) ->
     nasty = Nasty(http(b'{"result": {"word": "hi"}, "duration_ms": 1}'))
     async with (
         nasty.listening(),
-        process(tmp_path / "t.db", REMOTE_TOOLS=f"{nasty.url}/ ") as started,
+        forked_server(tmp_path / "t.db", REMOTE_TOOLS=f"{nasty.url}/ ") as started,
     ):
         _, events = await started.client.turn({"message": 'Call echo with {"word": "hi"}'})
         [result] = [event.data["result"] for event in events if event.type == "result"]

@@ -23,7 +23,7 @@ from tests.support.endpoint import (
 )
 from tests.support.forked_server import forked_server
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
-from tests.support.serving import Client, Event, endpoint_environment, process
+from tests.support.serving import Client, Event, endpoint_environment
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually
 
 Json = dict[str, Any]
@@ -65,7 +65,7 @@ async def test_a_live_run_may_finish_while_new_ones_are_refused(
 ) -> None:
     reply, gate = held()
     endpoint.script(reply)
-    async with process(tmp_path / "t.db", **endpoint_environment(endpoint)) as server:
+    async with forked_server(tmp_path / "t.db", **endpoint_environment(endpoint)) as server:
         client = server.client
         async with client.chat({"thread_id": "t1", "message": "Count."}) as stream:
             await stream.until("text-delta")

@@ -12,6 +12,7 @@ import pytest
 from server.__main__ import listen, main
 from server.storage.checkpointer import open_checkpointer
 from tests.support.environment import isolate
+from tests.support.forked_server import refused_start
 from tests.support.serving import PROJECT
 
 
@@ -123,18 +124,10 @@ def test_a_database_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 async def test_a_second_server_on_the_same_file_is_kept_out(tmp_path: Path) -> None:
     async with open_checkpointer(tmp_path / "t.db"):
-        done = subprocess.run(  # noqa: ASYNC221  nothing else is to happen meanwhile
-            [sys.executable, "-m", "server", "--port", "0", "--database", str(tmp_path / "t.db")],
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            timeout=50,
-            check=False,
-        )
-    assert done.returncode == 2
-    assert done.stderr.startswith("turnstream: ")
-    assert "in use by another turnstream process" in done.stderr
-    assert done.stderr.count("\n") == 1
+        said = await refused_start(tmp_path / "t.db")
+    assert said.startswith("turnstream: ")
+    assert "in use by another turnstream process" in said
+    assert said.count("\n") == 1
 
 
 def test_a_process_that_cannot_start_ends(tmp_path: Path) -> None:

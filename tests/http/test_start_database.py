@@ -15,7 +15,8 @@ from server.storage.checkpointer import open_checkpointer
 from server.storage.tables import SCHEMA_VERSION
 from tests.support.environment import isolate
 from tests.support.foreign_lock import foreign_lock
-from tests.support.serving import PROJECT, Client, serving, settings
+from tests.support.forked_server import refused_start
+from tests.support.serving import Client, serving, settings
 
 PAGE_BYTES = 4096
 
@@ -36,18 +37,9 @@ def started(capsys: pytest.CaptureFixture[str]) -> Callable[[object], str]:
     return start
 
 
-def refused_process(database: Path) -> str:
+async def refused_process(database: Path) -> str:
     """The same in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "server", "--port", "0", "--database", str(database)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-    assert done.returncode == 2
-    return _one_line(done.stderr)
+    return _one_line(await refused_start(database))
 
 
 def _one_line(said: str) -> str:
@@ -66,7 +58,7 @@ async def used(tmp_path: Path) -> Path:
 
 
 async def _fill(client: Client) -> None:
-    for n in range(20):
+    for n in range(5):
         await client.turn({"thread_id": f"t{n}", "message": f"Hello {n}"})
 
 
@@ -134,7 +126,7 @@ async def test_a_database_with_garbage_in_it_is_refused(used: Path, pages: str) 
     }[pages]
     used.write_bytes(data[:first] + b"\xa5" * (last - first) + data[last:])  # noqa: ASYNC240
     assert f"{used} cannot be used as a database: database disk image is malformed" in (
-        refused_process(used)
+        await refused_process(used)
     )
 
 
@@ -165,7 +157,7 @@ async def test_a_second_server_is_refused_by_whatever_name_it_knows_the_database
         for beside in tmp_path.glob("*.lock"):  # noqa: ASYNC240
             beside.unlink()
         with _another_name(path, kind) as name:
-            assert "in use by another turnstream process" in refused_process(name)
+            assert "in use by another turnstream process" in await refused_process(name)
         _, events = await client.turn({"thread_id": "t1", "message": "Again"})
         assert events[-1].data == "[DONE]"
 

@@ -22,7 +22,8 @@ from tests.support.endpoint import (
     text_reply,
 )
 from tests.support.endpoint.script import Reply
-from tests.support.serving import Client, Event, endpoint_settings, parse_events, process, serving
+from tests.support.forked_server import forked_server
+from tests.support.serving import Client, Event, endpoint_settings, parse_events, serving
 
 WORDS = "a question about the secret garden"
 PRIVATE = ("garden", "rosebud", "tulip")
@@ -99,7 +100,7 @@ async def test_a_run_adds_that_one_line_to_the_servers_log(
 ) -> None:
     endpoint.script(text_reply("Hello."))
     model = {"MODEL": "m", "OPENAI_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "test"}
-    async with process(tmp_path / "t.db", **model) as server:
+    async with forked_server(tmp_path / "t.db", **model) as server:
         thread_id, _ = await server.client.turn({"message": "Hi"})
         server.terminate()
         assert await server.exit_status() == 0

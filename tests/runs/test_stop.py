@@ -40,6 +40,7 @@ from tests.support.endpoint import (
     text_reply,
 )
 from tests.support.endpoint.script import Step
+from tests.support.samples import sample
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, until
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
@@ -301,7 +302,7 @@ async def test_a_tool_that_blocks_its_thread_does_not_hold_up_the_stop(
 # at random moments
 
 SLOW = Delay(0.002)
-MOMENTS = 50
+MOMENTS = sample(100, 20)
 
 
 def slow(*steps: Step) -> Reply:
@@ -331,6 +332,7 @@ def at_random(body: Body) -> Reply:
     return STEPS[steps]
 
 
+@pytest.mark.long
 async def test_a_stop_at_any_moment_leaves_the_thread_whole(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:

@@ -226,6 +226,10 @@ class Process:
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
     async def exit_status(self) -> int:
         async with asyncio.timeout(60):
             return await self.process.wait()
@@ -245,15 +249,7 @@ async def process(
     """`python -m server` on a free port, or another module that serves the app there. Variables are
     named without their prefix; `prefix` is a program that runs the one behind it in its place, with
     arguments."""
-    variables = {
-        name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
-        for name, value in {
-            "MODEL": "offline",
-            "OFFLINE_WORD_SECONDS": "0",
-            "DATABASE": str(database),
-            **environment,
-        }.items()
-    }
+    variables = server_variables(database, environment)
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
     child = await asyncio.create_subprocess_exec(
         *prefix,
@@ -265,8 +261,8 @@ async def process(
         stderr=asyncio.subprocess.PIPE,
     )
     assert child.stderr is not None
-    url, log = await _announced(child.stderr)
-    drain = asyncio.create_task(_drain(child.stderr, log))
+    url, log = await announced(child.stderr)
+    drain = asyncio.create_task(drained(child.stderr, log))
     try:
         async with http_client(url) as http:
             yield Process(child, url, Client(http), log)
@@ -277,7 +273,17 @@ async def process(
         await drain
 
 
-async def _announced(stderr: asyncio.StreamReader) -> tuple[str, list[bytes]]:
+def server_variables(database: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a server of its own process, the offline model at full speed."""
+    base = {"MODEL": "offline", "OFFLINE_WORD_SECONDS": "0", "DATABASE": str(database)}
+    return {
+        name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
+        for name, value in {**base, **environment}.items()
+    }
+
+
+async def announced(stderr: asyncio.StreamReader) -> tuple[str, list[bytes]]:
+    """Read until the server says where it listens: its address, and all lines so far."""
     log: list[bytes] = []
     async with asyncio.timeout(60):
         async for line in stderr:
@@ -288,7 +294,7 @@ async def _announced(stderr: asyncio.StreamReader) -> tuple[str, list[bytes]]:
     raise AssertionError(b"".join(log).decode())
 
 
-async def _drain(stderr: asyncio.StreamReader, log: list[bytes]) -> None:
+async def drained(stderr: asyncio.StreamReader, log: list[bytes]) -> None:
     """Keep the pipe empty; what the server says is shown when a test fails."""
     async for line in stderr:
         log.append(line)

@@ -52,4 +52,4 @@ async def server_on_a_small_disk(
 ) -> AsyncIterator[SmallDisk]:
     prefix = _with_a_mount(folder, size)
     async with process(folder / "t.db", prefix=prefix, **environment) as server:
-        yield SmallDisk(server, Path(f"/proc/{server.process.pid}/root/{folder}"))
+        yield SmallDisk(server, Path(f"/proc/{server.pid}/root/{folder}"))

@@ -146,7 +146,7 @@ async def attacked(database: Path, **environment: str) -> AsyncIterator[Attacked
     prefix."""
     given = {"DRAIN_SECONDS": str(DRAIN_SECONDS), "OFFLINE_WORD_SECONDS": "0", **environment}
     async with forked_server(database, **given) as server:
-        async with watchdog(server.client.url, server.process.pid) as dog:
+        async with watchdog(server.client.url, server.pid) as dog:
             yield Attacked(server, dog)
         if server.process.is_alive():
             await Attacked(server, dog).ends()
