@@ -17,7 +17,8 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "numbers": lambda size: [0.5] * (size // 4),
     "objects": lambda size: [{} for _ in range(size // 3)],
     "names": lambda size: {str(number): number for number in range(size // 16)},
-    "nested": lambda size: nested(size // 2),
+    # A deeper one takes long to free, whoever drops it.
+    "nested": lambda size: nested(size // 20),
 }
 
 
