@@ -10,7 +10,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 BACKLOG = 2048
@@ -39,7 +39,7 @@ class Acceptor:
         self,
         listener: socket.socket,
         connect: Callable[[], asyncio.Protocol],
-        open_connections: Sized,
+        open_connections: Collection[asyncio.Protocol],
         *,
         most: int,
         refusal: Callable[[], bytes],
@@ -51,6 +51,8 @@ class Acceptor:
         self._refusal = refusal
         self._loop = asyncio.get_running_loop()
         self._connecting: set[asyncio.Task[object]] = set()
+        self._admitted: set[asyncio.Protocol] = set()
+        """Those of them that get to be open, if they are not already."""
         self._lingering: set[asyncio.Transport] = set()
         self._retry: asyncio.TimerHandle | None = None
         self._logged: dict[str, float] = {}
@@ -92,8 +94,11 @@ class Acceptor:
 
     def _admit(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
-        if len(self._open) + len(self._connecting) < self._most:
-            self._start(self._connect, accepted)
+        if len(self._open) + sum(each not in self._open for each in self._admitted) < self._most:
+            protocol = self._connect()
+            self._admitted.add(protocol)
+            connecting = self._start(lambda: protocol, accepted)
+            connecting.add_done_callback(lambda _: self._admitted.discard(protocol))
             return
         self._log("refusing connections: %d are open, see TURNSTREAM_MAX_CONNECTIONS", self._most)
         if len(self._lingering) < LINGERING:
@@ -102,12 +107,15 @@ class Acceptor:
             with accepted, suppress(OSError):
                 accepted.send(self._refusal())
 
-    def _start(self, protocol: Callable[[], asyncio.Protocol], accepted: socket.socket) -> None:
+    def _start(
+        self, protocol: Callable[[], asyncio.Protocol], accepted: socket.socket
+    ) -> "asyncio.Task[object]":
         task: asyncio.Task[object] = self._loop.create_task(
             self._loop.connect_accepted_socket(protocol, accepted)
         )
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
+        return task
 
     def _log(self, message: str, detail: object) -> None:
         now = time.monotonic()

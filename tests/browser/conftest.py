@@ -32,6 +32,8 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # A process that waits for a next page costs as much as one that shows a page.
+    "--disable-features=SpareRendererForSitePerProcess,MediaRouter,OptimizationHints,Translate",
 )
 SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 800}}
 LOOKS = ("desktop light", "phone dark")

@@ -359,6 +359,22 @@ async def test_one_too_many_is_refused_and_served_when_others_are_gone(tmp_path:
         assert (await client.http.get("/health")).status_code == 200
 
 
+async def test_as_many_as_the_cap_are_served_however_they_come(tmp_path: Path) -> None:
+    """Those who come while others have just been let in, too."""
+    own = settings(tmp_path / "t.db", max_connections=20, **limits())
+    async with serving(own) as client:
+        address = ("127.0.0.1", client.http.base_url.port)
+        waves: list[socket.socket] = []
+        try:
+            for _ in range(10):
+                waves += [socket.create_connection(address) for _ in range(2)]
+                await asyncio.sleep(0)  # one turn of the loop that accepts
+            await until(lambda: client.connections == 20)
+        finally:
+            for each in waves:
+                each.close()
+
+
 async def test_a_refused_client_that_is_still_sending_gets_its_answer(tmp_path: Path) -> None:
     own = settings(tmp_path / "t.db", max_connections=1, **limits())
     async with serving(own) as client, peer(client):

@@ -17,7 +17,7 @@ from tests.support.samples import sample
 from tests.support.serving import Client, serving, settings
 from tests.support.waiting import until
 
-RUNS = sample(200, 30)
+RUNS = sample(200, 12)
 
 
 @pytest.fixture
