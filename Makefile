@@ -7,8 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 # Tests wait as much as they work: two processes for each core of a small machine. A part of them
 # is not worth as many: each process first imports everything.
 WORKERS ?= $(if $(ARGS),2,4)
-# It measures, so it has the machine to itself. All that it can try takes far longer than the rest:
-# make test-long ARGS=tests/attacks/test_watchdog.py WORKERS=0
+# It measures, so it has the machine to itself.
 ALONE := tests/attacks/test_watchdog.py
 PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
@@ -26,6 +25,7 @@ test: $(DEV_READY)  ## every test; long ones try a sample
 
 test-long: $(DEV_READY)  ## the long tests, with all that they can try
 	LONG_TESTS=1 $(PYTEST) -n $(WORKERS) -m long --timeout 600 $(if $(ARGS),$(ARGS),--ignore $(ALONE))
+	$(if $(ARGS),,LONG_TESTS=1 $(PYTEST) -m long --timeout 600 $(ALONE))
 
 check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff check .

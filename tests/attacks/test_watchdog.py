@@ -91,7 +91,7 @@ async def test_the_watchdog_sees_a_loop_that_computes_too_long(
 @pytest.mark.long
 async def test_no_body_holds_the_others_up(tmp_path: Path, subtests: pytest.Subtests) -> None:
     async with attacked(tmp_path / "t.db", **MANY) as server:
-        for name, body in some(hostile_bodies.BODIES, 3):
+        for name, body in some(hostile_bodies.BODIES, 6):
             with subtests.test(name):
                 async with server.unharmed():
                     await server.post(body(MAX_BODY_BYTES))
@@ -107,6 +107,7 @@ async def test_bodies_made_at_random_hold_nobody_up(tmp_path: Path) -> None:
         await server.each(hostile_bodies.bodies, attack)
 
 
+@pytest.mark.long
 async def test_no_arguments_hold_the_others_up(tmp_path: Path, subtests: pytest.Subtests) -> None:
     async with attacked(tmp_path / "t.db") as server:
         for item in (b"1", b"{}", b"[[[[]]]]"):
@@ -124,14 +125,14 @@ async def brings(raw: RawModel, server: Attacked, tool: Hostile) -> None:
     raw.answers = [calls("probe", tool.arguments)]
     probe = {"name": "probe", "parameters": tool.parameters}
     answer = await server.post(chat(client_tools=[probe]))
-    assert answer.status_code in (200, 422), answer.text
+    assert answer.status_code in (200, 413, 422), answer.text
 
 
 @pytest.mark.long
 async def test_no_schema_holds_the_others_up(tmp_path: Path, subtests: pytest.Subtests) -> None:
     every = {**SCHEMAS, **hostile_schemas.MORE}
     async with modelled(tmp_path) as (raw, server):
-        for name, attack in some(every, 6):
+        for name, attack in some(every, 12):
             for tool in largest(attack):
                 with subtests.test(name):
                     async with server.unharmed():
@@ -152,7 +153,7 @@ async def test_no_message_holds_the_offline_model_up(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     async with attacked(tmp_path / "t.db", **MANY) as server:
-        for text in TEXTS[:: sample(1, 5)]:
+        for text in TEXTS[:: sample(1, 10)]:
             with subtests.test(repr("".join(text))):
                 async with server.unharmed():
                     answer = await server.post(
@@ -195,15 +196,15 @@ async def hears(raw: RawModel, server: Attacked, *answers: Answer) -> None:
 @pytest.mark.long
 async def test_no_model_holds_the_others_up(tmp_path: Path, subtests: pytest.Subtests) -> None:
     async with modelled(tmp_path, MAX_RUN_SECONDS="60") as (raw, server):
-        for name, answer in some(hostile_models.ANSWERS, 2):
+        for name, answer in some(hostile_models.ANSWERS, 4):
             with subtests.test(name):
                 async with server.unharmed():
                     await hears(raw, server, answer())
-        for name, wrong in some(MALFORMED, 6):
+        for name, wrong in some(MALFORMED, 12):
             with subtests.test(name):
                 async with server.unharmed():
                     await hears(raw, server, stream(say("Half "), wrong, finish()))
-        for name, fragments in some(FRAGMENTS, 2):
+        for name, fragments in some(FRAGMENTS, 4):
             with subtests.test(name):
                 async with server.unharmed():
                     said: bytes = fragments(sample(200_000, 20_000))  # type: ignore[no-untyped-call]
@@ -230,9 +231,10 @@ async def test_models_made_at_random_hold_nobody_up(tmp_path: Path) -> None:
 # Results
 
 
+@pytest.mark.long
 async def test_no_result_holds_the_others_up(tmp_path: Path, subtests: pytest.Subtests) -> None:
     async with modelled(tmp_path, GRAPH=HEAVY) as (raw, server):
-        for shape in SHAPES:
+        for shape, _ in some(SHAPES, 2):
             with subtests.test(shape):
                 async with server.unharmed():
                     await hears(
@@ -249,7 +251,7 @@ BEGUN = {
     "a body": POST + b'Content-Length: 9000000\r\n\r\n{"message":"',
     "chunks": POST + b"Transfer-Encoding: chunked\r\n\r\n5\r\n",
 }
-CONNECTIONS, PIECES = 250, 10
+CONNECTIONS, PIECES = 250, sample(10, 3)
 
 
 @asynccontextmanager
@@ -263,6 +265,7 @@ async def connections(server: Attacked) -> AsyncIterator[list[asyncio.StreamWrit
             writer.transport.abort()
 
 
+@pytest.mark.long
 async def test_many_connections_hold_nobody_up(tmp_path: Path, subtests: pytest.Subtests) -> None:
     async with attacked(tmp_path / "t.db", MAX_CONNECTIONS="900") as server:
         for name, begun in BEGUN.items():
@@ -283,7 +286,7 @@ async def test_many_connections_hold_nobody_up(tmp_path: Path, subtests: pytest.
 
 # Threads
 
-THREADS = 50_000
+THREADS = sample(50_000, 10_000)
 PAGES, POLLERS = 10, 4
 
 
@@ -295,6 +298,7 @@ async def polls(server: Attacked) -> None:
         cursor = {"cursor": page.json()["cursor"]}
 
 
+@pytest.mark.long
 async def test_a_long_list_of_threads_holds_nobody_up(tmp_path: Path) -> None:
     async with open_store(tmp_path / "t.db", 5000) as store:
         await store._writes.do(add_threads, THREADS)
@@ -305,7 +309,7 @@ async def test_a_long_list_of_threads_holds_nobody_up(tmp_path: Path) -> None:
 
 @pytest.mark.long
 async def test_a_long_thread_holds_nobody_up(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    turns = sample(600, 100)
+    turns = sample(600, 40)
     model = ScriptedModel.of(
         *[[scripted_text("The answer is 391. " * 40), scripted_finish()]] * turns
     )
@@ -339,7 +343,7 @@ async def test_ended_runs_with_images_hold_nobody_up(tmp_path: Path) -> None:
     image = "data:image/png;base64," + "A" * MAX_IMAGE_BYTES
     look = {"parts": [{"type": "text", "text": "Look"}, {"type": "image", "image": image}]}
     async with attacked(tmp_path / "t.db", **MANY) as server, server.unharmed():
-        for number in range(sample(30, 5)):
+        for number in range(sample(30, 3)):
             answer = await server.post(chat(look, thread_id=f"t{number // 4}"))
             assert answer.status_code == 200, answer.text
             assert (await server.client.http.get(f"/threads/t{number // 4}")).status_code == 200

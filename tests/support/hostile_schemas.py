@@ -38,12 +38,14 @@ def hostile(schema: dict[str, Any], value: Any) -> Hostile:
 
 
 def largest(attack: Attack) -> list[Hostile]:
-    """The attack as large as a schema may be, and twice as large."""
+    """The attack as large as a schema or a value may be, and twice as large."""
     levels, made = 2, hostile(*attack(2))
     while True:
         levels *= 2
         larger = hostile(*attack(levels))
-        if fault(larger.parameters) or chars(larger.parameters) > MAX_SCHEMA_CHARS:
+        sizes = chars(larger.parameters), chars(larger.arguments[0])
+        too_large = sizes[0] > MAX_SCHEMA_CHARS or sizes[1] > MAX_CALLS_CHARS
+        if too_large or fault(larger.parameters):
             return [made, larger]
         made = larger
 

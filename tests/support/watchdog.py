@@ -132,7 +132,7 @@ class Attacked:
                 raise
 
         # Smaller values are not looked for: each of them takes seconds, and says no more.
-        @settings(max_examples=sample(100, 8), phases=[Phase.generate])
+        @settings(max_examples=sample(25, 5), phases=[Phase.generate])
         @given(opaque(values))
         def holds(drawn: Opaque[Value]) -> None:
             asyncio.run_coroutine_threadsafe(watched(drawn.value), loop).result()
