@@ -173,7 +173,7 @@ async def test_a_server_killed_at_any_moment_has_lost_nothing_that_was_seen_as_f
         killed.append((number, events))
     async with forked_server(database, **endpoint_environment(endpoint)) as server:
         await check_killed(server.client, *killed[-1])
-        page = (await server.client.http.get("/threads")).json()
+        page = (await server.client.http.get("/threads", params={"limit": "100"})).json()
         assert len(page["threads"]) == MOMENTS + 1
     assert sum(bool(finished_parts(events)) for _, events in killed) > MOMENTS / 2
 
