@@ -2,7 +2,8 @@
  * A scroller that follows its content's end, and yields to a person.
  *
  * Positions alone cannot tell a person from a layout change, so only real input lets go: wheel,
- * touch, keys, the scrollbar. Being near the end takes hold again.
+ * touch, keys, the scrollbar. Coming down to near the end takes hold again. No clock is asked: a busy
+ * browser may scroll long after the input.
  */
 
 const NEAR_PX = 48;
@@ -11,6 +12,7 @@ const UP_KEYS = ["PageUp", "ArrowUp", "Home"];
 export class Follower {
   #scroller;
   #onPinned;
+  #top = 0;
   pinned = true;
   /** An empty thread is read from its top. */
   hasEnd = false;
@@ -24,7 +26,8 @@ export class Follower {
     scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#let(), { passive: false });
     scroller.addEventListener("touchmove", () => this.#unlessNear(), options);
     scroller.addEventListener("pointerdown", (event) => {
-      if (event.target === scroller) this.#let();
+      const onScrollbar = event.target === scroller && event.offsetX >= scroller.clientWidth;
+      if (onScrollbar) this.#let();
     });
     scroller.addEventListener("keydown", (event) => {
       const isTyping = event.target.matches("textarea, input, select");
@@ -53,20 +56,17 @@ export class Follower {
   }
 
   #moved() {
-    if (!this.pinned && this.#distance < NEAR_PX && !this.#justLet) this.#set(true);
+    const { scrollTop } = this.#scroller;
+    const cameDown = scrollTop > this.#top;
+    this.#top = scrollTop;
+    if (!this.pinned && cameDown && this.#distance < NEAR_PX) this.#set(true);
   }
-
-  #justLet = false;
 
   #let() {
     const canMove = this.#scroller.scrollHeight > this.#scroller.clientHeight;
     if (!canMove) return;
+    this.#top = this.#scroller.scrollTop;
     this.#set(false);
-    this.#justLet = true;
-    setTimeout(() => {
-      this.#justLet = false;
-      this.#moved();
-    }, 250);
   }
 
   #unlessNear() {

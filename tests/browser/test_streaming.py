@@ -102,6 +102,20 @@ async def test_the_page_follows_the_text_until_a_person_scrolls_up(slow_visit: V
     )
 
 
+async def test_the_page_yields_to_a_person_whose_browser_scrolls_late(slow_visit: Visit) -> None:
+    await slow_visit.page.set_viewport_size({"width": 390, "height": 420})
+    await slow_visit.say("Write 120 words")
+    await expect(slow_visit.reply).to_contain_text("cartographer")
+    scroller = slow_visit.page.locator("#scroller")
+    # Nothing moves by it: the browser has not come to it yet.
+    await scroller.dispatch_event("wheel", {"deltaY": -100})
+    await slow_visit.idle()
+    await expect(slow_visit.button("Latest")).to_be_visible()
+    await slow_visit.page.mouse.move(200, 200)
+    await slow_visit.page.mouse.wheel(0, 9000)
+    await expect(slow_visit.button("Latest")).to_be_hidden()
+
+
 async def test_enter_sends_and_shift_enter_breaks_the_line(visit: Visit) -> None:
     await visit.field.press_sequentially("Hello")
     await visit.field.press("Shift+Enter")
