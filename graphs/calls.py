@@ -11,7 +11,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall, ToolCall
 
 from graphs.json_end import JsonEnd
 from tools.strict_json import clean_text, read_storable_object, text_of
@@ -158,6 +158,22 @@ def parse_args(text: str) -> dict[str, Any] | None:
     if values_of(text) > MAX_VALUES:
         return None
     return read_storable_object(text or "{}")
+
+
+def set_calls(message: AIMessageChunk) -> None:
+    """Read its calls from its fragments, which are all that there will be."""
+    message.tool_calls, message.invalid_tool_calls = [], []
+    for chunk in message.tool_call_chunks:
+        args = parse_args(chunk["args"] or "")
+        name, id = chunk["name"] or "", chunk["id"]
+        if args is None:
+            message.invalid_tool_calls.append(
+                InvalidToolCall(
+                    type="invalid_tool_call", name=name, args=chunk["args"], id=id, error=None
+                )
+            )
+        else:
+            message.tool_calls.append(ToolCall(type="tool_call", name=name, args=args, id=id))
 
 
 def values_of(text: str) -> int:

@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from langchain_core.messages import AIMessageChunk, InvalidToolCall, ToolCall, ToolCallChunk
+from langchain_core.messages import AIMessageChunk, ToolCallChunk
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr, SecretStr
 
-from graphs.calls import CallAssembler, parse_args
+from graphs.calls import CallAssembler, set_calls
 from graphs.limits import CUT_AT, MAX_MESSAGE_BYTES, byte_size
 from graphs.model_wire import ModelClients, model_clients
 from graphs.sums import Content, add_metadata, joined
@@ -59,7 +59,7 @@ class Whole:
             tool_call_chunk(name=call.given_name, args=call.args_text, id=call.id, index=number)
             for number, call in enumerate(self._calls.calls)
         ]
-        _set_calls(message)
+        set_calls(message)
         return message
 
     def generation(self, id: str | None) -> "StreamedGeneration":
@@ -111,7 +111,7 @@ class BoundedChatOpenAI(ChatOpenAI):
             # Not when it is made: that would parse them.
             message.tool_call_chunks = calls
             if (made.generation_info or {}).get("finish_reason"):
-                _set_calls(message)  # It may be all that comes.
+                set_calls(message)  # It may be all that comes.
         return StreamedGeneration(message=message, generation_info=made.generation_info)
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
@@ -239,19 +239,3 @@ def _cut(max_bytes: int) -> StreamedGeneration:
         message=AIMessageChunk(content="", response_metadata={"model_provider": "openai"}),
         generation_info={"finish_reason": "length", CUT_AT: max_bytes},
     )
-
-
-def _set_calls(message: AIMessageChunk) -> None:
-    """Its calls, as far as they are whole."""
-    message.tool_calls, message.invalid_tool_calls = [], []
-    for chunk in message.tool_call_chunks:
-        args = parse_args(chunk["args"] or "")
-        name, id = chunk["name"] or "", chunk["id"]
-        if args is None:
-            message.invalid_tool_calls.append(
-                InvalidToolCall(
-                    type="invalid_tool_call", name=name, args=chunk["args"], id=id, error=None
-                )
-            )
-        else:
-            message.tool_calls.append(ToolCall(type="tool_call", name=name, args=args, id=id))
