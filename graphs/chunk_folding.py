@@ -22,6 +22,7 @@ class Folded:
         self._calls: list[Chunk] = []
         self._args: list[str] = []
         """More argument text of the last call."""
+        self._has_more = False
 
     def takes(self, chunk: Chunk) -> bool:
         """Add what a chunk says. False: it says something else."""
@@ -33,23 +34,32 @@ class Folded:
         match _said(delta, "role"):
             case {"content": str(text), **others} if not others and not self._speaks_of_calls:
                 self._texts.append(text)
+                self._has_more = True
                 return True
             case {"tool_calls": list(calls), **others} if not others and self._speaks_of_calls:
                 for call in calls:
                     self._add(call)
+                self._has_more = True
                 return True
         return False
 
+    def chunk(self) -> Chunk:
+        """All that they say."""
+        if self._delta is not None:
+            if self._texts:
+                self._delta["content"] = "".join([self._delta.get("content") or "", *self._texts])
+                self._texts.clear()
+            self._end_args()
+            if self._calls:
+                self._delta["tool_calls"] = [*self._delta["tool_calls"], *self._calls]
+                self._calls.clear()
+        return self._chunk
+
     def event(self) -> bytes:
-        """The bytes that came, if nothing was added."""
-        if self._delta is None or not (self._texts or self._calls or self._args):
+        """The same as an event: the bytes that came, if nothing was added."""
+        if not self._has_more:
             return self._raw
-        if self._texts:
-            self._delta["content"] = "".join([self._delta.get("content") or "", *self._texts])
-        self._end_args()
-        if self._calls:
-            self._delta["tool_calls"] = [*self._delta["tool_calls"], *self._calls]
-        return b"data: " + json.dumps(self._chunk, separators=(",", ":")).encode() + b"\n\n"
+        return b"data: " + json.dumps(self.chunk(), separators=(",", ":")).encode() + b"\n\n"
 
     @property
     def _speaks_of_calls(self) -> bool:

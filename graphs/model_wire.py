@@ -2,10 +2,11 @@
 
 No answer is unpacked, no redirect followed, no event read to its end that is too large, and the
 JSON of an event has the shape that the libraries take for granted. What fails is a ModelFault.
+Who reads chunks gets them as they were checked; who reads bytes gets events again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from ssl import SSLContext
@@ -14,7 +15,7 @@ from typing import Any
 import httpx2
 import openai
 
-from graphs.chunk_folding import Folded
+from graphs.chunk_folding import Chunk, Folded
 from graphs.chunk_shape import ModelFault, check_chunk
 from tools import strict_json
 from tools.json_size import has_more_values
@@ -32,6 +33,8 @@ MAX_EVENT_VALUES = 10_000
 SENT_FOR_SAID = 128
 """Bytes of an answer for each byte that its message may have: an event of 300 bytes often carries
 one word, and reasoning is sent that nobody reads."""
+DRAIN_SECONDS = 1
+"""How long an answer's end is waited for behind `[DONE]`: its connection then serves another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +86,18 @@ class Body:
         self._events = Events(event_limit) if is_events else None
         self._left = SENT_FOR_SAID * max_message_bytes if is_events else MAX_ERROR_BYTES
 
-    def take(self, data: bytes) -> bytes:
+    @property
+    def is_done(self) -> bool:
+        return self._events is not None and self._events.is_done
+
+    def take(self, data: bytes) -> Sequence[Folded | bytes]:
         """What is to be passed on by now."""
         if self._refused:
             raise ModelFault(self._refused)
         self._left -= len(data)
         if self._left < 0:
             raise ModelFault("the model's server sent an answer that does not end")
-        return self._events.feed(data) if self._events else data
+        return self._events.feed(data) if self._events else [data]
 
     def rest(self) -> bytes:
         return self._events.rest() if self._events else b""
@@ -119,23 +126,23 @@ class Events:
         """Where in the event its last line begins."""
         self._data: list[bytes] = []
         self._after_return = False
-        self._done = False
+        self.is_done = False
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes) -> list[Folded | bytes]:
         """Raises ModelFault for an event that is too large, or is no chunk of a completion."""
-        if self._done:
-            return b""
+        if self.is_done:
+            return []
         if self._after_return and data.startswith(b"\n"):
             data = data[1:]
         self._after_return = data.endswith(b"\r")
-        events: list[bytes | Folded] = []
+        events: list[Folded | bytes] = []
         for line in data.splitlines(keepends=True):
             self._event += line
-            if line.endswith((b"\n", b"\r")) and self._line_ends() and not self._done:
+            if line.endswith((b"\n", b"\r")) and self._line_ends() and not self.is_done:
                 self._event_ends(events)
         if len(self._event) > self._max:
             raise ModelFault(f"the model's server sent an event of over {self._max} bytes")
-        return b"".join(e.event() if isinstance(e, Folded) else e for e in events)
+        return events
 
     def rest(self) -> bytes:
         """What has no end."""
@@ -151,13 +158,13 @@ class Events:
         self._line = len(self._event)
         return not line
 
-    def _event_ends(self, events: list[bytes | Folded]) -> None:
+    def _event_ends(self, events: list[Folded | bytes]) -> None:
         raw, data = bytes(self._event), b"\n".join(self._data)
         self._event.clear()
         self._data.clear()
         self._line = 0
         if data.startswith(b"[DONE]"):
-            self._done = True
+            self.is_done = True
             events.append(raw)
         elif data:
             chunk = _checked(data)
@@ -178,6 +185,10 @@ def _checked(data: bytes) -> dict[str, Any]:
     return chunk
 
 
+def as_bytes(events: Sequence[Folded | bytes]) -> bytes:
+    return b"".join(e.event() if isinstance(e, Folded) else e for e in events)
+
+
 @dataclass(slots=True)
 class BoundedStream(httpx2.SyncByteStream):
     stream: httpx2.SyncByteStream
@@ -185,7 +196,7 @@ class BoundedStream(httpx2.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         for data in self.stream:
-            yield self.body.take(data)
+            yield as_bytes(self.body.take(data))
         yield self.body.rest()
 
     def close(self) -> None:
@@ -200,12 +211,36 @@ class AsyncBoundedStream(httpx2.AsyncByteStream):
     body: Body
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for data in self.stream:
-            for start in range(0, len(data), SLICE_BYTES):
-                if start:
-                    await asyncio.sleep(0)
-                yield self.body.take(data[start : start + SLICE_BYTES])
+        async for data in _sliced(aiter(self.stream)):
+            yield as_bytes(self.body.take(data))
         yield self.body.rest()
+
+    async def chunks(self) -> AsyncIterator[Chunk]:
+        """The chunks of a completion, as few as came together."""
+        pieces = aiter(self.stream)
+        async for data in _sliced(pieces):
+            for event in self.body.take(data):
+                if isinstance(event, Folded):
+                    yield event.chunk()
+            if self.body.is_done:
+                break
+        await self._drain(pieces)
+
+    async def _drain(self, pieces: AsyncIterator[bytes]) -> None:
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for data in pieces:
+                    self.body.take(data)
+        except (TimeoutError, httpx2.RequestError, ModelFault):
+            pass  # What was said is said; the connection is closed.
 
     async def aclose(self) -> None:
         await self.stream.aclose()
+
+
+async def _sliced(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for data in pieces:
+        for start in range(0, len(data), SLICE_BYTES):
+            if start:
+                await asyncio.sleep(0)
+            yield data[start : start + SLICE_BYTES]

@@ -19,6 +19,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr, SecretStr
 
 from graphs.calls import CallAssembler, set_calls
+from graphs.chunk_stream import ChunkCompletions
 from graphs.limits import CUT_AT, MAX_MESSAGE_BYTES, byte_size
 from graphs.model_wire import ModelClients, model_clients
 from graphs.sums import Content, add_metadata, joined
@@ -151,7 +152,7 @@ def openai_model(
     """`clients` are the caller's to close; without them the model has its own as long as it
     lives."""
     clients = clients or model_clients(max_message_bytes)
-    return BoundedChatOpenAI(
+    model = BoundedChatOpenAI(
         model=name,
         max_message_bytes=max_message_bytes,
         http_client=clients.sync,
@@ -164,6 +165,8 @@ def openai_model(
         stream_chunk_timeout=0,
         use_responses_api=False,
     )
+    model.async_client = ChunkCompletions(model.root_async_client)
+    return model
 
 
 class Room:

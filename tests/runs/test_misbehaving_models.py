@@ -29,6 +29,7 @@ from tests.support.raw_model import (
     endless,
     event,
     finish,
+    held_open,
     raw_model,
     say,
     stream,
@@ -306,6 +307,15 @@ async def test_a_redirect_is_an_error_and_is_not_followed(tmp_path: Path, status
             assert b"secret-key" in raw.requests[0]
             assert elsewhere.requests == []
             await goes_on(inside)
+
+
+async def test_a_connection_that_stays_open_behind_the_last_event_ends_the_answer_all_the_same(
+    tmp_path: Path,
+) -> None:
+    async with served(held_open(say("Said."), finish()), path=tmp_path) as (_, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert (text_of(chunks), finish_of(chunks)) == ("Said.", "stop")
+        await goes_on(inside)
 
 
 async def test_neither_client_of_the_model_follows_a_redirect_or_outlives_the_server() -> None:

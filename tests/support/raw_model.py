@@ -54,6 +54,33 @@ def endless(piece: bytes, head: bytes = EVENT_STREAM) -> Answer:
     return play
 
 
+def sized(*events: bytes) -> bytes:
+    """An answer of these events whose end is known: its connection serves the next request."""
+    body = b"".join(events)
+    length = b"Content-Length: %d" % len(body)
+    return EVENT_STREAM.replace(b"Connection: close", length) + body
+
+
+def cut(answer: bytes) -> Answer:
+    """The bytes, and the end of the connection."""
+
+    async def play(writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+
+    return play
+
+
+def held_open(*events: bytes) -> Answer:
+    """These events, on a connection that the model's server never closes."""
+
+    async def play(writer: asyncio.StreamWriter) -> None:
+        writer.write(stream(*events))
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    return play
+
+
 FINE = stream(say("Fine."), finish())
 
 
@@ -62,29 +89,38 @@ class RawModel:
     answers: list[Answer]
     """One a request; then it says "Fine." for ever."""
     url: str = ""
+    connections: int = 0
     requests: list[bytes] = field(default_factory=list)
     """The heads of the requests."""
+    bodies: list[bytes] = field(default_factory=list)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a client has closed before its answer ended."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
-            head = await reader.readuntil(HEADERS_END)
-            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-            await reader.readexactly(int(length or 0))
-            self.requests.append(head)
-            answer = self.answers.pop(0) if self.answers else FINE
-            if isinstance(answer, bytes):
-                writer.write(answer)
-                await writer.drain()
-            else:
-                await answer(writer)
+            while await self._serve_one(reader, writer):
+                pass
         except ConnectionError:
             self.left.set()
         except asyncio.IncompleteReadError:
             pass
         finally:
             writer.close()
+
+    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer a request; say whether its connection is good for another."""
+        head = await reader.readuntil(HEADERS_END)
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+        self.bodies.append(await reader.readexactly(int(length or 0)))
+        self.requests.append(head)
+        answer = self.answers.pop(0) if self.answers else FINE
+        if not isinstance(answer, bytes):
+            await answer(writer)
+            return False
+        writer.write(answer)
+        await writer.drain()
+        return b"Content-Length" in answer and b"Connection: close" not in answer
 
 
 @asynccontextmanager

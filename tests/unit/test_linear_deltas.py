@@ -13,9 +13,10 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 
 from graphs.calls import MAX_VALUES, CallAssembler, StreamedCall, parse_args
+from graphs.chunk_folding import Folded
 from graphs.chunk_shape import ModelFault
 from graphs.json_end import JsonEnd
-from graphs.model_wire import Events
+from graphs.model_wire import Events, as_bytes
 from graphs.openai_model import StreamedGeneration, Whole
 from tests.support.scripted_model import call, finish, text
 
@@ -203,11 +204,12 @@ def test_what_comes_together_says_the_same_however_it_comes(
     raw = "".join(f"data: {json.dumps(chunk)}{end}" for chunk in given).encode()
     ends = [0, *sorted(place for place in places if place <= len(raw)), len(raw)]
     events = Events(10_000)
-    passed = b"".join(events.feed(raw[a:b]) for a, b in pairwise(ends)) + events.rest()
-    lines = passed.replace(b"\r", b"\n").splitlines()
+    passed = [event for a, b in pairwise(ends) for event in events.feed(raw[a:b])]
+    lines = as_bytes(passed).replace(b"\r", b"\n").splitlines()
     read = [json.loads(line[6:]) for line in lines if line.startswith(b"data: ")]
     assert len(read) <= len(given)
     assert said(read) == said(given)
+    assert [event.chunk() for event in passed if isinstance(event, Folded)] == read
 
 
 Said = list[tuple[str, Any]]
@@ -242,7 +244,9 @@ def test_a_thousand_deltas_that_come_together_are_one_event() -> None:
     raw = b"".join(
         b"data: %s\n\n" % json.dumps(says({"content": "x"})).encode() for _ in "x" * 1000
     )
-    assert Events(10_000).feed(raw).count(b"data:") == 1
+    (event,) = Events(10_000).feed(raw)
+    assert isinstance(event, Folded)
+    assert event.chunk()["choices"][0]["delta"]["content"] == "x" * 1000
 
 
 def test_an_event_is_read_no_further_than_its_limit() -> None:
@@ -254,5 +258,5 @@ def test_an_event_is_read_no_further_than_its_limit() -> None:
 
 def test_what_follows_the_last_event_is_not_read() -> None:
     events = Events(100)
-    assert events.feed(b"data: [DONE]\n\ndata: nonsense\n\n") == b"data: [DONE]\n\n"
-    assert events.feed(b"x" * 1000) == b""
+    assert events.feed(b"data: [DONE]\n\ndata: nonsense\n\n") == [b"data: [DONE]\n\n"]
+    assert events.feed(b"x" * 1000) == []
