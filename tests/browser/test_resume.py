@@ -2,46 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Route, expect
 
 from graphs.offline import OfflineChatModel
-from server.__main__ import listen
-from server.app import create_app
-from server.connections import ConnectionLimits
-from server.serving import with_state
-from server.settings import Settings
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
 from tests.support.backend import THREAD, backend, key_of, message
 from tests.support.endpoint import Args, Call, Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.forked_server import forked_server
-from tests.support.serving import Client, InLoop, serving, settings
+from tests.support.serving import Client, serving, settings
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
 TURN = "What is 17 * 23, and what time is it in Tokyo?"
-
-
-@asynccontextmanager
-async def serving_on(port: int, settings: Settings) -> AsyncIterator[None]:
-    """The server again, where it was before."""
-    app = create_app(settings)
-    async with app.router.lifespan_context(app) as state:
-        assert state is not None
-        server = InLoop(with_state(app, state), state["runs"], 0, ConnectionLimits.of(settings))
-        with listen("127.0.0.1", port) as listener:
-            serving = asyncio.create_task(server.serve(sockets=[listener]))
-            try:
-                yield
-            finally:
-                await state["runs"].drain(0)
-                server.should_exit = True
-                await serving
 
 
 async def text_of(visit: Visit) -> str:
@@ -200,7 +176,7 @@ async def test_a_killed_server_that_comes_back_lets_the_turn_be_continued(
         await expect(visit.page.locator("#connection")).to_contain_text("Reconnecting, attempt")
         await expect(visit.status).to_contain_text("Reconnecting")
         await server.exit_status()
-    async with serving_on(port, settings(database)):
+    async with serving(settings(database), port=port):
         await expect(visit.alert).to_contain_text("interrupted", timeout=20_000)
         await visit.button("Continue").click()
         await expect(visit.alert).to_have_count(0)

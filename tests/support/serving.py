@@ -182,11 +182,14 @@ def http_client(url: str) -> httpx.AsyncClient:
 
 @asynccontextmanager
 async def serving(
-    settings: Settings, catalogue: Catalogue = CATALOGUE, model: BaseChatModel | None = None
+    settings: Settings,
+    catalogue: Catalogue = CATALOGUE,
+    model: BaseChatModel | None = None,
+    port: int = 0,
 ) -> AsyncIterator[Client]:
     """The server in this loop, on a port of its own."""
     app = create_app(settings, catalogue, model)
-    with listen("127.0.0.1", 0) as listener:
+    with listen("127.0.0.1", port) as listener:
         port = listener.getsockname()[1]
         async with app.router.lifespan_context(app) as state:
             assert state is not None
@@ -197,16 +200,25 @@ async def serving(
                     yield Client(http, cast(AppState, state), server)
             finally:
                 await state["runs"].drain(0)
-                server.should_exit = True
+                server.ends.set()
                 await serving
 
 
 class InLoop(Server):
-    """Leaves the signals of the test process alone."""
+    """Leaves the signals of the test process alone, and ends at once: uvicorn looks whether it is
+    to end ten times a second."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.ends = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self.ends.wait()
 
 
 @dataclass
