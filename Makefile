@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 # Tests wait as much as they work: two processes for each core of a small machine. A part of them
 # is not worth as many: each process first imports everything.
 WORKERS ?= $(if $(ARGS),2,4)
-# It measures, so it has the machine to itself.
+# It measures: in a long run it has the machine to itself.
 ALONE := tests/attacks/test_watchdog.py
 PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
@@ -20,8 +20,7 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
 
 test: $(DEV_READY)  ## every test; long ones try a sample
-	$(PYTEST) -n $(WORKERS) $(if $(ARGS),$(ARGS),--ignore $(ALONE))
-	$(if $(ARGS),,$(PYTEST) $(ALONE))
+	$(PYTEST) -n $(WORKERS) $(ARGS)
 
 test-long: $(DEV_READY)  ## the long tests, with all that they can try
 	LONG_TESTS=1 $(PYTEST) -n $(WORKERS) -m long --timeout 600 $(if $(ARGS),$(ARGS),--ignore $(ALONE))

@@ -5,6 +5,7 @@ Every test of Hypothesis carries the marker `long`, which is what `make test-lon
 """
 
 import os
+from typing import TypeVar
 
 from hypothesis import HealthCheck, settings
 
@@ -12,7 +13,10 @@ LONG = os.environ.get("LONG_TESTS") == "1"
 """Set by `make test-long`."""
 
 
-def sample(whole: int, part: int) -> int:
+Number = TypeVar("Number", int, float)
+
+
+def sample(whole: Number, part: Number) -> Number:
     """`whole` in a long run, else `part`."""
     return whole if LONG else part
 

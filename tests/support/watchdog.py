@@ -23,7 +23,8 @@ from tests.support.forked_server import ForkedServer, forked_server
 from tests.support.samples import sample
 from tests.support.serving import Client
 
-MAX_HOLD_SECONDS = 0.25
+MAX_HOLD_SECONDS = sample(0.25, 0.4)
+"""A long run has the machine to itself; beside other tests the same work takes longer."""
 DRAIN_SECONDS = 1
 END_SECONDS = DRAIN_SECONDS + 5
 PATIENCE_SECONDS = 60
@@ -132,7 +133,7 @@ class Attacked:
                 raise
 
         # Smaller values are not looked for: each of them takes seconds, and says no more.
-        @settings(max_examples=sample(25, 5), phases=[Phase.generate])
+        @settings(max_examples=sample(25, 4), phases=[Phase.generate])
         @given(opaque(values))
         def holds(drawn: Opaque[Value]) -> None:
             asyncio.run_coroutine_threadsafe(watched(drawn.value), loop).result()
