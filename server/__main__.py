@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 from pydantic_settings.exceptions import SettingsError
 
-from graphs.loading import GraphError
+from graphs.faults import GraphError
 from server.announcement import announce
 from server.app import create_app
 from server.connections import ConnectionLimits
@@ -44,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with listen(settings.host, settings.port) as listener:
             asyncio.run(serve(settings, listener))
     except (StartError, StorageError, CatalogueError, GraphError) as error:
+        if settings.debug and error.__cause__:
+            logger.exception("the graph cannot be loaded", exc_info=error.__cause__)
         return _refused(error, settings.log_format)
     except Exception:
         logger.exception("the server broke off")

@@ -10,8 +10,9 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
+from graphs.attached import AttachedGraph
 from graphs.classify import Classifier
-from graphs.loading import BUILT_IN, Build, build_function, checked
+from graphs.loading import BUILT_IN, load, open_graph
 from graphs.models import open_chat_model
 from server.http.bodies import Bodies
 from server.http.chat import Chat, ChatStop, ChatStream
@@ -77,7 +78,7 @@ def create_app(
     Raises GraphError if the setting names no graph that can be served; so does its lifespan, and
     StorageError if the database cannot be opened.
     """
-    build = build_function(settings.graph)
+    loaded = load(settings.graph)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
@@ -92,9 +93,18 @@ def create_app(
                 timeout_seconds=settings.tool_timeout_seconds,
                 max_bytes=settings.max_result_bytes,
             ) as tools,
+            open_graph(
+                loaded,
+                checkpointer,
+                settings.context,
+                speaker,
+                tools,
+                limits=settings.limits,
+                system_prompt=settings.system_prompt,
+            ) as graph,
         ):
             with usable(path):
-                state = await _wired(settings, build, speaker, tools, checkpointer, store)
+                state = await _wired(settings, graph, tools, checkpointer, store)
             try:
                 yield state
             finally:
@@ -113,20 +123,11 @@ def create_app(
 
 async def _wired(
     settings: Settings,
-    build: Build,
-    model: BaseChatModel,
+    graph: AttachedGraph,
     catalogue: Catalogue,
     checkpointer: SqliteCheckpointer,
     store: ThreadStore,
 ) -> AppState:
-    graph = build(
-        model,
-        catalogue,
-        checkpointer=checkpointer,
-        limits=settings.limits,
-        system_prompt=settings.system_prompt,
-    )
-    checked(settings.graph, graph, checkpointer)
     # A graph that is not ours may have tools that the catalogue does not know.
     classifier = Classifier(
         catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"

@@ -5,7 +5,7 @@ Read from the environment (prefix `TURNSTREAM_`) and the command line; the OpenA
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     AliasChoices,
@@ -76,7 +76,13 @@ class Settings(BaseSettings):
     graph: str = Field(
         BUILT_IN,
         min_length=1,
-        description="a function that builds the graph, as module:function",
+        description="module:name, file.py:name or langgraph.json of a graph, or of what makes one",
+    )
+    context: dict[str, Any] = Field(
+        default_factory=dict, description="fields of the graph's own context, as a JSON object"
+    )
+    debug: bool = Field(
+        False, description="show the traceback when a graph cannot be loaded (true or false)"
     )
     system_prompt: str = Field(
         DEFAULT_SYSTEM_PROMPT, description="text, or @path of a file that holds it"

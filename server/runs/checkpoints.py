@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph import END, START
-from langgraph.pregel import Pregel
+from langgraph.graph import END
 from langgraph.types import Overwrite
 
+from graphs.attached import ENTRY, AttachedGraph
+from graphs.context import TurnContext
 from graphs.dispositions import Fallback, all_carry, of_history
 from graphs.history import pending_calls
 from server.runs.branches import BranchPoint
@@ -69,15 +70,21 @@ class Checkpoints:
 
     def __init__(
         self,
-        graph: Pregel[Any, Any, Any, Any],
+        attached: AttachedGraph,
         saver: Checkpointer,
         fallback: Fallback,
         kept: KeptDispositions,
     ) -> None:
-        self._graph = graph
+        self._attached = attached
+        self._graph = attached.graph
         self._saver = saver
         self._fallback = fallback
         self._kept = kept
+
+    @property
+    def takes_client_tools(self) -> bool:
+        """Whether a run of the graph can be given tools that the client brings along."""
+        return self._attached.takes_client_tools
 
     def watch(self, key: ThreadKey) -> AbstractContextManager[Writes]:
         """Follow what a run writes to its thread."""
@@ -104,7 +111,7 @@ class Checkpoints:
         self,
         key: ThreadKey,
         messages: Sequence[AnyMessage] | None,
-        context: object,
+        context: TurnContext,
         point: BranchPoint | None = None,
     ) -> AsyncIterator[Any]:
         """Run the graph on new messages, or with None on from the last checkpoint.
@@ -118,18 +125,21 @@ class Checkpoints:
             stream_mode=STREAM_MODES,
             version="v2",
             durability="sync",
-            context=context,
+            context=self._attached.context(context),
         )
         return stream
 
     async def add(
         self, key: ThreadKey, messages: Sequence[AnyMessage], point: BranchPoint | None = None
     ) -> None:
-        """Add messages to a thread that no graph is working on; with a branch point, in a new
-        branch."""
+        """Merge messages by id into a thread that no graph is working on; with a branch point, in a
+        new branch. No node of the graph is asked, or becomes due."""
         config = _config(key, point.checkpoint_id if point else None)
-        await self._graph.aupdate_state(config, _input(messages, point), as_node=START)
-        await self._graph.aupdate_state(_config(key), None, as_node=END)
+        update = _input(messages, point)
+        if self._attached.reducer != "by id" and not _empties(point):
+            before = (await self._graph.aget_state(config)).values.get("messages", [])
+            update = {"messages": self._attached.update(before, messages)}
+        await self._graph.aupdate_state(config, update, as_node=ENTRY)
 
     async def delete(self, key: ThreadKey) -> None:
         """Remove all checkpoints and writes of a thread."""
@@ -148,10 +158,13 @@ class Checkpoints:
 
 
 def _input(messages: Sequence[AnyMessage], point: BranchPoint | None) -> dict[str, Any]:
+    return {"messages": Overwrite(list(messages)) if _empties(point) else list(messages)}
+
+
+def _empties(point: BranchPoint | None) -> bool:
     """A branch point with nothing before it has no checkpoint to go back to: it empties the
     thread."""
-    empties = point is not None and point.checkpoint_id is None
-    return {"messages": Overwrite(list(messages)) if empties else list(messages)}
+    return point is not None and point.checkpoint_id is None
 
 
 def _config(key: ThreadKey, checkpoint_id: str | None = None) -> RunnableConfig:

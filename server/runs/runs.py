@@ -123,6 +123,11 @@ class Runs:
         idempotency: IdempotencyKey | None,
     ) -> None:
         catalogue = self._classifier.catalogue
+        if request.client_tools and not self._checkpoints.takes_client_tools:
+            raise InvalidRequest(
+                "client_tools_not_supported",
+                "The graph of this server takes no tools of a client; send none.",
+            )
         client_tools = as_ui_tools(request.client_tools, catalogue)
         start = RunStart(
             run_id=claim.run_id,

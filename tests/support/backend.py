@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
+from graphs.attached import attach
 from graphs.chat import build as built_in
 from graphs.classify import Classifier
 from graphs.limits import Limits
@@ -117,13 +118,8 @@ async def backend(
         open_checkpointer(path) as checkpointer,
         open_store(path, BUSY_TIMEOUT_MS) as store,
     ):
-        graph = build(
-            model,
-            catalogue,
-            checkpointer=checkpointer,
-            limits=limits or Limits(),
-            system_prompt=system_prompt,
-        )
+        given = {"limits": limits or Limits(), "system_prompt": system_prompt}
+        graph = attach(build(model, catalogue, checkpointer=checkpointer, **given), checkpointer)
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
         await end_lost_runs(store, checkpoints)

@@ -1,0 +1,141 @@
+"""A graph as its author compiled it, attached to our checkpointer.
+
+The author's object is not touched: a copy gets the checkpointer, and a node that does nothing,
+through which messages enter a thread outside a run. An update as that node asks no router and makes
+no node due. Read in LangGraph 1.2.22: `CompiledStateGraph.attach_node`, and `aupdate_state`, which
+runs the writers of the node that it is given.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, convert_to_messages
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph, add_messages
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
+from langgraph.types import Overwrite
+
+from graphs.context import TurnContext
+from graphs.faults import GraphError
+
+ENTRY = "turnstream_entry"
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+Reducer = Literal["by id", "appends", "replaces"]
+"""What the state does with messages that come: a message of a known id takes the other's place;
+they are put behind the others, whatever their ids; they take the place of all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedGraph:
+    graph: Graph
+    """The copy."""
+    reducer: Reducer
+    context: Callable[[TurnContext], object]
+    """What a run of the graph gets as its context."""
+
+    @property
+    def takes_client_tools(self) -> bool:
+        return _is_ours(self.graph.context_schema)
+
+    def update(self, before: Sequence[AnyMessage], messages: Sequence[AnyMessage]) -> Any:
+        """The value of `messages` that merges these by id into those that are there before, for a
+        graph whose reducer does not."""
+        merged: Any = add_messages(list(before), list(messages))  # type: ignore[arg-type]
+        return Overwrite(merged) if self.reducer == "appends" else merged
+
+
+def attach(
+    graph: Pregel[Any, Any, Any, Any],
+    checkpointer: BaseCheckpointSaver[Any],
+    context: Mapping[str, Any] | None = None,
+) -> AttachedGraph:
+    """`context` are values for the fields of the graph's own context schema.
+
+    Raises GraphError if the graph cannot be served.
+    """
+    if not isinstance(graph, CompiledStateGraph):
+        raise GraphError("it is a functional @entrypoint, which has no messages; make a StateGraph")
+    if "messages" not in graph.channels:
+        raise GraphError("its graph's state has no messages")
+    made = _context(graph.context_schema, context or {})
+    return AttachedGraph(_with_entry(graph, checkpointer), _reducer(graph), made)
+
+
+def _with_entry(graph: Graph, checkpointer: BaseCheckpointSaver[Any]) -> Graph:
+    fresh = {"nodes": dict(graph.nodes), "channels": dict(graph.channels)}
+    copy = graph.copy({**fresh, "checkpointer": checkpointer})
+    lone: Any = StateGraph(graph.builder.state_schema)
+    copy.attach_node(ENTRY, lone.add_node(ENTRY, _do_nothing).nodes[ENTRY])
+    copy.validate()
+    return copy
+
+
+async def _do_nothing(_state: Any) -> None:
+    pass
+
+
+def _reducer(graph: Graph) -> Reducer:
+    """Tried, with messages of ids that are the same and others. Raises GraphError."""
+    if _is_ours(graph.context_schema):
+        return "by id"
+    trial = _with_entry(graph, InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "trial"}}
+    rounds = (
+        [HumanMessage("one", id="1")],
+        [HumanMessage("two", id="1"), AIMessage("three", id="2")],
+        [HumanMessage("four", id="3")],
+    )
+    try:
+        for messages in rounds:
+            trial.update_state(config, {"messages": messages}, as_node=ENTRY)
+        kept = convert_to_messages(trial.get_state(config).values["messages"])
+    except Exception as error:
+        raise GraphError(f"its state does not take messages: {error}") from error
+    match " ".join(str(message.content) for message in kept):
+        case "two three four":
+            return "by id"
+        case "one two three four":
+            return "appends"
+        case "four":
+            return "replaces"
+        case other:
+            raise GraphError(
+                "the reducer of its messages neither replaces by id nor appends: of one, two (in "
+                f"its place), three and four it makes {other!r}; use add_messages"
+            )
+
+
+def _context(schema: Any, given: Mapping[str, Any]) -> Callable[[TurnContext], object]:
+    """Raises GraphError if the schema has a field that nobody gives."""
+    if _is_ours(schema):
+        return _as_it_is
+    if schema is None:
+        return partial(_constant, None)
+    try:
+        if not hasattr(schema, "__required_keys__"):
+            schema(**given)
+        elif missing := sorted(schema.__required_keys__ - set(given)):
+            raise TypeError(f"missing {', '.join(missing)}")
+    except Exception as error:
+        raise GraphError(
+            f"its context ({schema.__name__}) cannot be made of TURNSTREAM_CONTEXT, which gives "
+            f"{', '.join(given) or 'nothing'}: {error}"
+        ) from error
+    return partial(_constant, dict(given))
+
+
+def _is_ours(schema: Any) -> bool:
+    return isinstance(schema, type) and issubclass(schema, TurnContext)
+
+
+def _as_it_is(context: TurnContext) -> object:
+    return context
+
+
+def _constant(value: object, _context: TurnContext) -> object:
+    return value

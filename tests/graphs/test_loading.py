@@ -1,0 +1,262 @@
+"""TURNSTREAM_GRAPH names a graph as its author has it; what is wrong with it is one sentence."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graphs.faults import GraphError
+from graphs.limits import Limits
+from graphs.loading import BUILT_IN, load, open_graph
+from server.__main__ import main
+from tests.support.scripted_model import ScriptedModel
+from tools.builtin import CATALOGUE
+
+Write = Callable[..., Path]
+
+GRAPH = """
+    from langchain_core.messages import AIMessage
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    def speak(state):
+        return {"messages": [AIMessage(WORDS)]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("speak", speak)
+    builder.add_edge(START, "speak")
+    graph = builder.compile()
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes a user's files; modules and search paths are as before at the end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+
+    def write(name: str, text: str = "", words: str = "Fine.") -> Path:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(dedent(text).replace("WORDS", repr(words)))
+        return file
+
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+async def says(setting: str, **context: str) -> str:
+    """What the graph answers."""
+    ours = (ScriptedModel(), CATALOGUE)
+    given = {"limits": Limits(), "system_prompt": ""}
+    async with open_graph(load(setting), InMemorySaver(), context, *ours, **given) as attached:
+        config = {"configurable": {"thread_id": "t"}}
+        state = {"messages": [HumanMessage("Hello")]}
+        result = await attached.graph.ainvoke(state, config, context=context or None)  # type: ignore[call-overload]
+        return str(result["messages"][-1].content)
+
+
+async def fault_of(setting: str, **context: str) -> str:
+    with pytest.raises(GraphError) as raised:
+        await says(setting, **context)
+    said = str(raised.value)
+    assert said.startswith(f"TURNSTREAM_GRAPH cannot be {setting!r}: ")
+    assert "\n" not in said
+    return said
+
+
+FACTORIES = {
+    "no argument": "def make(): return builder",
+    "a config": "def make(config): return builder if 'configurable' in config else None",
+    "a config by name": "def make(*, config=None): return builder.compile() if config else None",
+    "async": "async def make(): return graph",
+    "async with a config": "async def make(config): return graph if config else None",
+    "as ours": """
+        def make(model, catalogue, *, checkpointer, limits, system_prompt):
+            assert catalogue.real and limits.max_steps
+            return builder.compile(checkpointer=checkpointer)
+    """,
+    "an async context manager": """
+        from contextlib import asynccontextmanager
+
+        @asynccontextmanager
+        async def make():
+            yield graph
+    """,
+}
+
+
+@pytest.mark.parametrize("setting", ["agent.py:graph", "./agent.py:builder", "agent:graph"])
+async def test_a_graph_is_named_by_its_file_or_module(setting: str, write: Write) -> None:
+    write("agent.py", GRAPH)
+    assert await says(setting) == "Fine."
+
+
+@pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES.keys())
+async def test_a_factory_is_called_as_it_is_written(factory: str, write: Write) -> None:
+    write("agent.py", dedent(GRAPH) + dedent(factory))
+    assert await says("agent.py:make") == "Fine."
+
+
+async def test_what_a_factory_opened_is_closed_with_the_server(write: Write) -> None:
+    factory = """
+        from contextlib import asynccontextmanager
+        closed = []
+
+        @asynccontextmanager
+        async def make():
+            yield graph
+            closed.append(True)
+    """
+    write("closing_agent.py", dedent(GRAPH) + dedent(factory))
+    assert await says("closing_agent.py:make") == "Fine."
+    assert sys.modules["closing_agent"].closed == [True]
+
+
+async def test_the_graph_of_a_project_file_is_loaded_as_the_file_says(write: Write) -> None:
+    write("app/src/lg_words/__init__.py")
+    write("app/src/lg_words/said.py", "import os\nsaid = os.environ['LG_SAID']")
+    agent = "from .said import said\n" + dedent(GRAPH).replace("WORDS", "said")
+    write("app/src/lg_words/agent.py", agent)
+    write("app/.env", "LG_SAID=From the file.\n# a comment\n")
+    project = {
+        "dependencies": [".", "langchain"],
+        "graphs": {"agent": "./src/lg_words/agent.py:graph"},
+        "env": ".env",
+    }
+    write("app/langgraph.json", json.dumps(project))
+    assert await says("app/langgraph.json") == "From the file."
+    del os.environ["LG_SAID"]
+
+
+async def test_one_of_several_graphs_of_a_project_is_named_behind_a_hash(write: Write) -> None:
+    write("one.py", GRAPH, words="One.")
+    write("two.py", GRAPH, words="Two.")
+    graphs = {"one": "./one.py:graph", "two": {"path": "./two.py:builder", "description": "2"}}
+    write("langgraph.json", json.dumps({"graphs": graphs}))
+    assert await says("langgraph.json#two") == "Two."
+    said = await fault_of("langgraph.json")
+    assert "its graphs are: langgraph.json#one, langgraph.json#two" in said
+
+
+@pytest.mark.parametrize("name", ["tools", "graphs", "server"])
+async def test_a_users_package_may_be_named_as_one_of_ours(name: str, write: Write) -> None:
+    write(f"{name}/__init__.py")
+    write(f"{name}/words.py", "said = 'From a package of the user.'")
+    write("agent.py", f"from {name}.words import said\n" + dedent(GRAPH).replace("WORDS", "said"))
+    ours = sys.modules[name]
+    assert await says("agent.py:graph") == "From a package of the user."
+    assert sys.modules[name] is ours
+    assert f"{name}.words" not in sys.modules
+
+
+async def test_our_packages_are_there_for_a_folder_that_has_none_of_these_names(
+    write: Write,
+) -> None:
+    write("agent.py", "from graphs.state import ChatState\n" + dedent(GRAPH))
+    assert await says("agent.py:graph") == "Fine."
+
+
+async def test_an_import_that_would_find_ours_later_is_refused(write: Write) -> None:
+    write("tools/__init__.py", "said = 1")
+    write("agent.py", dedent(GRAPH) + "\ndef later():\n    from tools import said\n    return said")
+    assert "agent.py, line 14, imports 'tools' inside a function" in await fault_of(
+        "agent.py:graph"
+    )
+
+
+BROKEN = {
+    "no such module": (
+        "import nowhere_at_all",
+        "No module named 'nowhere_at_all' (agent.py, line 1)",
+    ),
+    "a missing key": (
+        "import os\nos.environ['NO_SUCH_KEY']",
+        "KeyError: 'NO_SUCH_KEY' (agent.py, line 2)",
+    ),
+    "a syntax error": ("x = 1\nx = = 2", "(agent.py, line 2)"),
+    "an exit": ("raise SystemExit('no')", "SystemExit: no (agent.py, line 1)"),
+    "no such name": ("x = 1", "agent.py has no 'graph'"),
+    "no graph": ("graph = 5", "that is a int"),
+    "a factory that fails": ("def graph():\n    return 1 / 0", "(agent.py, line 2)"),
+    "a factory that makes none": ("def graph():\n    return 5", "it made a int"),
+    "a factory that wants more": ("def graph(a, b, c):\n    pass", "it wants (a, b, c)"),
+    "no messages": (
+        "from typing import TypedDict\nfrom langgraph.graph import START, StateGraph\n"
+        "class S(TypedDict):\n    x: int\n"
+        "graph = StateGraph(S)\ngraph.add_node('n', lambda s: s)\ngraph.add_edge(START, 'n')",
+        "state has no messages",
+    ),
+    "an entrypoint": (
+        "from langgraph.func import entrypoint\n@entrypoint()\ndef graph(x):\n    return x",
+        "functional @entrypoint",
+    ),
+    "a graph that does not compile": (
+        "from langgraph.graph import MessagesState, StateGraph\ngraph = StateGraph(MessagesState)",
+        "Graph must have an entrypoint",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "fault"), BROKEN.values(), ids=BROKEN.keys())
+async def test_what_is_wrong_is_one_sentence_with_its_place(
+    text: str, fault: str, write: Write
+) -> None:
+    write("agent.py", text)
+    assert fault in await fault_of("agent.py:graph")
+
+
+@pytest.mark.parametrize(
+    ("setting", "fault"),
+    [
+        ("nowhere.py:graph", "there is no file"),
+        ("agent.py", "name it as module:name"),
+        ("nowhere.json", "FileNotFoundError"),
+        ("broken.json", "JSONDecodeError"),
+        ("empty.json", "its graphs are: none"),
+    ],
+)
+async def test_a_setting_that_leads_nowhere_says_so(setting: str, fault: str, write: Write) -> None:
+    write("broken.json", "{")
+    write("empty.json", "{}")
+    assert fault in await fault_of(setting)
+
+
+def test_a_traceback_is_shown_when_it_is_asked_for(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("agent.py", "def inner():\n    return {}['x']\ninner()")
+    arguments = ["--port", "0", "--database", str(tmp_path / "t.db"), "--graph", "agent.py:graph"]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "KeyError: 'x' (agent.py, line 2)" in said
+    assert main([*arguments, "--debug", "true"]) == 2
+    assert "in inner" in capsys.readouterr().err
+
+
+async def test_a_checkpointer_of_the_graphs_own_is_replaced_and_it_is_said(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = "\nfrom langgraph.checkpoint.memory import InMemorySaver\n"
+    write("agent.py", dedent(GRAPH) + own + "graph = builder.compile(checkpointer=InMemorySaver())")
+    with caplog.at_level(logging.WARNING):
+        assert await says("agent.py:graph") == "Fine."
+    assert "the graph's own checkpointer (InMemorySaver) is replaced" in caplog.text
+
+
+async def test_the_built_in_graph_is_ours_whatever_the_folder_has(write: Write) -> None:
+    write("graphs/__init__.py", "raise RuntimeError")
+    write("tools/__init__.py", "raise RuntimeError")
+    ours = (ScriptedModel(), CATALOGUE)
+    given = {"limits": Limits(), "system_prompt": ""}
+    async with open_graph(load(BUILT_IN), InMemorySaver(), {}, *ours, **given) as attached:
+        assert attached.takes_client_tools
