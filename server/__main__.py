@@ -1,4 +1,8 @@
-"""`python -m server`: settings -> uvicorn. What keeps it from starting is one clear line."""
+"""`turnstream`, or `python -m server`: settings -> uvicorn. What keeps it from starting is a line.
+
+The first argument may be the graph: `turnstream ./agent.py:graph`. In a folder with a
+langgraph.json it is that project's, unless another is named.
+"""
 
 import asyncio
 import gc
@@ -7,6 +11,7 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from pydantic import ValidationError
@@ -24,6 +29,8 @@ from server.serving import Server, with_state
 from server.settings import Settings
 from server.storage.interfaces import StorageError
 from tools.contract import CatalogueError
+
+PROJECT_FILE = "langgraph.json"
 
 logger = logging.getLogger("turnstream")
 
@@ -63,12 +70,17 @@ def _refused(error: Exception, log_format: LogFormat = "text") -> int:
 
 def read_settings(arguments: Sequence[str]) -> Settings:
     """Raises StartError naming each setting that has a bad value, and what is allowed."""
+    named = arguments[:1] and not arguments[0].startswith("-")
+    options = ["--graph", *arguments] if named else [*arguments]
     try:
-        return CliApp.run(Settings, cli_args=list(arguments))
+        settings = CliApp.run(Settings, cli_args=options)
     except ValidationError as error:
         raise StartError("; ".join(map(_bad_setting, error.errors()))) from None
     except SettingsError as error:
         raise StartError(str(error)) from None
+    if "graph" not in settings.model_fields_set and Path(PROJECT_FILE).is_file():
+        settings.graph = PROJECT_FILE
+    return settings
 
 
 def _bad_setting(problem: object) -> str:
@@ -119,6 +131,11 @@ def _leave_at_once() -> NoReturn:
     os._exit(0)
 
 
-if __name__ == "__main__":
+def command() -> NoReturn:
+    """The whole of the process."""
     log_stray_failures()
     sys.exit(main())
+
+
+if __name__ == "__main__":
+    command()

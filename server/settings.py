@@ -16,7 +16,7 @@ from pydantic import (
     PositiveInt,
     model_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, CliImplicitFlag, NoDecode, SettingsConfigDict
 
 from graphs.limits import Limits
 from graphs.loading import BUILT_IN
@@ -43,7 +43,7 @@ class Settings(BaseSettings):
         populate_by_name=True,
         extra="ignore",
         hide_input_in_errors=True,
-        cli_prog_name="python -m server",
+        cli_prog_name="turnstream [GRAPH]",
         cli_kebab_case=True,
         cli_hide_none_type=True,
         cli_avoid_json=True,
@@ -81,8 +81,8 @@ class Settings(BaseSettings):
     context: dict[str, Any] = Field(
         default_factory=dict, description="fields of the graph's own context, as a JSON object"
     )
-    debug: bool = Field(
-        False, description="show the traceback when a graph cannot be loaded (true or false)"
+    debug: CliImplicitFlag[bool] = Field(
+        False, description="show the traceback when a graph cannot be loaded"
     )
     system_prompt: str = Field(
         DEFAULT_SYSTEM_PROMPT, description="text, or @path of a file that holds it"

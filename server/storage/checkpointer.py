@@ -6,7 +6,7 @@ lock. A second process is kept out: it would start a second run on a thread that
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -209,4 +209,13 @@ async def open_checkpointer(
                 await writing.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
                 await AsyncSqliteSaver(writing).setup()
             async with open_checkpoint_reads(path, JsonPlusSerializer(), busy_timeout_ms) as reads:
-                yield SqliteCheckpointer(writing, reads, DatabaseFile(path), busy_timeout_ms / 1000)
+                saver = SqliteCheckpointer(
+                    writing, reads, DatabaseFile(path), busy_timeout_ms / 1000
+                )
+                try:
+                    yield saver
+                finally:
+                    # A write that has begun comes to its end, and none begins any more: a
+                    # connection that is closed in mid-transaction can keep the file locked.
+                    with suppress(StorageUnavailable):
+                        await saver.lock.acquire()

@@ -140,8 +140,8 @@ async def counting_client(
     tmp_path: Path, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> AsyncIterator[Client]:
     """A server with those tools, on a scripted model."""
-    with_timeout = endpoint_settings(tmp_path / "t.db", endpoint, tool_timeout_seconds=2)
-    async with serving(with_timeout, counting_tools.catalogue) as client:
+    counting = endpoint_settings(tmp_path / "t.db", endpoint)
+    async with serving(counting, counting_tools.catalogue) as client:
         yield client
 
 

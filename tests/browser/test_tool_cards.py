@@ -2,14 +2,16 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.conftest import LOOKS
+from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply, text_reply
+from tests.support.serving import endpoint_settings, serving
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
@@ -90,11 +92,14 @@ async def test_broken_arguments_show_as_they_came(
 
 
 async def test_a_call_that_takes_too_long_is_timed_out(
-    counting_visit: Visit, endpoint: StrictEndpoint
+    endpoint: StrictEndpoint, counting_tools: CountingTools, visitors: Visitors, tmp_path: Path
 ) -> None:
     endpoint.script(call_reply(("hold", '{"word": "tea"}')), text_reply("Too slow."))
-    await counting_visit.ask("Hold it")
-    await expect(counting_visit.cards).to_contain_text("Timed out")
+    hasty = endpoint_settings(tmp_path / "t.db", endpoint, tool_timeout_seconds=0.5)
+    async with serving(hasty, counting_tools.catalogue) as client:
+        visit = await (await visitors(client.url)).open()
+        await visit.ask("Hold it")
+        await expect(visit.cards).to_contain_text("Timed out")
 
 
 async def test_a_stopped_call_is_cancelled(

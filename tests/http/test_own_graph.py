@@ -7,7 +7,8 @@ import pytest
 
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.forked_server import forked_server
-from tests.support.serving import Event, endpoint_settings, serving
+from tests.support.serving import endpoint_settings, serving, text_of
+from tests.support.user_project import write_project
 
 
 @pytest.fixture
@@ -27,46 +28,11 @@ async def test_the_setting_names_it(tmp_path: Path, endpoint: StrictEndpoint) ->
         assert thread["messages"][-1]["parts"][-1]["text"] == "It is 42."
 
 
-AGENT = """
-from typing import TypedDict
-
-from langchain_core.messages import AIMessage
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.runtime import Runtime
-from tools.words import greeting
-
-
-class Context(TypedDict, total=False):
-    name: str
-
-
-def speak(state, runtime: Runtime[Context]):
-    name = runtime.context.get("name", "stranger")
-    return {"messages": [AIMessage(f"{greeting}, {name}. That was {len(state['messages'])}.")]}
-
-
-builder = StateGraph(MessagesState, context_schema=Context)
-builder.add_node("speak", speak)
-builder.add_edge(START, "speak")
-graph = builder.compile()
-"""
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> str:
-    """A user's project, with a package that is named as one of ours is."""
-    folder = tmp_path / "project"
-    (folder / "tools").mkdir(parents=True)
-    (folder / "tools" / "__init__.py").touch()
-    (folder / "tools" / "words.py").write_text('greeting = "Ahoy"')
-    (folder / "agent.py").write_text(AGENT)
-    (folder / "langgraph.json").write_text('{"graphs": {"agent": "./agent.py:graph"}}')
-    return str(folder / "langgraph.json")
-
-
 async def test_a_project_is_served_unchanged_and_its_threads_outlive_the_process(
-    tmp_path: Path, project: str
+    tmp_path: Path,
 ) -> None:
+    write_project(tmp_path / "project")
+    project = str(tmp_path / "project" / "langgraph.json")
     given = {"GRAPH": project, "CONTEXT": '{"name": "Ada"}'}
     async with forked_server(tmp_path / "t.db", **given) as first:
         thread_id, events = await first.client.turn({"message": "Hello"})
@@ -76,10 +42,6 @@ async def test_a_project_is_served_unchanged_and_its_threads_outlive_the_process
         assert text_of(events) == "Ahoy, Ada. That was 3."
         thread = await second.client.thread(thread_id)
         assert [message["role"] for message in thread["messages"]] == ["user", "assistant"] * 2
-
-
-def text_of(events: list[Event]) -> str:
-    return "".join(e.data["textDelta"] for e in events if e.type == "text-delta")
 
 
 async def test_a_graph_that_takes_no_tools_of_a_client_says_so(

@@ -171,3 +171,26 @@ async def test_what_was_read_is_kept_for_one_reader_only(patient: SqliteCheckpoi
     assert first is second
     assert third is not second
     assert first == third
+
+
+async def test_a_write_under_way_comes_to_its_end_before_the_database_is_closed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed in mid-transaction, SQLite can keep the file locked as long as a cursor lives."""
+    async with open_checkpointer(path) as checkpointer:
+        commit = HeldMethod(monkeypatch, checkpointer.conn, "commit", once=True)
+        writing = asyncio.create_task(put(checkpointer))
+        await commit.reached.wait()
+        closing = HeldMethod(monkeypatch, checkpointer.lock, "acquire")
+        closing.through.set()
+
+        async def let_through() -> None:
+            await closing.reached.wait()
+            commit.through.set()
+
+        letting = asyncio.create_task(let_through())
+    commit.through.set()
+    written = await writing
+    await letting
+    async with open_checkpointer(path) as again:
+        assert await saved(again) == [written]

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,6 +102,11 @@ def parse_event(block: bytes) -> Event | None:
 def parse_events(body: bytes) -> list[Event]:
     events = (parse_event(block) for block in body.replace(b"\r\n", b"\n").split(b"\n\n"))
     return [event for event in events if event]
+
+
+def text_of(events: Iterable[Event]) -> str:
+    """What the model said in these events."""
+    return "".join(e.data["textDelta"] for e in events if e.type == "text-delta")
 
 
 @dataclass
