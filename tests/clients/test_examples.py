@@ -12,13 +12,21 @@ from tests.clients.driver import HERE, ClientProcess
 from tests.clients.npm import require_clients
 from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
+from tests.support.samples import sample
 from tests.support.scripted_server import ScriptedServer, scripted_server
 from tests.support.serving import PROJECT
 
 APPS = PROJECT / "docs" / "examples"
 ALLOWED = {"allowed_origins": ("http://localhost:5173",)}
 ASK = call_reply(("request_user_selection", QUESTION), ids=("call_1",))
-EXAMPLES = pytest.mark.parametrize("example", ["use-chat", "assistant-ui"])
+NAMES = ("use-chat", "assistant-ui")
+EXAMPLES = pytest.mark.parametrize("example", NAMES)
+
+
+def one_example(name: str) -> pytest.MarkDecorator:
+    """This one; in a long run the other too. Each starts a process and bundles the app."""
+    others = [pytest.param(other, marks=pytest.mark.long) for other in NAMES if other != name]
+    return pytest.mark.parametrize("example", [name, *others[: sample(1, 0)]])
 
 
 @pytest.fixture
@@ -50,7 +58,7 @@ async def the_thread(server: ScriptedServer) -> dict[str, Any]:
     return await server.http.thread(entry["id"])
 
 
-@EXAMPLES
+@one_example("assistant-ui")
 async def test_a_question_is_answered_on_the_screen(
     example: str, tmp_path: Path, tab: ClientProcess
 ) -> None:
@@ -67,7 +75,7 @@ async def test_a_question_is_answered_on_the_screen(
         assert part["result"] == {"value": "sat"}
 
 
-@EXAMPLES
+@one_example("use-chat")
 async def test_stop_ends_the_run_on_the_server_and_keeps_what_was_said(
     example: str, tmp_path: Path, tab: ClientProcess
 ) -> None:

@@ -239,7 +239,7 @@ def test_a_traceback_is_shown_when_it_is_asked_for(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "KeyError: 'x' (agent.py, line 2)" in said
-    assert main([*arguments, "--debug", "true"]) == 2
+    assert main([*arguments, "--debug"]) == 2
     assert "in inner" in capsys.readouterr().err
 
 

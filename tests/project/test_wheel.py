@@ -36,7 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in tracked.splitlines():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / name, source / name)
-    run(*PIP, "wheel", "--no-deps", "--wheel-dir", folder, source)
+    run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source)
     (wheel,) = folder.glob("*.whl")
     run(sys.executable, "-m", "venv", "--without-pip", environment)
     constraints = ("--constraint", PROJECT / "constraints.txt") if LONG else ("--no-deps",)

@@ -133,4 +133,4 @@ def test_help_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
     for name, field in Settings.model_fields.items():
         assert f"--{name.replace('_', '-')} " in said
         assert field.description, name
-    assert said.startswith("usage: python -m server ")
+    assert said.startswith("usage: turnstream [GRAPH] ")
