@@ -6,9 +6,8 @@ no node due. Read in LangGraph 1.2.22: `CompiledStateGraph.attach_node`, and `au
 runs the writers of the node that it is given.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, convert_to_messages
@@ -19,7 +18,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
 from langgraph.types import Overwrite
 
-from graphs.context import TurnContext
+from graphs.context import GraphContext
 from graphs.faults import GraphError
 
 ENTRY = "turnstream_entry"
@@ -35,12 +34,13 @@ class AttachedGraph:
     graph: Graph
     """The copy."""
     reducer: Reducer
-    context: Callable[[TurnContext], object]
-    """What a run of the graph gets as its context."""
+    context: GraphContext
+    input_names: frozenset[str]
+    """What its input has beside messages."""
 
     @property
     def takes_client_tools(self) -> bool:
-        return _is_ours(self.graph.context_schema)
+        return self.context.is_ours
 
     def update(self, before: Sequence[AnyMessage], messages: Sequence[AnyMessage]) -> Any:
         """The value of `messages` that merges these by id into those that are there before, for a
@@ -62,8 +62,16 @@ def attach(
         raise GraphError("it is a functional @entrypoint, which has no messages; make a StateGraph")
     if "messages" not in graph.channels:
         raise GraphError("its graph's state has no messages")
-    made = _context(graph.context_schema, context or {})
-    return AttachedGraph(_with_entry(graph, checkpointer), _reducer(graph), made)
+    made = GraphContext(graph.context_schema, context or {})
+    try:
+        made.check({})
+    except ValueError as error:
+        raise GraphError(
+            f"its context cannot be made of TURNSTREAM_CONTEXT, which gives "
+            f"{', '.join(context or {}) or 'nothing'}: {error}"
+        ) from error
+    reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
+    return AttachedGraph(_with_entry(graph, checkpointer), reducer, made, _input_names(graph))
 
 
 def _with_entry(graph: Graph, checkpointer: BaseCheckpointSaver[Any]) -> Graph:
@@ -75,14 +83,8 @@ def _with_entry(graph: Graph, checkpointer: BaseCheckpointSaver[Any]) -> Graph:
     return copy
 
 
-async def _do_nothing(_state: Any) -> None:
-    pass
-
-
 def _reducer(graph: Graph) -> Reducer:
     """Tried, with messages of ids that are the same and others. Raises GraphError."""
-    if _is_ours(graph.context_schema):
-        return "by id"
     trial = _with_entry(graph, InMemorySaver())
     config: Any = {"configurable": {"thread_id": "trial"}}
     rounds = (
@@ -110,32 +112,9 @@ def _reducer(graph: Graph) -> Reducer:
             )
 
 
-def _context(schema: Any, given: Mapping[str, Any]) -> Callable[[TurnContext], object]:
-    """Raises GraphError if the schema has a field that nobody gives."""
-    if _is_ours(schema):
-        return _as_it_is
-    if schema is None:
-        return partial(_constant, None)
-    try:
-        if not hasattr(schema, "__required_keys__"):
-            schema(**given)
-        elif missing := sorted(schema.__required_keys__ - set(given)):
-            raise TypeError(f"missing {', '.join(missing)}")
-    except Exception as error:
-        raise GraphError(
-            f"its context ({schema.__name__}) cannot be made of TURNSTREAM_CONTEXT, which gives "
-            f"{', '.join(given) or 'nothing'}: {error}"
-        ) from error
-    return partial(_constant, dict(given))
+def _input_names(graph: Graph) -> frozenset[str]:
+    return frozenset(graph.builder.schemas[graph.builder.input_schema]) - {"messages"}
 
 
-def _is_ours(schema: Any) -> bool:
-    return isinstance(schema, type) and issubclass(schema, TurnContext)
-
-
-def _as_it_is(context: TurnContext) -> object:
-    return context
-
-
-def _constant(value: object, _context: TurnContext) -> object:
-    return value
+async def _do_nothing(_state: Any) -> None:
+    pass

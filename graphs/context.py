@@ -1,7 +1,8 @@
 """What a run brings along and the thread does not keep, and which messages are a run's own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, get_type_hints
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
@@ -14,6 +15,47 @@ class TurnContext:
     run_id: str | None = None
     client_tools: tuple[UITool, ...] = ()
     """UI tools that the client declared for this run; they join the catalogue's."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphContext:
+    """Makes the context of a graph's runs, by the schema that it declares: ours, or any other class
+    of named fields, or none."""
+
+    schema: Any
+    settings: Mapping[str, Any]
+    """Fields that are the same for all runs."""
+
+    @property
+    def is_ours(self) -> bool:
+        return isinstance(self.schema, type) and issubclass(self.schema, TurnContext)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The fields of a schema that is not ours."""
+        if self.schema is None or self.is_ours:
+            return frozenset()
+        return frozenset(get_type_hints(self.schema))
+
+    def of(self, turn: TurnContext, given: Mapping[str, Any]) -> object:
+        """For LangGraph, which makes an object of the schema's class of a dict."""
+        if self.is_ours:
+            return turn
+        return None if self.schema is None else {**self.settings, **given}
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Raises ValueError if these fields and the settings' make no context."""
+        if self.schema is None or self.is_ours:
+            return
+        values = {**self.settings, **given}
+        required = getattr(self.schema, "__required_keys__", None)
+        try:
+            if required is None:
+                self.schema(**values)
+            elif required - set(values):
+                raise TypeError(f"missing {', '.join(sorted(required - set(values)))}")
+        except Exception as error:
+            raise ValueError(" ".join(str(error).split())) from error
 
 
 def run_messages(

@@ -161,6 +161,7 @@ def _run_settings(settings: Settings) -> RunSettings:
         max_live=settings.max_live_runs,
         max_new_threads=settings.max_new_threads,
         max_thread_bytes=settings.max_thread_bytes,
+        client_values=settings.client_context,
     )
 
 

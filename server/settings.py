@@ -28,6 +28,8 @@ DEFAULT_SYSTEM_PROMPT = (
     "or look up, and never make up their results. Show data with render_ui_component; ask the "
     "user to choose with request_user_selection. Answer in Markdown, briefly."
 )
+RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
+"""How names begin that mean something to LangGraph among configurable values."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -80,6 +82,11 @@ class Settings(BaseSettings):
     )
     context: dict[str, Any] = Field(
         default_factory=dict, description="fields of the graph's own context, as a JSON object"
+    )
+    client_context: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="names that clients may set of the graph's context, configurable values and "
+        "input, comma-separated",
     )
     debug: CliImplicitFlag[bool] = Field(
         False, description="show the traceback when a graph cannot be loaded"
@@ -186,7 +193,7 @@ class Settings(BaseSettings):
     def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
         return {
             key: tuple(item.strip() for item in value.split(",") if item.strip())
-            if key in ("allowed_hosts", "allowed_origins", "remote_tools")
+            if key in ("allowed_hosts", "allowed_origins", "remote_tools", "client_context")
             and isinstance(value, str)
             else value
             for key, value in values.items()
@@ -205,6 +212,12 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"TURNSTREAM_MODEL: {self.model!r} needs OPENAI_API_KEY, or OPENAI_BASE_URL for a "
                 "server of your own; 'offline' needs neither"
+            )
+        reserved = [name for name in self.client_context if name.startswith(RESERVED)]
+        if reserved:
+            raise ValueError(
+                f"TURNSTREAM_CLIENT_CONTEXT: {', '.join(reserved)} is LangGraph's own; no client "
+                "may set it"
             )
         if self.system_prompt.startswith("@"):
             path = Path(self.system_prompt[1:])

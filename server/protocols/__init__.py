@@ -5,6 +5,8 @@ A body is recognised by its shape:
     {"commands": [...], ...}                assistant-transport
     {"messages": [...], "trigger", ...}     AI SDK
     any other object                        native, answered in assistant-transport
+
+Each may also have `context`, `configurable` and `input`, for the graph.
 """
 
 from collections.abc import Mapping
@@ -14,6 +16,7 @@ from typing import Any
 from server.protocols import ai_sdk, assistant_transport, native
 from server.protocols.fields import BodyLimits, mapping, shown
 from server.protocols.format import BodyFormat, View, WireFormat
+from server.protocols.graph_values import graph_values
 from server.turns.requests import AttachRequest, InvalidRequest, TurnRequest
 
 __all__ = [
@@ -60,6 +63,8 @@ def parse(
     reader = next(format for format in BODY_FORMATS if format.recognises(fields))
     parsed = reader.parse(fields, limits)
     request = parsed.request
+    if isinstance(request, TurnRequest):
+        request = replace(request, values=graph_values(fields, limits))
     if on_busy is not None:
         wanted = native.on_busy(on_busy)
         if isinstance(request, TurnRequest):

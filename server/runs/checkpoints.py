@@ -20,6 +20,7 @@ from graphs.history import pending_calls
 from server.runs.branches import BranchPoint
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
+from server.turns.requests import NO_VALUES, GraphValues
 
 STREAM_MODES: Any = ["tasks", "messages", "updates", "tools", "custom"]
 
@@ -75,16 +76,11 @@ class Checkpoints:
         fallback: Fallback,
         kept: KeptDispositions,
     ) -> None:
-        self._attached = attached
+        self.attached = attached
         self._graph = attached.graph
         self._saver = saver
         self._fallback = fallback
         self._kept = kept
-
-    @property
-    def takes_client_tools(self) -> bool:
-        """Whether a run of the graph can be given tools that the client brings along."""
-        return self._attached.takes_client_tools
 
     def watch(self, key: ThreadKey) -> AbstractContextManager[Writes]:
         """Follow what a run writes to its thread."""
@@ -113,6 +109,7 @@ class Checkpoints:
         messages: Sequence[AnyMessage] | None,
         context: TurnContext,
         point: BranchPoint | None = None,
+        values: GraphValues = NO_VALUES,
     ) -> AsyncIterator[Any]:
         """Run the graph on new messages, or with None on from the last checkpoint.
 
@@ -120,12 +117,12 @@ class Checkpoints:
         next begins; when the first item, of `tasks`, comes, the messages are.
         """
         stream: AsyncIterator[Any] = self._graph.astream(
-            None if messages is None else _input(messages, point),
-            _config(key, point.checkpoint_id if point else None),
+            None if messages is None else {**values.input, **_input(messages, point)},
+            _config(key, point.checkpoint_id if point else None, values.configurable),
             stream_mode=STREAM_MODES,
             version="v2",
             durability="sync",
-            context=self._attached.context(context),
+            context=self.attached.context.of(context, values.context),
         )
         return stream
 
@@ -136,9 +133,9 @@ class Checkpoints:
         new branch. No node of the graph is asked, or becomes due."""
         config = _config(key, point.checkpoint_id if point else None)
         update = _input(messages, point)
-        if self._attached.reducer != "by id" and not _empties(point):
+        if self.attached.reducer != "by id" and not _empties(point):
             before = (await self._graph.aget_state(config)).values.get("messages", [])
-            update = {"messages": self._attached.update(before, messages)}
+            update = {"messages": self.attached.update(before, messages)}
         await self._graph.aupdate_state(config, update, as_node=ENTRY)
 
     async def delete(self, key: ThreadKey) -> None:
@@ -167,6 +164,8 @@ def _empties(point: BranchPoint | None) -> bool:
     return point is not None and point.checkpoint_id is None
 
 
-def _config(key: ThreadKey, checkpoint_id: str | None = None) -> RunnableConfig:
+def _config(
+    key: ThreadKey, checkpoint_id: str | None = None, values: Mapping[str, Any] | None = None
+) -> RunnableConfig:
     place = {"checkpoint_ns": "", "checkpoint_id": checkpoint_id} if checkpoint_id else {}
-    return {"configurable": {"thread_id": key.checkpoint_key, **place}}
+    return {"configurable": {**(values or {}), "thread_id": key.checkpoint_key, **place}}

@@ -1,45 +1,52 @@
-"""What a tool says while it works, out of two of LangGraph's stream modes.
+"""What tools and nodes say while they work, out of two of LangGraph's stream modes.
 
-`tools` has what it says with `ToolRuntime.emit_output_delta(data)`. `custom` has what it writes
-with the stream writer, which names no call by itself: `write({"tool_call_id": id, "data": data})`
-is progress, anything else is the graph's own affair.
+`tools` has what a tool says with `ToolRuntime.emit_output_delta(data)`. `custom` has what is
+written to the stream writer, which names no call by itself: `{"tool_call_id": id, "data": data}` of
+a call that is not answered yet is its progress; anything else is told as it is.
 """
 
 import logging
 from collections.abc import Container
 from typing import Any
 
-from server.turns.chunks import ToolProgress
+from server.turns.chunks import Custom, ToolProgress
 from tools import strict_json
 
 logger = logging.getLogger(__name__)
 
 MAX_CHARS = 100_000
-"""Of one piece of progress, as JSON."""
+"""Of one piece, as JSON."""
 
 
-def progress(kind: str, data: Any, open_calls: Container[str]) -> list[ToolProgress]:
-    """The chunk of a stream item that is progress of a call which is not answered yet."""
+def progress(kind: str, data: Any, open_calls: Container[str]) -> list[ToolProgress | Custom]:
+    """The chunk of a stream item, if it is to be told."""
     match kind, data:
         case "tools", {"event": "tool-output-delta", "tool_call_id": id, "delta": told}:
-            pass
-        case "custom", {"tool_call_id": str(id), "data": told, **rest} if not rest:
-            pass
-        case _:
-            return []
-    text = _json(id, told) if id in open_calls else None
-    # A copy: a tool may go on to change what it has told.
-    return [] if text is None else [ToolProgress(id, strict_json.read(text))]
+            return _progress(id, told) if id in open_calls else []
+        case "custom", {"tool_call_id": str(id), "data": told, **rest} if (
+            not rest and id in open_calls
+        ):
+            return _progress(id, told)
+        case "custom", value:
+            text = _json(value, "what the graph writes to its stream")
+            return [] if text is None else [Custom(strict_json.read(text))]
+    return []
 
 
-def _json(tool_call_id: str, told: Any) -> str | None:
-    named = {"call": tool_call_id}
+def _progress(tool_call_id: str, told: Any) -> list[ToolProgress | Custom]:
+    text = _json(told, f"progress of the call {tool_call_id}")
+    return [] if text is None else [ToolProgress(tool_call_id, strict_json.read(text))]
+
+
+def _json(told: Any, what: str) -> str | None:
+    """As text, since its author may go on to change it; None of what no client can take."""
+    named = {"what": what}
     try:
         text = strict_json.write(told)
     except ValueError:
-        logger.warning("progress of the call %(call)s is not JSON and is dropped", named)
+        logger.warning("%(what)s is not JSON and is dropped", named)
         return None
     if len(text) > MAX_CHARS:
-        logger.warning("progress of the call %(call)s is too long and is dropped", named)
+        logger.warning("%(what)s is too long and is dropped", named)
         return None
     return text

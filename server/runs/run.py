@@ -26,6 +26,7 @@ from server.runs.translate import Translator, added_messages
 from server.storage.interfaces import RunLog, ThreadStore
 from server.turns.chunks import Chunk, Disposition, Done, MessageFinish, Usage
 from server.turns.header import RunHeader, ThreadKey
+from server.turns.requests import GraphValues
 from server.turns.size import text_bytes
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class RunStart:
     wire_format: str
     plan: Plan
     context: TurnContext
+    values: GraphValues
     classifier: Classifier
     limits: RunLimits
 
@@ -121,7 +123,9 @@ class Run:
             await self._checkpoints.add(key, plan.new or ())
             await self._open_log(writes)
             return
-        stream = self._checkpoints.stream(key, plan.new, self.start.context, plan.point)
+        stream = self._checkpoints.stream(
+            key, plan.new, self.start.context, plan.point, self.start.values
+        )
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
                 if item["type"] == "tasks" and not self._request_saved:

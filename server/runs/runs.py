@@ -17,6 +17,7 @@ from server.runs.capacity import Capacity
 from server.runs.checkpoints import Checkpoints
 from server.runs.claims import Claim, Claims, new_run_id
 from server.runs.client_tools import as_ui_tools
+from server.runs.client_values import check_values
 from server.runs.prepare import prepare
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
@@ -58,6 +59,8 @@ class RunSettings:
     """New threads a minute, of the whole server."""
     max_thread_bytes: int = 50_000_000
     """Of a thread's texts and images."""
+    client_values: tuple[str, ...] = ()
+    """What clients may set of the graph's context, configurable values and input."""
 
 
 class Runs:
@@ -123,7 +126,9 @@ class Runs:
         idempotency: IdempotencyKey | None,
     ) -> None:
         catalogue = self._classifier.catalogue
-        if request.client_tools and not self._checkpoints.takes_client_tools:
+        graph = self._checkpoints.attached
+        check_values(request, graph, self._settings.client_values)
+        if request.client_tools and not graph.takes_client_tools:
             raise InvalidRequest(
                 "client_tools_not_supported",
                 "The graph of this server takes no tools of a client; send none.",
@@ -138,6 +143,7 @@ class Runs:
                 claim.key, request, self._checkpoints, catalogue, self._settings.max_thread_bytes
             ),
             context=TurnContext(run_id=claim.run_id, client_tools=client_tools),
+            values=request.values,
             classifier=replace(self._classifier, client_tools=client_tools),
             limits=self._settings.limits,
         )

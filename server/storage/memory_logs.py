@@ -8,6 +8,7 @@ from server.storage.interfaces import Batch, LogStatus
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Custom,
     Done,
     Result,
     TextDelta,
@@ -32,6 +33,8 @@ def size_of(chunk: Chunk) -> int:
             return CHUNK_BYTES + content_size(chunk.args)
         case ToolProgress():
             return CHUNK_BYTES + content_size(chunk.data)
+        case Custom():
+            return CHUNK_BYTES + content_size(chunk.value)
     return CHUNK_BYTES
 
 

@@ -168,6 +168,14 @@ class ToolProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Custom:
+    """What a node or a tool has written to LangGraph's stream writer."""
+
+    value: Any
+    """JSON."""
+
+
+@dataclass(frozen=True, slots=True)
 class Error:
     code: str
     message: str
@@ -201,6 +209,7 @@ Chunk = (
     | RunEnded
     | ToolSettled
     | ToolProgress
+    | Custom
     | Error
     | MessageFinish
     | Done

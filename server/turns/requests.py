@@ -1,7 +1,7 @@
 """What a client asks for, whatever its wire format."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 OnBusy = Literal["reject", "stop"]
@@ -77,6 +77,19 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphValues:
+    """What a client gives the graph beside a message: fields of its context, configurable values,
+    further keys of its input."""
+
+    context: Mapping[str, Any] = field(default_factory=dict)
+    configurable: Mapping[str, Any] = field(default_factory=dict)
+    input: Mapping[str, Any] = field(default_factory=dict)
+
+
+NO_VALUES = GraphValues()
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRequest:
     """Start a run."""
 
@@ -90,6 +103,7 @@ class TurnRequest:
     """Go on from the last checkpoint, with no new message."""
     branch: Branch | None = None
     client_tools: tuple[ClientTool, ...] = ()
+    values: GraphValues = NO_VALUES
     on_busy: OnBusy = "reject"
 
 

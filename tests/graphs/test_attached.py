@@ -150,7 +150,7 @@ async def test_the_authors_object_is_not_touched() -> None:
 
 async def said(attachment: AttachedGraph) -> str:
     state: Any = {"messages": [HumanMessage("Hello", id="1")]}
-    context: Any = attachment.context(RUN)
+    context: Any = attachment.context.of(RUN, {})
     result = await attachment.graph.ainvoke(state, CONFIG, context=context)
     return str(result["messages"][-1].content)
 
@@ -177,7 +177,7 @@ async def test_a_graph_gets_the_context_that_it_declares(
 
 def test_a_graph_that_declares_ours_gets_ours() -> None:
     attachment = attached(graph_of(context=TurnContext))
-    assert attachment.context(RUN) is RUN
+    assert attachment.context.of(RUN, {}) is RUN
     assert attachment.takes_client_tools
 
 

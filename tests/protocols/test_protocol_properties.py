@@ -15,6 +15,7 @@ from server.protocols.format import StreamContext, View
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Custom,
     Disposition,
     Done,
     End,
@@ -143,7 +144,7 @@ def called(draw: st.DrawFn, path: int, ids: Ids) -> tuple[list[Chunk], MessagePa
 
 
 def interleaved(
-    draw: st.DrawFn, parts: Sequence[list[Chunk]], *, noise: list[ToolProgress]
+    draw: st.DrawFn, parts: Sequence[list[Chunk]], *, noise: Sequence[Chunk]
 ) -> list[Chunk]:
     """The chunks of all parts, each part's own in order, the parts' starts in order."""
     waiting, live, chunks = [list(part) for part in parts], list[list[Chunk]](), list[Chunk]()
@@ -168,7 +169,8 @@ def steps(draw: st.DrawFn, ids: Ids, message_id: str, first_path: int) -> tuple[
         drawn.append(called(draw, path, ids) if is_call else spoken(draw, path))
     step = Step(ids.new("s"), tuple(part for _, part in drawn), draw(st.just("stop")), draw(usages))
     calls = [part.tool_call_id for _, part in drawn if isinstance(part, ToolCall)]
-    noise = [ToolProgress(id, 1) for id in [*calls, "other"]]
+    noise: list[Chunk] = [Custom({"a": None})]
+    noise += [ToolProgress(id, 1) for id in [*calls, "other"]]
     said = interleaved(draw, [chunks for chunks, _ in drawn], noise=noise)
     start = StepStart(message_id, step.step_id)
     assert step.usage is not None

@@ -12,6 +12,7 @@ from server.protocols.assistant_transport.state import snapshot as state_snapsho
 from server.protocols.format import StreamContext, View
 from server.turns.chunks import (
     Chunk,
+    Custom,
     Disposition,
     Done,
     Error,
@@ -223,6 +224,14 @@ def test_progress_is_a_preliminary_output_of_a_running_call_alone() -> None:
         ({"done": 0.5}, True),
         ({"done": 1}, None),
     ]
+
+
+def test_what_a_graph_writes_is_data_and_no_part_of_a_message() -> None:
+    written = step(Custom({"done": 1}))
+    transient = {"type": "data-custom", "data": {"value": {"done": 1}}, "transient": True}
+    assert transient in ui(written)
+    data = {"name": "custom", "data": {"value": {"done": 1}}}
+    assert {"type": "data", "data": [data], "path": []} in said(PARTS, written)
 
 
 @pytest.mark.parametrize("disposition", ["shown", "client", "approval", "invalid"])

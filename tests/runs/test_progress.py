@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolRuntime
 
 from server.runs.progress import MAX_CHARS, progress
-from server.turns.chunks import Chunk, Result, ToolProgress
+from server.turns.chunks import Chunk, Custom, Result, ToolProgress
 from tests.support.backend import backend, message
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tools.catalogue import Catalogue
@@ -82,15 +85,51 @@ WRITTEN = {"tool_call_id": "call_1", "data": 1}
     [
         ("tools", DELTA | {"tool_call_id": "call_2"}),
         ("tools", DELTA | {"event": "tool-started"}),
-        ("custom", WRITTEN | {"tool_call_id": "call_2"}),
-        ("custom", WRITTEN | {"more": 1}),
-        ("custom", {"data": 1}),
-        ("custom", "a word"),
         ("updates", WRITTEN),
     ],
 )
 def test_what_is_not_of_an_open_call_is_no_progress(kind: str, item: Any) -> None:
     assert progress(kind, item, {"call_1"}) == []
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        WRITTEN | {"tool_call_id": "call_2"},
+        WRITTEN | {"more": 1},
+        {"data": 1},
+        {"type": "run-ended"},
+        "a word",
+        None,
+        [1, {"deep": [True]}],
+    ],
+)
+def test_whatever_else_is_written_to_the_stream_is_told_as_it_is(item: Any) -> None:
+    assert progress("custom", item, {"call_1"}) == [Custom(item)]
+
+
+def writing(*_: Any, checkpointer: Any, **__: Any) -> Any:
+    """A graph without a call of any tool that writes to its stream."""
+
+    async def write(_state: MessagesState) -> dict[str, Any]:
+        for said in ("first", {"of": [1, 2]}, float("nan"), object(), "x" * MAX_CHARS, 4):
+            get_stream_writer()(said)
+        return {"messages": [AIMessage("Done.")]}
+
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("write", write)
+    graph.add_edge(START, "write")
+    return graph.compile(checkpointer=checkpointer)
+
+
+async def test_what_a_node_writes_is_told_and_what_no_client_can_take_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with backend(tmp_path / "t.db", ScriptedModel(), build=writing) as home:
+        chunks = await home.turn(message("Write"))
+    assert [c.value for c in chunks if isinstance(c, Custom)] == ["first", {"of": [1, 2]}, 4]
+    assert caplog.text.count("is not JSON") == 2
+    assert caplog.text.count("too long") == 1
 
 
 def test_the_stream_writer_tells_progress_when_it_names_the_call() -> None:
@@ -99,6 +138,7 @@ def test_the_stream_writer_tells_progress_when_it_names_the_call() -> None:
 
 def test_a_tool_that_goes_on_to_change_what_it_said_changes_no_chunk() -> None:
     rows = [1]
-    (chunk,) = progress("custom", WRITTEN | {"data": rows}, {"call_1"})
+    chunks = [*progress("custom", WRITTEN | {"data": rows}, {"call_1"})]
+    chunks += progress("custom", rows, ())
     rows.append(2)
-    assert chunk.data == [1]
+    assert chunks == [ToolProgress("call_1", [1]), Custom([1])]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Custom,
     Disposition,
     Done,
     Error,
@@ -68,7 +69,7 @@ class _Reader:
                 assert not self.parts, "a step ends with open parts"
                 self.in_step = False
             case _:
-                others = RunEnded | ToolSettled | ToolProgress
+                others = RunEnded | ToolSettled | ToolProgress | Custom
                 assert isinstance(chunk, others), f"{type(chunk).__name__} before the end"
 
     def _start(self, part: Part) -> None:

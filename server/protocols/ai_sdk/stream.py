@@ -35,6 +35,7 @@ from server.protocols.metadata import (
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Custom,
     Done,
     Error,
     MessageFinish,
@@ -92,6 +93,7 @@ class UIMessageStreamEncoder:
             RunEnded: self._run_ended,
             ToolSettled: self._settled,
             ToolProgress: self._progress,
+            Custom: _custom,
             Error: _error,
             MessageFinish: self._message_finish,
         }
@@ -177,6 +179,11 @@ class UIMessageStreamEncoder:
             return [finish]
         metadata["ended"] = ended_json(self._ended)
         return [{"type": "abort"}, finish]
+
+
+def _custom(chunk: Custom) -> list[Payload]:
+    """Transient: for `onData`, and no part of a message, since none has it that is loaded."""
+    return [{"type": "data-custom", "data": {"value": chunk.value}, "transient": True}]
 
 
 def _step_start(_: StepStart) -> list[Payload]:

@@ -13,6 +13,7 @@ from server.protocols.metadata import ended_json, settled_json, timing_json, usa
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Custom,
     Done,
     Error,
     MessageFinish,
@@ -123,6 +124,10 @@ def _tool_progress(chunk: ToolProgress) -> str:
     return _data("tool-progress", {"tool_call_id": chunk.tool_call_id, "data": chunk.data})
 
 
+def _custom(chunk: Custom) -> str:
+    return _data("custom", {"value": chunk.value})
+
+
 def _data(name: str, data: Mapping[str, Any]) -> str:
     return dumps({"type": "data", "data": [{"name": name, "data": data}], "path": []})
 
@@ -161,6 +166,7 @@ _ENCODE: Mapping[type[Chunk], Callable[[Any], str]] = {
     RunEnded: _run_ended,
     ToolSettled: _tool_settled,
     ToolProgress: _tool_progress,
+    Custom: _custom,
     Error: _error,
     MessageFinish: _message_finish,
     Done: _done,

@@ -7,7 +7,8 @@
     regenerate    true (the last answer), or a message's id
     edit          {"message_id", "message"}
 
-and, if wanted, `thread_id`, `client_tools` and `on_busy`. A null is as good as a missing key; an
+and, if wanted, `thread_id`, `client_tools`, `on_busy`, and what every body may have (see
+`server.protocols.graph_values`). A null is as good as a missing key; an
 unknown key is an error, since a mistyped one would otherwise be ignored.
 """
 
@@ -27,6 +28,7 @@ from server.protocols.fields import (
     thread_id,
 )
 from server.protocols.format import Parsed
+from server.protocols.graph_values import VALUES
 from server.protocols.tool_fields import tool_answer, tools_from_list
 from server.turns.requests import (
     Branch,
@@ -40,7 +42,7 @@ from server.turns.requests import (
 
 _ACTIONS = ("message", "tool_results", "continue", "regenerate", "edit")
 _ON_BUSY: tuple[OnBusy, ...] = ("reject", "stop")
-_KEYS = (*_ACTIONS, "thread_id", "client_tools", "on_busy")
+_KEYS = (*_ACTIONS, "thread_id", "client_tools", "on_busy", *VALUES)
 
 
 def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:

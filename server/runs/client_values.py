@@ -1,0 +1,40 @@
+"""What a client may set of a graph's context, configurable values and input."""
+
+from collections.abc import Collection
+
+from graphs.attached import AttachedGraph
+from server.turns.requests import InvalidRequest, TurnRequest
+
+
+def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection[str]) -> None:
+    """Raises InvalidRequest for a name that the graph does not have or a client may not set, for a
+    context that cannot be made, and for input without a message."""
+    values = request.values
+    known = {
+        "context": graph.context.names,
+        "configurable": frozenset(allowed),
+        "input": graph.input_names,
+    }
+    for place, names in known.items():
+        given = getattr(values, place)
+        wrong = [name for name in given if name not in allowed or name not in names]
+        if wrong:
+            free = ", ".join(sorted(names.intersection(allowed))) or "nothing"
+            raise InvalidRequest(
+                "value_not_allowed",
+                f"{place} has {', '.join(map(repr, wrong[:3]))}: a client may set {free} there "
+                "(TURNSTREAM_CLIENT_CONTEXT).",
+            )
+    if values.input and not (request.message or request.branch):
+        raise InvalidRequest(
+            "value_not_allowed", "input goes with a message, an edit or a regenerated answer."
+        )
+    try:
+        graph.context.check(values.context)
+    except ValueError:
+        # Its words may hold values of the settings.
+        given_names = ", ".join(map(repr, values.context))
+        raise InvalidRequest(
+            "invalid_context",
+            f"The graph does not take these values of its context: {given_names}.",
+        ) from None

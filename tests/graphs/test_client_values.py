@@ -1,0 +1,142 @@
+"""What a client may give a graph beside a message, and what it may not."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.serving import Client, serving, settings, text_of
+
+AGENT = """
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.runtime import Runtime
+
+
+@dataclass
+class Context:
+    language: str = "English"
+    secret: str = "none"
+
+    def __post_init__(self):
+        if self.language == "Klingon":
+            raise ValueError("nobody speaks Klingon")
+
+
+class State(MessagesState):
+    topic: str
+    owner: str
+
+
+def speak(state, config: RunnableConfig, runtime: Runtime[Context]):
+    tone = config["configurable"].get("tone", "plain")
+    owner = state.get("owner", "nobody")
+    words = [runtime.context.language, tone, state.get("topic", "anything"), owner]
+    return {"messages": [AIMessage(", ".join(words))]}
+
+
+builder = StateGraph(State, context_schema=Context)
+builder.add_node("speak", speak)
+builder.add_edge(START, "speak")
+graph = builder.compile()
+"""
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    file = tmp_path / "agent_of_values.py"
+    file.write_text(AGENT)
+    names = ("language", "tone", "topic")
+    given = settings(tmp_path / "t.db", graph=f"{file}:graph", client_context=names)
+    async with serving(given) as client:
+        yield client
+
+
+NATIVE = {"message": "Hello"}
+AI_SDK = {
+    "id": "t1",
+    "trigger": "submit-message",
+    "messages": [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}],
+}
+ASSISTANT_TRANSPORT = {
+    "commands": [
+        {
+            "type": "add-message",
+            "message": {"role": "user", "parts": [{"type": "text", "text": "Hello"}]},
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize("body", [NATIVE, AI_SDK, ASSISTANT_TRANSPORT])
+async def test_any_body_gives_context_configurable_values_and_input(
+    body: dict[str, Any], client: Client
+) -> None:
+    values = {
+        "context": {"language": "Dutch"},
+        "configurable": {"tone": "kind"},
+        "input": {"topic": "tides"},
+    }
+    thread_id, _ = await client.turn({**body, **values})
+    last = (await client.thread(thread_id))["messages"][-1]
+    assert last["parts"][-1]["text"] == "Dutch, kind, tides, nobody"
+
+
+async def test_without_values_the_graphs_defaults_hold(client: Client) -> None:
+    _, events = await client.turn(NATIVE)
+    assert text_of(events) == "English, plain, anything, nobody"
+
+
+async def test_context_is_the_runs_and_input_is_the_threads(client: Client) -> None:
+    first = {"context": {"language": "Dutch"}, "input": {"topic": "tides"}}
+    thread_id, _ = await client.turn({**NATIVE, **first})
+    _, events = await client.turn({**NATIVE, "thread_id": thread_id})
+    assert text_of(events) == "English, plain, tides, nobody"
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "named"),
+    [
+        ({"context": {"secret": "x"}}, "value_not_allowed", "'secret'"),
+        ({"context": {"topic": "x"}}, "value_not_allowed", "set language there"),
+        ({"configurable": {"thread_id": "other"}}, "value_not_allowed", "'thread_id'"),
+        ({"configurable": {"checkpoint_id": "x"}}, "value_not_allowed", "'checkpoint_id'"),
+        ({"input": {"owner": "me"}}, "value_not_allowed", "'owner'"),
+        ({"input": {"messages": []}}, "value_not_allowed", "'messages'"),
+        ({"context": {"language": "Klingon"}}, "invalid_context", "context: 'language'."),
+        ({"context": []}, "invalid_body", "context"),
+        ({"input": "x"}, "invalid_body", "input"),
+        ({"configurable": {"tone": "x" * 40_000}}, "value_too_long", "configurable"),
+    ],
+)
+async def test_what_a_client_may_not_give_is_refused_by_its_name(
+    values: dict[str, Any], code: str, named: str, client: Client
+) -> None:
+    answer = await client.http.post("/chat", json={**NATIVE, **values})
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert named in answer.json()["detail"]
+    assert (await client.http.get("/threads")).json()["threads"] == []
+
+
+async def test_input_without_a_message_is_refused(client: Client) -> None:
+    thread_id, _ = await client.turn(NATIVE)
+    body = {"thread_id": thread_id, "continue": True, "input": {"topic": "x"}}
+    answer = await client.http.post("/chat", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "value_not_allowed")
+
+
+async def test_of_the_built_in_graph_a_client_may_set_nothing(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        for values in ({"context": {"run_id": "x"}}, {"configurable": {"x": 1}}):
+            answer = await client.http.post("/chat", json={**NATIVE, **values})
+            assert (answer.status_code, answer.json()["code"]) == (422, "value_not_allowed")
+
+
+@pytest.mark.parametrize("name", ["thread_id", "checkpoint_ns", "langgraph_auth_user", "__x"])
+def test_what_is_langgraphs_own_cannot_be_left_to_clients(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no client may set it"):
+        settings(tmp_path / "t.db", client_context=(name,))
