@@ -212,6 +212,13 @@ async def test_a_tool_that_the_client_brings_runs_there_and_its_result_goes_back
         assert COLOUR in offered
 
 
+WRITTEN_BESIDE = [
+    {"tool_call_id": "call_of_another", "data": "lost"},
+    "a word that belongs to no call",
+]
+"""What the tool writes to its stream that is not its progress."""
+
+
 @pytest.mark.parametrize("tool", ["count", "tally"])
 async def test_progress_of_a_tool_comes_as_data_with_the_id_of_its_call(
     tool: str, tmp_path: Path, assistant_stream: ClientProcess
@@ -221,13 +228,12 @@ async def test_progress_of_a_tool_comes_as_data_with_the_id_of_its_call(
         await assistant_stream.do("open", url=server.url)
         await assistant_stream.do("send", body=body(message="Count"))
         (message,) = (await clean_report(assistant_stream))["messages"]
-        assert message["metadata"]["unstable_data"] == [
-            {
-                "name": "tool-progress",
-                "data": {"tool_call_id": "call_1", "data": {"counted": number}},
-            }
-            for number in (1, 2)
+        data = message["metadata"]["unstable_data"]
+        assert [item["data"] for item in data if item["name"] == "tool-progress"] == [
+            {"tool_call_id": "call_1", "data": {"counted": number}} for number in (1, 2)
         ]
+        written = [item["data"]["value"] for item in data if item["name"] == "custom"]
+        assert written == (WRITTEN_BESIDE * 2 if tool == "tally" else [])
         said = [call(tool, {"to": 2}, {"total": 2}), text("Two.")]
         assert parts_of_assistant_message(message) == said
         assert await stored(server) == [said]

@@ -361,16 +361,18 @@ async def test_a_tool_that_the_app_brings_runs_there_and_its_output_is_sent_once
         ]
 
 
+@pytest.mark.parametrize("tool", ["count", "tally"])
 async def test_progress_of_a_tool_is_shown_until_its_result_is_there(
-    tmp_path: Path, use_chat: ClientProcess
+    tool: str, tmp_path: Path, use_chat: ClientProcess
 ) -> None:
-    counting = call_reply(("count", '{"to":2}'), ids=("call_1",))
+    """What one of them writes beside it is no part of the message."""
+    counting = call_reply((tool, '{"to":2}'), ids=("call_1",))
     async with scripted_server(tmp_path, counting, text_reply("Two.")) as server:
         await use_chat.do("open", url=server.url, id=CHAT)
         await use_chat.do("send", text="Count")
         report = await clean_report(use_chat, server)
         assert report["preliminary"] == [{"counted": 1}, {"counted": 2}]
         assert parts_of_ui_message(report["messages"][1]) == [
-            call("count", {"to": 2}, {"total": 2}),
+            call(tool, {"to": 2}, {"total": 2}),
             text("Two."),
         ]

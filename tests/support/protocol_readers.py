@@ -213,6 +213,9 @@ class UIMessageReader:
     def _on_start_step(self, _: Json) -> None:
         self.parts.append({"type": "step-start"})
 
+    def _on_data_custom(self, _: Json) -> None:
+        """Transient: an app's `onData` gets it, and no message."""
+
     def _on_finish_step(self, _: Json) -> None:
         self._open.clear()
 
@@ -315,6 +318,7 @@ _UI_KEYS: dict[str, tuple[set[str], set[str]]] = {
     "tool-input-error": (_CALL | {"input", "errorText"}, _MARK),
     "tool-output-available": ({"toolCallId", "output"}, _MARK | {"preliminary"}),
     "tool-output-error": ({"toolCallId", "errorText"}, _MARK),
+    "data-custom": ({"data", "transient"}, set()),
     "abort": (set(), set()),
     "error": ({"errorText"}, set()),
     "finish": ({"finishReason", "messageMetadata"}, set()),

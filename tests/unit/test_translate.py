@@ -272,7 +272,7 @@ def test_the_graphs_other_words_are_passed_over() -> None:
         {"type": "messages", "data": (AIMessage("no id"), {})},
         {"type": "updates", "data": {"node": None, "other": {"counter": 1}}},
         {"type": "tools", "data": {"event": "tool-started", "tool_call_id": "c1"}},
-        {"type": "custom", "data": {"anything": True}},
+        {"type": "values", "data": {"anything": True}},
     ]
     assert fed(translator(), *items) == []
 

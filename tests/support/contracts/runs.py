@@ -9,6 +9,7 @@ from server.storage.interfaces import RunLog, RunLogs
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Custom,
     Done,
     Error,
     MessageFinish,
@@ -47,6 +48,7 @@ CHUNKS: Sequence[Chunk] = (
     TextDelta((2,), '{"word":'),
     ArgsFinish((2,), {"word": ["tea", None, 1.5]}, "invalid"),
     ToolProgress("c1", {"type": "Done"}),
+    Custom({"type": "Done"}),
     Result((2,), {"path": [1]}, "error", "tool-1", 12),
     PartFinish((2,)),
     StepFinish("tool-calls", Usage(7, 5), Timing(1, 2), {"c1": 12}),
