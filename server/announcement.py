@@ -4,6 +4,7 @@ import logging
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from graphs.loading import BUILT_IN
 from graphs.models import OFFLINE
 from server.settings import Settings
 
@@ -23,14 +24,20 @@ def announce(settings: Settings, port: int) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     logger.info("turnstream on %(url)s", {"url": f"http://{host}:{port}"})
     logger.info("threads in %(database)s", {"database": settings.database})
-    if settings.model_name == OFFLINE:
-        logger.info("model: offline (deterministic, needs no key); set OPENAI_API_KEY for more")
-    else:
-        url = settings.openai_base_url
-        model = {"model": settings.model_name, "provider": _address(url) if url else "OpenAI"}
-        logger.info("model: %(model)s at %(provider)s", model)
+    model = {"for": "model", "model": _model(settings)}
+    if settings.graph != BUILT_IN:
+        logger.info("graph: %(graph)s", {"graph": settings.graph})
+        model["for"] = "model, if the graph takes the server's"
+    logger.info("%(for)s: %(model)s", model)
     for warning in warnings(settings):
         logger.warning(warning)
+
+
+def _model(settings: Settings) -> str:
+    if settings.model_name == OFFLINE:
+        return "offline (deterministic, needs no key); set OPENAI_API_KEY for more"
+    url = settings.openai_base_url
+    return f"{settings.model_name} at {_address(url) if url else 'OpenAI'}"
 
 
 def warnings(settings: Settings) -> list[str]:

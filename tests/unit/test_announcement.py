@@ -41,3 +41,11 @@ def test_the_models_address_is_shown_without_its_secrets(caplog: pytest.LogCaptu
     said = announced(caplog, logging.INFO, model="m", openai_base_url=url)
     assert said[-1] == "model: m at https://model.example:8443/v1"
     assert "hunter2" not in "".join(said)
+
+
+def test_a_graph_of_ones_own_is_named_and_may_have_its_own_model(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    said = announced(caplog, logging.INFO, graph="./agent.py:graph")
+    assert "graph: ./agent.py:graph" in said
+    assert said[-1].startswith("model, if the graph takes the server's: offline")
