@@ -42,6 +42,10 @@ class AttachedGraph:
     def takes_client_tools(self) -> bool:
         return self.context.is_ours
 
+    def emptied(self, messages: Sequence[AnyMessage]) -> Any:
+        """The value of `messages` that leaves these alone in the thread."""
+        return list(messages) if self.reducer == "replaces" else Overwrite(list(messages))
+
     def update(self, before: Sequence[AnyMessage], messages: Sequence[AnyMessage]) -> Any:
         """The value of `messages` that merges these by id into those that are there before, for a
         graph whose reducer does not."""

@@ -17,6 +17,9 @@ from openai.resources.chat.completions import AsyncCompletions
 from graphs.chunk_folding import Chunk
 from graphs.model_wire import AsyncBoundedStream
 
+OPTIONS = {"extra_headers", "extra_query", "extra_body", "timeout"}
+"""What the client takes for itself; requests that have it go its own way."""
+
 
 class ChunkStream(openai.AsyncStream[Chunk]):
     """Raises openai.APIError for an error in a chunk's place, or of the connection."""
@@ -44,8 +47,8 @@ class ChunkCompletions(AsyncCompletions):
     """What ChatOpenAI asks, in place of the client's `chat.completions`."""
 
     async def create(self, *, stream: Any = None, **body: Any) -> Any:
-        if not stream:
-            return await super().create(**body)
+        if not stream or OPTIONS & body.keys():
+            return await super().create(**body, **({"stream": stream} if stream else {}))
         return await self._client.post(
             "/chat/completions",
             cast_to=dict,

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from pydantic import ValidationError
 
 from graphs import stored
 from tools.contract import UITool
@@ -35,7 +36,10 @@ class GraphContext:
         """The fields of a schema that is not ours."""
         if self.schema is None or self.is_ours:
             return frozenset()
-        return frozenset(get_type_hints(self.schema))
+        # Not resolved: a type may be imported for type checkers alone.
+        return frozenset(
+            name for base in self.schema.__mro__ for name in vars(base).get("__annotations__", ())
+        )
 
     def of(self, turn: TurnContext, given: Mapping[str, Any]) -> object:
         """For LangGraph, which makes an object of the schema's class of a dict."""
@@ -54,6 +58,11 @@ class GraphContext:
                 self.schema(**values)
             elif required - set(values):
                 raise TypeError(f"missing {', '.join(sorted(required - set(values)))}")
+        except ValidationError as error:
+            # Its own text has the values, which may be secrets.
+            faults = error.errors(include_input=False, include_url=False, include_context=False)
+            lines = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+            raise ValueError("; ".join(lines)) from None
         except Exception as error:
             raise ValueError(" ".join(str(error).split())) from error
 

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -61,8 +62,13 @@ def load(setting: str) -> LoadedGraph:
         source = _source(setting)
     for name, value in (source.environment or {}).items():
         os.environ.setdefault(name, value)
-    with _named(setting, source.folders), user_imports(source.folders):
-        return LoadedGraph(source, _found(source))
+    with (
+        _named(setting, source.folders),
+        user_imports(source.folders),
+        # A module may call asyncio.run, which a thread with a loop cannot.
+        ThreadPoolExecutor(1, "graph") as thread,
+    ):
+        return LoadedGraph(source, thread.submit(_found, source).result())
 
 
 @asynccontextmanager
@@ -112,7 +118,10 @@ def _placed(
     file = (base / module).resolve()
     if not file.is_file():
         raise GraphError(f"there is no file {file}")
-    beside = () if any(map(file.is_relative_to, folders)) and base != Path() else (file.parent,)
+    root = file.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    beside = () if any(map(file.is_relative_to, folders)) and base != Path() else (root,)
     return GraphSource(setting, file, name, _once(*beside, *folders))
 
 

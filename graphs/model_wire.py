@@ -33,7 +33,7 @@ MAX_EVENT_VALUES = 10_000
 SENT_FOR_SAID = 128
 """Bytes of an answer for each byte that its message may have: an event of 300 bytes often carries
 one word, and reasoning is sent that nobody reads."""
-DRAIN_SECONDS = 1
+DRAIN_SECONDS = 0.1
 """How long an answer's end is waited for behind `[DONE]`: its connection then serves another."""
 
 

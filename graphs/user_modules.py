@@ -53,7 +53,13 @@ def import_file(file: Path, folders: Sequence[Path]) -> ModuleType:
             name = ".".join(file.relative_to(folder).with_suffix("").parts)
             known = sys.modules.get(name)
             if all(part.isidentifier() for part in name.split(".")) and known is None:
-                module = importlib.import_module(name)
+                try:
+                    module = importlib.import_module(name)
+                except ModuleNotFoundError as error:
+                    # Another package of the name of a folder, imported before.
+                    if not error.name or not f"{name}.".startswith(f"{error.name}."):
+                        raise
+                    break
                 if _file_of(module) == file:
                     return module
             elif known is not None and _file_of(known) == file:
@@ -106,7 +112,9 @@ def _taken_out(names: Sequence[str]) -> dict[str, ModuleType]:
 
 def _is_within(module: Any, folders: Sequence[Path]) -> bool:
     file = _file_of(module)
-    return file is not None and any(file.is_relative_to(folder) for folder in folders)
+    if file is None or "site-packages" in file.parts:
+        return False
+    return any(file.is_relative_to(folder) for folder in folders)
 
 
 def _file_of(module: Any) -> Path | None:

@@ -89,6 +89,8 @@ def _bad_setting(problem: object) -> str:
         return str(problem["msg"]).removeprefix("Value error, ")
     name = str(problem["loc"][0]).upper()
     prefix = "" if name.startswith("OPENAI_") else "TURNSTREAM_"
+    if name == "CONTEXT":  # it may hold secrets
+        return f"{prefix}{name}: {problem['msg']}"
     return f"{prefix}{name} cannot be {problem['input']!r}: {problem['msg']}"
 
 

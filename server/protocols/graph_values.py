@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.protocols.fields import BodyLimits, mapping, plain_json
-from server.turns.requests import GraphValues
+from server.turns.requests import GraphValues, InvalidRequest
+from tools import strict_json
 
 VALUES = ("context", "configurable", "input")
 
@@ -17,4 +18,11 @@ def graph_values(body: Mapping[str, Any], limits: BodyLimits) -> GraphValues:
         for name in VALUES
         if body.get(name) is not None
     }
+    try:
+        if "input" in given:
+            given["input"] = strict_json.read_storable(strict_json.write(given["input"]))
+    except ValueError as error:
+        raise InvalidRequest(
+            "invalid_json_value", f"input cannot be kept in the thread: {error}."
+        ) from None
     return GraphValues(**given)

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END
-from langgraph.types import Overwrite
 
 from graphs.attached import ENTRY, AttachedGraph
 from graphs.context import TurnContext
@@ -117,7 +116,7 @@ class Checkpoints:
         next begins; when the first item, of `tasks`, comes, the messages are.
         """
         stream: AsyncIterator[Any] = self._graph.astream(
-            None if messages is None else {**values.input, **_input(messages, point)},
+            None if messages is None else {**values.input, **self._input(messages, point)},
             _config(key, point.checkpoint_id if point else None, values.configurable),
             stream_mode=STREAM_MODES,
             version="v2",
@@ -132,11 +131,15 @@ class Checkpoints:
         """Merge messages by id into a thread that no graph is working on; with a branch point, in a
         new branch. No node of the graph is asked, or becomes due."""
         config = _config(key, point.checkpoint_id if point else None)
-        update = _input(messages, point)
+        update = self._input(messages, point)
         if self.attached.reducer != "by id" and not _empties(point):
             before = (await self._graph.aget_state(config)).values.get("messages", [])
             update = {"messages": self.attached.update(before, messages)}
         await self._graph.aupdate_state(config, update, as_node=ENTRY)
+
+    def _input(self, messages: Sequence[AnyMessage], point: BranchPoint | None) -> dict[str, Any]:
+        alone = _empties(point)
+        return {"messages": self.attached.emptied(messages) if alone else list(messages)}
 
     async def delete(self, key: ThreadKey) -> None:
         """Remove all checkpoints and writes of a thread."""
@@ -152,10 +155,6 @@ class Checkpoints:
             await self._graph.aupdate_state(_config(key), None, as_node=END)
             state = await self.load(key)
         return state
-
-
-def _input(messages: Sequence[AnyMessage], point: BranchPoint | None) -> dict[str, Any]:
-    return {"messages": Overwrite(list(messages)) if _empties(point) else list(messages)}
 
 
 def _empties(point: BranchPoint | None) -> bool:

@@ -1,6 +1,7 @@
 """What a client may set of a graph's context, configurable values and input."""
 
 from collections.abc import Collection
+from typing import Any
 
 from graphs.attached import AttachedGraph
 from server.turns.requests import InvalidRequest, TurnRequest
@@ -29,6 +30,11 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
         raise InvalidRequest(
             "value_not_allowed", "input goes with a message, an edit or a regenerated answer."
         )
+    if any(_overwrites(value) for value in values.input.values()):
+        raise InvalidRequest(
+            "value_not_allowed",
+            "input has a value that overwrites what the thread has.",
+        )
     try:
         graph.context.check(values.context)
     except ValueError:
@@ -38,3 +44,12 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "invalid_context",
             f"The graph does not take these values of its context: {given_names}.",
         ) from None
+
+
+def _overwrites(value: Any) -> bool:
+    """The forms of JSON that LangGraph takes for its Overwrite."""
+    return isinstance(value, dict) and ("__overwrite__" in value or "__overwrite__" in _type(value))
+
+
+def _type(value: dict[str, Any]) -> str:
+    return str(value.get("type", ""))

@@ -28,25 +28,23 @@ def progress(kind: str, data: Any, open_calls: Container[str]) -> list[ToolProgr
         ):
             return _progress(id, told)
         case "custom", value:
-            text = _json(value, "what the graph writes to its stream")
-            return [] if text is None else [Custom(strict_json.read(text))]
+            return [Custom(copy) for copy in _copied(value, "what the graph writes to its stream")]
     return []
 
 
 def _progress(tool_call_id: str, told: Any) -> list[ToolProgress | Custom]:
-    text = _json(told, f"progress of the call {tool_call_id}")
-    return [] if text is None else [ToolProgress(tool_call_id, strict_json.read(text))]
+    copies = _copied(told, f"progress of the call {tool_call_id}")
+    return [ToolProgress(tool_call_id, copy) for copy in copies]
 
 
-def _json(told: Any, what: str) -> str | None:
-    """As text, since its author may go on to change it; None of what no client can take."""
+def _copied(told: Any, what: str) -> list[Any]:
+    """A copy, since its author may go on to change it; none of what no client can take."""
     named = {"what": what}
     try:
         text = strict_json.write(told)
+        if len(text) <= MAX_CHARS:
+            return [strict_json.read(text)]
+        logger.warning("%(what)s is too long and is dropped", named)
     except ValueError:
         logger.warning("%(what)s is not JSON and is dropped", named)
-        return None
-    if len(text) > MAX_CHARS:
-        logger.warning("%(what)s is too long and is dropped", named)
-        return None
-    return text
+    return []

@@ -68,6 +68,11 @@ class Settings(BaseModel):
     name: str = "German"
 
 
+class Secretive(BaseModel):
+    key: str
+    port: int
+
+
 def graph_of(state: Any = MessagesState, context: Any = None, first: Any = None) -> Any:
     """It answers with the name in its context."""
 
@@ -195,3 +200,10 @@ def test_a_context_that_cannot_be_made_is_refused_at_the_start(
 ) -> None:
     with pytest.raises(GraphError, match=fault):
         attached(graph_of(context=schema), **given)
+
+
+def test_a_refused_context_shows_no_value() -> None:
+    with pytest.raises(GraphError) as raised:
+        attached(graph_of(context=Secretive), key="sk-secret")
+    assert "port: Field required" in str(raised.value)
+    assert "sk-secret" not in str(raised.value)

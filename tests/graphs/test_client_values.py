@@ -1,5 +1,6 @@
 """What a client may give a graph beside a message, and what it may not."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,13 @@ async def test_context_is_the_runs_and_input_is_the_threads(client: Client) -> N
         ({"input": {"owner": "me"}}, "value_not_allowed", "'owner'"),
         ({"input": {"messages": []}}, "value_not_allowed", "'messages'"),
         ({"context": {"language": "Klingon"}}, "invalid_context", "context: 'language'."),
+        ({"input": {"topic": {"__overwrite__": "x"}}}, "value_not_allowed", "overwrites"),
+        (
+            {"input": {"topic": {"type": "__overwrite__", "value": "x"}}},
+            "value_not_allowed",
+            "overwrites",
+        ),
+        ({"input": {"topic": json.loads("[" * 300 + "]" * 300)}}, "invalid_json_value", "input"),
         ({"context": []}, "invalid_body", "context"),
         ({"input": "x"}, "invalid_body", "input"),
         ({"configurable": {"tone": "x" * 40_000}}, "value_too_long", "configurable"),
@@ -140,3 +148,58 @@ async def test_of_the_built_in_graph_a_client_may_set_nothing(tmp_path: Path) ->
 def test_what_is_langgraphs_own_cannot_be_left_to_clients(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no client may set it"):
         settings(tmp_path / "t.db", client_context=(name,))
+
+
+LISTED = """
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
+
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, StateGraph
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+@dataclass
+class Context:
+    price: Decimal | None = None
+
+
+class State(TypedDict):
+    messages: list
+
+
+async def known():
+    return 2
+
+
+NUMBER = asyncio.run(known())
+
+
+def speak(state):
+    return {"messages": [*state["messages"], AIMessage(f"Told {NUMBER}.")]}
+
+
+builder = StateGraph(State, context_schema=Context)
+builder.add_node("speak", speak)
+builder.add_edge(START, "speak")
+graph = builder.compile()
+"""
+
+
+async def test_a_graph_without_a_reducer_and_with_names_for_type_checkers_is_served(
+    tmp_path: Path,
+) -> None:
+    """The first answer is made anew: that empties the thread, whatever its state is."""
+    file = tmp_path / "agent_of_lists.py"
+    file.write_text(LISTED)
+    async with serving(settings(tmp_path / "t.db", graph=f"{file}:graph")) as client:
+        thread_id, _ = await client.turn(NATIVE)
+        for body in ({"regenerate": True}, {"message": "Again"}):
+            _, events = await client.turn({"thread_id": thread_id, **body})
+            assert text_of(events) == "Told 2."
+        assert (await client.thread(thread_id))["run_state"] == "finished"

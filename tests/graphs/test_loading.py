@@ -260,3 +260,13 @@ async def test_the_built_in_graph_is_ours_whatever_the_folder_has(write: Write) 
     given = {"limits": Limits(), "system_prompt": ""}
     async with open_graph(load(BUILT_IN), InMemorySaver(), {}, *ours, **given) as attached:
         assert attached.takes_client_tools
+
+
+@pytest.mark.parametrize("package", ["lg_inner", "calendar"])
+async def test_a_file_of_a_package_imports_from_beside_it(package: str, write: Write) -> None:
+    """Also a folder that is named as a module which is there already."""
+    write(f"{package}/__init__.py")
+    write(f"{package}/said.py", "said = 'From beside.'")
+    beside = "from .said import said" if package == "lg_inner" else "said = 'From beside.'"
+    write(f"{package}/agent.py", beside + "\n" + dedent(GRAPH).replace("WORDS", "said"))
+    assert await says(f"./{package}/agent.py:graph") == "From beside."

@@ -61,7 +61,7 @@ async def test_an_answer_that_is_not_streamed_is_understood_too() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     async with model_of(head % len(body) + body) as (raw, model):
         assert (await model.ainvoke("Hello")).content == "Fine."
-        assert "stream" not in json.loads(raw.bodies[0])
+        assert not json.loads(raw.bodies[0]).get("stream")
 
 
 async def test_tools_go_out_as_they_are_given() -> None:
@@ -99,3 +99,13 @@ async def test_a_connection_serves_the_next_request_too() -> None:
         for _ in range(2):
             await said_by(model)
         assert (len(raw.requests), raw.connections) == (2, 1)
+
+
+async def test_options_of_the_client_stay_its_own() -> None:
+    async with model_of() as (raw, model):
+        options = {"extra_body": {"top_k": 3}, "extra_headers": {"X-A": "1"}, "timeout": 5}
+        assert (await said_by(model.bind(**options))).content == "Fine."
+        body = json.loads(raw.bodies[0])
+        assert body["top_k"] == 3
+        assert not {"extra_body", "extra_headers", "timeout"} & body.keys()
+        assert b"x-a: 1" in raw.requests[0].lower()

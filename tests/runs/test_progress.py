@@ -112,7 +112,7 @@ def writing(*_: Any, checkpointer: Any, **__: Any) -> Any:
     """A graph without a call of any tool that writes to its stream."""
 
     async def write(_state: MessagesState) -> dict[str, Any]:
-        for said in ("first", {"of": [1, 2]}, float("nan"), object(), "x" * MAX_CHARS, 4):
+        for said in ("first", {"of": [1, 2]}, float("nan"), 10**500, "x" * MAX_CHARS, 4):
             get_stream_writer()(said)
         return {"messages": [AIMessage("Done.")]}
 
