@@ -1,5 +1,7 @@
 """Which tests share a process when several run them, and how much tests of properties try."""
 
+import gc
+
 import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
@@ -29,3 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if hasattr(getattr(item, "function", None), "hypothesis"):
             item.add_marker(pytest.mark.long)
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays, as in the server: the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
