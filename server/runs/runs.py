@@ -126,13 +126,7 @@ class Runs:
         idempotency: IdempotencyKey | None,
     ) -> None:
         catalogue = self._classifier.catalogue
-        graph = self._checkpoints.attached
-        check_values(request, graph, self._settings.client_values)
-        if request.client_tools and not graph.takes_client_tools:
-            raise InvalidRequest(
-                "client_tools_not_supported",
-                "The graph of this server takes no tools of a client; send none.",
-            )
+        check_values(request, self._checkpoints.attached, self._settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)
         start = RunStart(
             run_id=claim.run_id,
