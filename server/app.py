@@ -132,7 +132,9 @@ async def _wired(
     classifier = Classifier(
         catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
     )
-    checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
+    checkpoints = Checkpoints(
+        graph, checkpointer, classifier.fallback, store.dispositions, settings.hidden_nodes
+    )
     await end_lost_runs(store, checkpoints)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(
