@@ -95,7 +95,12 @@ class Run:
         self._stop = stop
         self._request_saved = False
         self._log_bytes = 0
-        self._translator = Translator(start.plan.message_id, start.plan.after, start.classifier)
+        self._translator = Translator(
+            start.plan.message_id,
+            start.plan.after,
+            start.classifier,
+            checkpoints.attached.results,
+        )
 
     async def work(self) -> list[Chunk]:
         """Run the graph to its end, whatever that is, and save what it leaves.

@@ -12,13 +12,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
 from graphs import stored
-from graphs.answers import client_view, failed
+from graphs.answers import failed
 from graphs.calls import StreamedCall, call_ids
 from graphs.classify import Classifier
 from graphs.dispositions import of_message
 from graphs.execution import INNER
 from graphs.history import pending_calls
 from graphs.parts import PartAssembler, PartDelta, StreamedPart
+from graphs.result_view import ResultView
 from graphs.stored import Ended
 from server.runs.endings import last_reason, run_ended, settled, timing_of, usage_of
 from server.runs.failures import Failure
@@ -55,12 +56,17 @@ class Translator:
     """
 
     def __init__(
-        self, message_id: str, history: Sequence[AnyMessage], classifier: Classifier
+        self,
+        message_id: str,
+        history: Sequence[AnyMessage],
+        classifier: Classifier,
+        results: ResultView,
     ) -> None:
         self._message_id = message_id
         self._call_ids = call_ids(history)
-        self._pending = {call["id"] for call in pending_calls(history)}
+        self._pending = {call["id"]: call["name"] for call in pending_calls(history)}
         self._classifier = classifier
+        self._results = results
         self._step: StreamedStep | None = None
         self._step_ids: set[str] = set()
         self._parts = 0
@@ -185,11 +191,14 @@ class Translator:
             ms = stored.duration_ms(message)
             if step and ms is not None:
                 step.tool_ms[message.tool_call_id] = ms
-            yield Result(path, client_view(message), stored.end_of(message), message.id or "", ms)
+            calls = step.parts.calls if step else ()
+            tool = next((c.given_name for c in calls if c.id == message.tool_call_id), "")
+            view = self._results(message, tool)
+            yield Result(path, view, stored.end_of(message), message.id or "", ms)
             yield PartFinish(path)
         elif message.tool_call_id in self._pending:
-            self._pending.remove(message.tool_call_id)
-            yield settled(message)
+            tool = self._pending.pop(message.tool_call_id)
+            yield settled(message, self._results(message, tool))
 
     def _cut_off(self) -> Iterator[Chunk]:
         """What ends the words of a message that never became whole."""
