@@ -54,10 +54,10 @@ def how_to_declare(undeclared: Collection[str]) -> str:
     names = sorted(undeclared)
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return (
-        f'clients see {{"hidden": true}} as the result of {", ".join(names[:MAX_NAMED])}{more}, '
-        f'which declare no client fields: name them in {TABLE} = {{"{names[0]}": ["field"]}} of the '
-        'graph\'s module (["*"]: all) or with client_fields of tools.contract, or set '
-        "TURNSTREAM_UNDECLARED_RESULTS=show"
+        f'clients see {{"hidden": true}} instead of the results of {", ".join(names[:MAX_NAMED])}'
+        f"{more}: say which fields they may see, in the graph's module with "
+        f'{TABLE} = {{"{names[0]}": ["a field"]}} or at the tool with client_fields of '
+        'tools.contract ("*": all fields), or set TURNSTREAM_UNDECLARED_RESULTS=show'
     )
 
 

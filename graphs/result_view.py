@@ -6,12 +6,12 @@ they see the fields that the tool declares (`graphs.client_fields`), or `{"hidde
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Literal
 
 from langchain_core.messages import ToolMessage
 from langgraph.pregel import Pregel
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from graphs.answers import bounded, client_view, is_ours, truncated
@@ -63,7 +63,7 @@ class DeclaredResults:
         fields = self.fields.get(name)
         if fields is None:
             return {**_HIDDEN} if self.undeclared == "hide" else self._whole(message, name)
-        artifact = message.artifact if isinstance(message.artifact, Mapping) else None
+        artifact = self._artifact(message, name)
         if ALL_FIELDS in fields:
             return self._whole(message, name, artifact or {})
         missing = artifact is None or any(field not in artifact for field in fields)
@@ -72,6 +72,16 @@ class DeclaredResults:
             return {**_HIDDEN}
         known = {**(content if isinstance(content, dict) else {}), **(artifact or {})}
         return self._object({field: known[field] for field in fields if field in known}, name)
+
+    def _artifact(self, message: ToolMessage, name: str) -> Mapping[Any, Any] | None:
+        """The artifact if it is an object, or is one when it comes from the thread."""
+        artifact = message.artifact
+        if is_dataclass(artifact) or isinstance(artifact, BaseModel):
+            try:
+                artifact = _as_saved(artifact)
+            except Exception:  # noqa: BLE001  what an author's objects raise
+                self._warn(name)
+        return artifact if isinstance(artifact, Mapping) else None
 
     def _whole(
         self, message: ToolMessage, name: str, artifact: Mapping[Any, Any] | None = None
@@ -105,7 +115,7 @@ class DeclaredResults:
             return truncated(byte_size(value), self.max_bytes)
         if is_larger(value, MAX_RESULT_CHARS, MAX_RESULT_VALUES):
             raise ValueError("it is too large")
-        plain = to_jsonable_python(_as_saved(value), inf_nan_mode="strings")
+        plain = to_jsonable_python(_as_saved(value), inf_nan_mode="null")
         return bounded(plain, self.max_bytes)
 
     def _warn(self, name: str) -> None:
@@ -156,6 +166,10 @@ def _read(message: ToolMessage) -> Any:
     ):
         return text
     try:
-        return strict_json.read(text, constant=str)
+        return strict_json.read(text, constant=_null)
     except ValueError:
         return text
+
+
+def _null(_constant: str) -> None:
+    """For NaN and infinities, as JavaScript writes them."""

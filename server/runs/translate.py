@@ -238,7 +238,9 @@ class Translator:
 def added_messages(updates: dict[str, Any]) -> list[AnyMessage]:
     """The messages that nodes added, in order."""
     messages: list[AnyMessage] = []
-    for update in updates.values():
-        added = update.get("messages", []) if isinstance(update, dict) else []
-        messages += added if isinstance(added, list) else [added]
+    for node in updates.values():
+        # A node that returns commands, or that runs several times in a step, has a list of them.
+        for update in node if isinstance(node, list) else [node]:
+            added = update.get("messages", []) if isinstance(update, dict) else []
+            messages += added if isinstance(added, list) else [added]
     return messages
