@@ -239,7 +239,7 @@ def added_messages(updates: dict[str, Any]) -> list[AnyMessage]:
     """The messages that nodes added, in order."""
     messages: list[AnyMessage] = []
     for node in updates.values():
-        # A node that returns commands, or that runs several times in a step, has a list of them.
+        # A node that returns several commands has a list of them.
         for update in node if isinstance(node, list) else [node]:
             added = update.get("messages", []) if isinstance(update, dict) else []
             messages += added if isinstance(added, list) else [added]
