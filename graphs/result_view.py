@@ -5,7 +5,7 @@ they see the fields that the tool declares (`graphs.client_fields`), or `{"hidde
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from graphs.limits import Limits, byte_size
 from tools import strict_json
 from tools.contract import ALL_FIELDS, MAX_RESULT_CHARS, MAX_RESULT_VALUES
 from tools.json_size import has_more_values, is_larger
+from tools.strict_json import clean_text
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,12 @@ class DeclaredResults:
     def __call__(self, message: ToolMessage, tool: str) -> Any:
         if is_ours(message):
             return client_view(message)
-        view = self._declared(message, message.name or tool)
+        name = message.name or tool
+        try:
+            view = self._declared(message, name)
+        except Exception:  # noqa: BLE001  what an author's objects raise
+            self._warn(name)
+            view = {**_HIDDEN}
         return _as_error(view, message) if message.status == "error" else view
 
     def _declared(self, message: ToolMessage, name: str) -> Any:
@@ -73,18 +79,18 @@ class DeclaredResults:
         known = {**(content if isinstance(content, dict) else {}), **(artifact or {})}
         return self._object({field: known[field] for field in fields if field in known}, name)
 
-    def _artifact(self, message: ToolMessage, name: str) -> Mapping[Any, Any] | None:
-        """The artifact if it is an object, or is one when it comes from the thread."""
+    def _artifact(self, message: ToolMessage, name: str) -> dict[Any, Any] | None:
+        """The artifact if it is a dict, or is one when it comes from the thread."""
         artifact = message.artifact
         if is_dataclass(artifact) or isinstance(artifact, BaseModel):
             try:
                 artifact = _as_saved(artifact)
             except Exception:  # noqa: BLE001  what an author's objects raise
                 self._warn(name)
-        return artifact if isinstance(artifact, Mapping) else None
+        return artifact if isinstance(artifact, dict) else None
 
     def _whole(
-        self, message: ToolMessage, name: str, artifact: Mapping[Any, Any] | None = None
+        self, message: ToolMessage, name: str, artifact: dict[Any, Any] | None = None
     ) -> Any:
         """All of the content, with the fields of an artifact that is declared."""
         content = _read(message)
@@ -92,22 +98,25 @@ class DeclaredResults:
             known = content if isinstance(content, dict) else {"content": content}
             fields = {key: value for key, value in artifact.items() if isinstance(key, str)}
             return self._object({**known, **fields}, name)
-        return self._plain(content, name, instead=str(message.text) or {**_HIDDEN})
+        try:
+            return self._bounded(content)
+        except Exception:  # noqa: BLE001  what an author's objects raise
+            self._warn(name)
+            return self._bounded(str(message.text)) if message.text else {**_HIDDEN}
 
     def _object(self, known: dict[str, Any], name: str) -> Any:
         try:
             return self._bounded(known)
         except Exception:  # noqa: BLE001  what an author's objects raise
-            hidden = {**_HIDDEN}
-            fields = {key: self._plain(value, name, hidden) for key, value in known.items()}
-            return self._plain(fields, name, hidden)
+            fields = {key: self._plain(value, name) for key, value in known.items()}
+            return self._plain(fields, name)
 
-    def _plain(self, value: Any, name: str, instead: Any) -> Any:
+    def _plain(self, value: Any, name: str) -> Any:
         try:
             return self._bounded(value)
         except Exception:  # noqa: BLE001  what an author's objects raise
             self._warn(name)
-            return instead
+            return {**_HIDDEN}
 
     def _bounded(self, value: Any) -> Any:
         """Raises what an author's objects raise, and ValueError for what is not JSON."""
@@ -149,7 +158,7 @@ def _as_error(view: Any, message: ToolMessage) -> dict[str, Any]:
     """LangGraph puts the text of an exception into the content, so that is not JSON as a rule."""
     if isinstance(view, dict) and view not in ({}, _HIDDEN):
         return view
-    words = _FAILED if isinstance(view, dict) else str(message.text)
+    words = _FAILED if isinstance(view, dict) else clean_text(str(message.text))
     return {"error": {"code": "tool_error", "message": words}}
 
 

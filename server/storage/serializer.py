@@ -1,7 +1,6 @@
 """LangGraph's serializer, for threads whose tools return artifacts that it cannot write."""
 
 import logging
-from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -45,7 +44,7 @@ class ThreadSerializer(JsonPlusSerializer):
             self._warned.add(name)
             logger.warning("an artifact of the tool %(tool)s cannot be saved", {"tool": name})
         artifact = None
-        if isinstance(message.artifact, Mapping):
+        if isinstance(message.artifact, dict):
             artifact = {
                 key: item if self._can_write(item) else {"hidden": True}
                 for key, item in message.artifact.items()

@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pydantic import BaseModel, field_serializer
 
 from graphs.answers import answer, client_view, failed
 from graphs.client_fields import declared, how_to_declare, table_of
@@ -29,6 +30,16 @@ FOUND = '{"title": "Tides", "secret": 7}'
 @dataclass
 class Row:
     id: int
+
+
+class Priced(BaseModel):
+    """Is written in another way as JSON than in Python, which is how a thread keeps it."""
+
+    price: int
+
+    @field_serializer("price", when_used="json")
+    def _in_cents(self, price: int) -> int:
+        return price * 100
 
 
 def message(content: Any, name: str | None = "search", **fields: Any) -> ToolMessage:
@@ -106,6 +117,7 @@ def test_an_artifact_that_the_thread_keeps_as_an_object_is_one(artifact: Any) ->
     ("value", "expected"),
     [
         (Row(7), {"id": 7}),
+        (Priced(price=3), {"price": 3}),
         ([Row(7), (1, 2)], [{"id": 7}, [1, 2]]),
         (float("nan"), None),
         (b"text", "text"),
@@ -172,6 +184,15 @@ def test_what_cannot_be_written_is_hidden_and_logged_once_a_tool(
         "a result of the tool search",
         "a result of the tool all",
     ]
+
+
+def test_an_artifact_whose_own_code_fails_is_not_seen() -> None:
+    assert VIEW(message(FOUND, artifact=Stubborn()), "") == {"title": "Tides"}
+
+
+def test_text_that_stands_for_json_is_bounded_too() -> None:
+    content = '{"title": ' + "[" * 150 + "]" * 150 + ', "more": "' + "x" * 1000 + '"}'
+    assert seen(message(content, "all"))["bytes"] == len(content)
 
 
 @pytest.mark.parametrize(
