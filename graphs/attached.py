@@ -20,6 +20,7 @@ from langgraph.types import Overwrite
 
 from graphs.context import GraphContext
 from graphs.faults import GraphError
+from graphs.result_view import ResultView, declared_results
 
 ENTRY = "turnstream_entry"
 
@@ -37,6 +38,8 @@ class AttachedGraph:
     context: GraphContext
     input_names: frozenset[str]
     """What its input has beside messages."""
+    results: ResultView
+    """What clients see of its tools' results."""
 
     @property
     def takes_client_tools(self) -> bool:
@@ -63,8 +66,10 @@ def attach(
     graph: Pregel[Any, Any, Any, Any],
     checkpointer: BaseCheckpointSaver[Any],
     context: Mapping[str, Any] | None = None,
+    results: ResultView | None = None,
 ) -> AttachedGraph:
-    """`context` are values for the fields of the graph's own context schema.
+    """`context` are values for the fields of the graph's own context schema. Without `results`
+    clients see what the graph's tools declare.
 
     Raises GraphError if the graph cannot be served.
     """
@@ -81,7 +86,13 @@ def attach(
             f"{', '.join(context or {}) or 'nothing'}: {error}"
         ) from error
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
-    return AttachedGraph(_with_entry(graph, checkpointer), reducer, made, _input_names(graph))
+    return AttachedGraph(
+        _with_entry(graph, checkpointer),
+        reducer,
+        made,
+        _input_names(graph),
+        results or declared_results(graph, {}),
+    )
 
 
 def _with_entry(graph: Graph, checkpointer: BaseCheckpointSaver[Any]) -> Graph:

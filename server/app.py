@@ -100,6 +100,7 @@ def create_app(
                 speaker,
                 tools,
                 limits=settings.limits,
+                undeclared_results=settings.undeclared_results,
                 system_prompt=settings.system_prompt,
             ) as graph,
         ):

@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, CliImplicitFlag, NoDecode, SettingsC
 from graphs.limits import Limits
 from graphs.loading import BUILT_IN
 from graphs.models import DEFAULT_MODEL, OFFLINE
+from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
 
 DEFAULT_SYSTEM_PROMPT = (
@@ -92,6 +93,10 @@ class Settings(BaseSettings):
     hidden_nodes: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="nodes whose words clients see only if the thread gets them, comma-separated",
+    )
+    undeclared_results: Undeclared = Field(
+        "hide",
+        description="results of a graph's tools that declare no client fields: 'hide' or 'show'",
     )
     debug: CliImplicitFlag[bool] = Field(
         False, description="show the traceback when a graph cannot be loaded"

@@ -62,16 +62,20 @@ class RunReader:
         return self.shown(await self.state(key))
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
-        return transcript(state.messages, state.dispositions, running=state.unfinished)
+        return self._transcript(state, running=state.unfinished)
+
+    def _transcript(self, state: ThreadState, *, running: bool) -> tuple[Turn, ...]:
+        results = self._checkpoints.attached.results
+        return transcript(state.messages, state.dispositions, results, running=running)
 
     async def turns_before(self, header: RunHeader) -> tuple[Turn, ...]:
         """The thread as it stood when the run began, with what the request added."""
         state = await self._state_before(header)
-        return transcript(state.messages, state.dispositions, running=True)
+        return self._transcript(state, running=True)
 
     async def progress(self, run: LoggedRun) -> Progress:
         header, before = run.header, await self._state_before(run.header)
-        turns = list(transcript(before.messages, before.dispositions, running=True))
+        turns = list(self._transcript(before, running=True))
         earlier: tuple[Step, ...] = ()
         if turns and isinstance(turns[-1], AssistantTurn) and turns[-1].id == header.message_id:
             earlier = turns.pop().steps  # type: ignore[union-attr]

@@ -96,7 +96,11 @@ class Run:
         self._request_saved = False
         self._log_bytes = 0
         self._translator = Translator(
-            start.plan.message_id, start.plan.after, start.classifier, checkpoints.speakers
+            start.plan.message_id,
+            start.plan.after,
+            start.classifier,
+            checkpoints.attached.results,
+            checkpoints.speakers,
         )
 
     async def work(self) -> list[Chunk]:

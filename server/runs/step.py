@@ -40,6 +40,8 @@ class StreamedStep:
         """None: the step has not ended."""
         self.is_withdrawn = False
         self.open_calls: dict[str, Path] = {}
+        self.tool_names: dict[str, str] = {}
+        """By call id, as the model wrote them."""
         self.paths: list[Path] = []
         """Of its parts, in order."""
         self._open_text: Path | None = None

@@ -6,11 +6,11 @@ from dataclasses import replace
 from langchain_core.messages import AIMessage, ToolMessage
 
 from graphs import stored
-from graphs.answers import client_view
 from graphs.calls import StreamedCall, parse_args
 from graphs.classify import Classifier
 from graphs.dispositions import of_message
 from graphs.parts import PartAssembler, PartDelta, StreamedPart, stored_parts
+from graphs.result_view import ResultView
 from server.runs.endings import timing_of, usage_of
 from server.runs.speakers import Speaker
 from server.runs.step import StreamedStep
@@ -41,11 +41,14 @@ class ToldSteps:
     `call_ids` are those that the thread has: a call that is told gets another.
     """
 
-    def __init__(self, message_id: str, call_ids: set[str], classifier: Classifier) -> None:
+    def __init__(
+        self, message_id: str, call_ids: set[str], classifier: Classifier, results: ResultView
+    ) -> None:
         self.by_id: dict[str, StreamedStep] = {}
         self._message_id = message_id
         self._call_ids = call_ids
         self._classifier = classifier
+        self._results = results
         self._latest: StreamedStep | None = None
         self._parts = 0
 
@@ -73,6 +76,8 @@ class ToldSteps:
     def _grow(self, step: StreamedStep, delta: PartDelta) -> Iterator[Chunk]:
         if delta.opened:
             yield from step.close_text()
+            if isinstance(delta.part, StreamedCall):
+                step.tool_names[delta.part.id] = delta.part.given_name
             yield self._start(step, self._part(delta.part))
         if delta.text:
             yield TextDelta(step.paths[delta.part.position], delta.text)
@@ -123,6 +128,7 @@ class ToldSteps:
                 yield from step.close_text()
             else:
                 id = part.call["id"] or ""
+                step.tool_names[id] = part.call["name"]
                 disposition: Disposition = dispositions.get(id, "server")
                 yield self._start(step, ToolCallPart(id, part.call["name"], disposition))
                 yield TextDelta(path, part.text)
@@ -167,7 +173,8 @@ class ToldSteps:
         ms = stored.duration_ms(message)
         if ms is not None:
             step.tool_ms[message.tool_call_id] = ms
-        result = Result(path, client_view(message), stored.end_of(message), message.id or "", ms)
+        view = self._results(message, step.tool_names[message.tool_call_id])
+        result = Result(path, view, stored.end_of(message), message.id or "", ms)
         return [result, PartFinish(path)]
 
     def cut_off(self, step: StreamedStep) -> Iterator[Chunk]:

@@ -20,6 +20,7 @@ from graphs.calls import call_ids
 from graphs.classify import Classifier
 from graphs.execution import INNER
 from graphs.history import pending_calls
+from graphs.result_view import ResultView
 from graphs.stored import Ended
 from server.runs.endings import last_reason, only_ends_its_run, run_ended, settled
 from server.runs.failures import Failure
@@ -44,12 +45,14 @@ class Translator:
         message_id: str,
         history: Sequence[AnyMessage],
         classifier: Classifier,
+        results: ResultView,
         speakers: Speakers | None = None,
     ) -> None:
         self._history = ThreadBefore(history)
-        self._pending = {call["id"] for call in pending_calls(history)}
+        self._pending = {call["id"]: call["name"] for call in pending_calls(history)}
+        self._results = results
         self._speakers = speakers or Speakers()
-        self._steps = ToldSteps(message_id, call_ids(history), classifier)
+        self._steps = ToldSteps(message_id, call_ids(history), classifier, results)
         self._heard: dict[tuple[str, str], StreamedStep] = {}
         """By the task that speaks and the message's id: models that give all their messages one id
         may speak beside each other."""
@@ -202,8 +205,8 @@ class Translator:
     def _answered(self, message: ToolMessage) -> Sequence[Chunk]:
         told = self._steps.answer(message)
         if told is None and message.tool_call_id in self._pending:
-            self._pending.remove(message.tool_call_id)
-            return [settled(message)]
+            tool = self._pending.pop(message.tool_call_id)
+            return [settled(message, self._results(message, tool))]
         return told or ()
 
     def _withdraw(self, step: StreamedStep) -> Iterator[Chunk]:

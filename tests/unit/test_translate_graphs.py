@@ -14,6 +14,7 @@ from langchain_core.messages import (
 from langgraph.types import Overwrite
 
 from graphs.classify import Classifier
+from graphs.result_view import own_result
 from server.runs.speakers import Speakers
 from server.runs.thread_changes import ids_in
 from server.runs.transcript import transcript
@@ -36,7 +37,7 @@ FOREIGN = Classifier(Catalogue((), ()), unknown="server")
 
 
 def translator(*history: AnyMessage, speakers: Speakers | None = None) -> Translator:
-    return Translator("u1.a", [*history, HUMAN], FOREIGN, speakers)
+    return Translator("u1.a", [*history, HUMAN], FOREIGN, own_result, speakers)
 
 
 def says(
@@ -44,13 +45,19 @@ def says(
 ) -> dict[str, Any]:
     place = "|".join([*ns, f"{node}:{task}"])
     about = {"langgraph_node": node, "langgraph_checkpoint_ns": place}
-    return {"type": "messages", "ns": ns, "data": (AIMessageChunk(text, id=id), about)}
+    return {"type": "messages", "ns": ns, "data": (AIMessageChunk(content=text, id=id), about)}
 
 
 def ends(node: str, *written: Any, task: str = "1") -> list[dict[str, Any]]:
     result = {"messages": list(written)} if written else {}
     begun = {"id": task, "name": node, "input": {}, "triggers": ()}
-    done = {"id": task, "name": node, "error": None, "result": result, "interrupts": []}
+    done: dict[str, Any] = {
+        "id": task,
+        "name": node,
+        "error": None,
+        "result": result,
+        "interrupts": [],
+    }
     return [
         {"type": "tasks", "ns": (), "data": begun},
         {"type": "updates", "ns": (), "data": {node: result or None}},
@@ -78,7 +85,7 @@ def whole(*items: Any) -> list[Chunk]:
     chunks = [*fed(told, *items), *told.finish()]
     chunk_grammar.check(chunks)
     kept = [item for item in items if isinstance(item, dict) and item["type"] == "values"]
-    turns = transcript(kept[-1]["data"]["messages"], {})
+    turns = transcript(kept[-1]["data"]["messages"], {}, own_result)
     spoken = [turn for turn in turns if isinstance(turn, AssistantTurn)]
     said = accumulate(chunks, "u1.a")
     assert [step.step_id for step in said.steps] == [s.step_id for t in spoken for s in t.steps]
@@ -168,7 +175,7 @@ def test_calls_and_results_of_a_subgraph_stay_with_their_step() -> None:
     asks, said = ai("m1", "", tool_calls=[call]), ai("m2", "Found.")
     found = ToolMessage('{"n": 1}', tool_call_id="c1", id="t1", name="look")
     fragment: Any = {"id": "c1", "name": "look", "args": '{"a":1}', "index": 0}
-    streamed = AIMessageChunk("", id="m1", tool_call_chunks=[fragment])
+    streamed = AIMessageChunk(content="", id="m1", tool_call_chunks=[fragment])
     about = {"langgraph_node": "model", "langgraph_checkpoint_ns": "team:1|model:9"}
     ns = ("team:1",)
     chunks = whole(
