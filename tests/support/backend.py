@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,19 +113,25 @@ async def backend(
     max_run_bytes: int = 20_000_000,
     system_prompt: str = "",
     build: Build = built_in,
+    context: Mapping[str, Any] | None = None,
+    client_values: tuple[str, ...] = (),
 ) -> AsyncIterator[Backend]:
     async with (
         open_checkpointer(path) as checkpointer,
         open_store(path, BUSY_TIMEOUT_MS) as store,
     ):
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
-        graph = attach(build(model, catalogue, checkpointer=checkpointer, **given), checkpointer)
+        made = build(model, catalogue, checkpointer=checkpointer, **given)
+        graph = attach(made, checkpointer, context)
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
         await end_lost_runs(store, checkpoints)
         logs = MemoryLogs()
         settings = RunSettings(
-            "test", RunLimits(max_run_seconds, 0, max_run_bytes), retention_seconds=60
+            "test",
+            RunLimits(max_run_seconds, 0, max_run_bytes),
+            retention_seconds=60,
+            client_values=client_values,
         )
         runs = Runs(checkpoints, classifier, store, logs, settings)
         reader = RunReader(checkpoints, store, logs)
@@ -137,11 +143,15 @@ async def backend(
 
 @asynccontextmanager
 async def after_crash(
-    path: Path, model: BaseChatModel, catalogue: Catalogue = CATALOGUE, build: Build = built_in
+    path: Path,
+    model: BaseChatModel,
+    catalogue: Catalogue = CATALOGUE,
+    build: Build = built_in,
+    **fields: Any,
 ) -> AsyncIterator[Backend]:
     """The server on what its disk held at this instant, as after kill -9."""
     copy = path.with_name("after-the-crash.db")
     for suffix in ("", "-wal", "-shm"):
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
-    async with backend(copy, model, catalogue=catalogue, build=build) as inside:
+    async with backend(copy, model, catalogue=catalogue, build=build, **fields) as inside:
         yield inside

@@ -155,7 +155,7 @@ def deltas(message: AIMessage) -> list[AIMessageChunk]:
     fragments = [
         delta
         for index, made in enumerate(message.tool_calls)
-        for delta in _fragments(index, made["name"], json.dumps(made["args"]))
+        for delta in _fragments(index, made["name"], compact(made["args"]))
     ]
     return [*words, *fragments, finish("tool_calls" if fragments else "stop")]
 
@@ -163,6 +163,11 @@ def deltas(message: AIMessage) -> list[AIMessageChunk]:
 def _words(said: str) -> list[str]:
     *words, last = said.split(" ")
     return [f"{word} " for word in words] + [last] * bool(last)
+
+
+def compact(args: dict[str, Any]) -> str:
+    """JSON as OpenAI's models write it."""
+    return json.dumps(args, separators=(",", ":"))
 
 
 def _fragments(index: int, name: str, args: str) -> list[AIMessageChunk]:
