@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -115,6 +115,8 @@ async def backend(
     system_prompt: str = "",
     build: Build = built_in,
     results: ResultView | None = None,
+    context: Mapping[str, Any] | None = None,
+    client_values: tuple[str, ...] = (),
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     async with (
@@ -123,13 +125,17 @@ async def backend(
     ):
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
         made = build(model, catalogue, checkpointer=checkpointer, **given)
-        graph = attach(made, checkpointer, results=own_result if build is built_in else results)
+        view = own_result if build is built_in else results
+        graph = attach(made, checkpointer, context, results=view)
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
         await end_lost_runs(store, checkpoints)
         logs = MemoryLogs()
         settings = RunSettings(
-            "test", RunLimits(max_run_seconds, 0, max_run_bytes), retention_seconds=60
+            "test",
+            RunLimits(max_run_seconds, 0, max_run_bytes),
+            retention_seconds=60,
+            client_values=client_values,
         )
         runs = Runs(checkpoints, classifier, store, logs, settings)
         reader = RunReader(checkpoints, store, logs)
@@ -141,11 +147,15 @@ async def backend(
 
 @asynccontextmanager
 async def after_crash(
-    path: Path, model: BaseChatModel, catalogue: Catalogue = CATALOGUE, build: Build = built_in
+    path: Path,
+    model: BaseChatModel,
+    catalogue: Catalogue = CATALOGUE,
+    build: Build = built_in,
+    **fields: Any,
 ) -> AsyncIterator[Backend]:
     """The server on what its disk held at this instant, as after kill -9."""
     copy = path.with_name("after-the-crash.db")
     for suffix in ("", "-wal", "-shm"):
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
-    async with backend(copy, model, catalogue=catalogue, build=build) as inside:
+    async with backend(copy, model, catalogue=catalogue, build=build, **fields) as inside:
         yield inside
