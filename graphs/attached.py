@@ -16,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph, add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
+from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
 from graphs.context import GraphContext
@@ -37,6 +38,7 @@ class AttachedGraph:
     context: GraphContext
     input_names: frozenset[str]
     """What its input has beside messages."""
+    description: str | None = None
 
     @property
     def takes_client_tools(self) -> bool:
@@ -57,8 +59,10 @@ def attach(
     graph: Pregel[Any, Any, Any, Any],
     checkpointer: BaseCheckpointSaver[Any],
     context: Mapping[str, Any] | None = None,
+    store: BaseStore | None = None,
 ) -> AttachedGraph:
-    """`context` are values for the fields of the graph's own context schema.
+    """`context` are values for the fields of the graph's own context schema; `store` takes the
+    place of the graph's own.
 
     Raises GraphError if the graph cannot be served.
     """
@@ -75,12 +79,15 @@ def attach(
             f"{', '.join(context or {}) or 'nothing'}: {error}"
         ) from error
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
-    return AttachedGraph(_with_entry(graph, checkpointer), reducer, made, _input_names(graph))
+    copy = _with_entry(graph, checkpointer, store)
+    return AttachedGraph(copy, reducer, made, _input_names(graph))
 
 
-def _with_entry(graph: Graph, checkpointer: BaseCheckpointSaver[Any]) -> Graph:
+def _with_entry(
+    graph: Graph, checkpointer: BaseCheckpointSaver[Any], store: BaseStore | None = None
+) -> Graph:
     fresh = {"nodes": dict(graph.nodes), "channels": dict(graph.channels)}
-    copy = graph.copy({**fresh, "checkpointer": checkpointer})
+    copy = graph.copy({**fresh, "checkpointer": checkpointer, "store": store or graph.store})
     lone: Any = StateGraph(graph.builder.state_schema)
     copy.attach_node(ENTRY, lone.add_node(ENTRY, _do_nothing).nodes[ENTRY])
     copy.validate()

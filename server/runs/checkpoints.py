@@ -17,6 +17,7 @@ from graphs.context import TurnContext
 from graphs.dispositions import Fallback, all_carry, of_history
 from graphs.history import pending_calls
 from server.runs.branches import BranchPoint
+from server.runs.graph_user import AUTH_USER, GraphUser
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from server.turns.requests import NO_VALUES, GraphValues
@@ -117,7 +118,11 @@ class Checkpoints:
         """
         stream: AsyncIterator[Any] = self._graph.astream(
             None if messages is None else {**values.input, **self._input(messages, point)},
-            _config(key, point.checkpoint_id if point else None, values.configurable),
+            _config(
+                key,
+                point.checkpoint_id if point else None,
+                {**values.configurable, AUTH_USER: GraphUser(key.owner)},
+            ),
             stream_mode=STREAM_MODES,
             version="v2",
             durability="sync",

@@ -5,7 +5,8 @@ It makes no difference to a reader in which process the run lives.
 
 from dataclasses import dataclass
 
-from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.checkpoints import ThreadState
+from server.runs.served_graphs import ServedGraphs
 from server.runs.transcript import transcript
 from server.storage.interfaces import RunLog, RunLogs, ThreadStore
 from server.turns.accumulate import accumulate
@@ -35,8 +36,8 @@ class Progress:
 
 
 class RunReader:
-    def __init__(self, checkpoints: Checkpoints, store: ThreadStore, logs: RunLogs) -> None:
-        self._checkpoints = checkpoints
+    def __init__(self, graphs: ServedGraphs, store: ThreadStore, logs: RunLogs) -> None:
+        self._graphs = graphs
         self._store = store
         self._logs = logs
 
@@ -53,13 +54,13 @@ class RunReader:
             return None
         return LoggedRun(header, log)
 
-    async def state(self, key: ThreadKey) -> ThreadState:
-        """The thread as it is saved."""
-        return await self._checkpoints.load(key)
+    async def state(self, key: ThreadKey, graph: str | None = None) -> ThreadState:
+        """The thread, which belongs to this graph, as it is saved."""
+        return await self._graphs.checkpoints(graph).load(key)
 
-    async def turns(self, key: ThreadKey) -> tuple[Turn, ...]:
-        """The thread as it is saved, as every wire format shows it."""
-        return self.shown(await self.state(key))
+    async def turns(self, key: ThreadKey, graph: str | None = None) -> tuple[Turn, ...]:
+        """The same, as every wire format shows it."""
+        return self.shown(await self.state(key, graph))
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
         return transcript(state.messages, state.dispositions, running=state.unfinished)
@@ -83,7 +84,7 @@ class RunReader:
     async def _state_before(self, header: RunHeader) -> ThreadState:
         if header.checkpoint_id is None:
             return ThreadState()
-        return await self._checkpoints.load(header.key, header.checkpoint_id)
+        return await self._graphs.checkpoints(header.graph).load(header.key, header.checkpoint_id)
 
     async def _chunks(self, run: LoggedRun) -> list[Chunk]:
         """What the log holds by now."""
