@@ -1,2 +1,0 @@
-"""Several graphs of one langgraph.json, served by one server: named by a body, and each thread's
-own."""
