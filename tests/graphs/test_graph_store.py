@@ -5,15 +5,14 @@ import logging
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from langgraph.store.base import PutOp
+from langgraph.store.base import GetOp, PutOp
 
-from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
-from server.storage.graph_store import open_graph_store
+from server.storage.checkpointer import open_checkpointer
+from server.storage.graph_store import SqliteGraphStore, open_graph_store
 from server.storage.interfaces import StorageUnavailable
-from server.storage.store import open_store
-from server.turns.header import ThreadKey
 from tests.support.forked_server import forked_server
 from tests.support.serving import serving, settings, text_of
 
@@ -88,23 +87,25 @@ def file_is_there() -> None:
     pass
 
 
-async def test_items_are_read_and_written_while_threads_are(tmp_path: Path) -> None:
-    path = tmp_path / "t.db"
-    async with (
-        open_checkpointer(path) as checkpointer,
-        open_store(path, BUSY_TIMEOUT_MS) as threads,
-        open_graph_store(path, BUSY_TIMEOUT_MS, checkpointer.file.require) as items,
-    ):
+async def test_what_a_batch_has_read_nobody_changes_before_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite would refuse the write at once, however long it may wait for locks."""
+    path, put = tmp_path / "t.db", SqliteGraphStore._batch_put_ops
 
-        async def use(number: int) -> None:
-            # Both come in one batch: it reads first, then writes.
-            await asyncio.gather(
-                items.aget(("a",), f"{number - 1}"), items.aput(("a",), f"{number}", {"n": number})
-            )
-            await threads.begin_run(ThreadKey("local", f"t{number}"), "run", "Hello")
+    async def put_after_another(store: SqliteGraphStore, ops: Any, cursor: Any) -> None:
+        refused = pytest.raises(sqlite3.OperationalError, match="locked")
+        with closing(sqlite3.connect(path, timeout=0)) as other, refused:
+            other.execute("CREATE TABLE another (x)")
+        await put(store, ops, cursor)
 
-        await asyncio.gather(*(use(number) for number in range(100)))
-        assert len(await items.asearch(("a",), limit=200)) == 100
+    monkeypatch.setattr(SqliteGraphStore, "_batch_put_ops", put_after_another)
+    async with open_checkpointer(path), open_graph_store(path, 50, file_is_there) as items:
+        read, _ = await items.abatch([GetOp(("a",), "x"), PutOp(("a",), "x", {"n": 1})])
+        assert read is None
+        item = await items.aget(("a",), "x")
+        assert item is not None
+        assert item.value == {"n": 1}
 
 
 async def test_a_batch_that_fails_changes_nothing_and_the_next_one_works(tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ async def test_a_batch_that_fails_changes_nothing_and_the_next_one_works(tmp_pat
     async with open_checkpointer(path), open_graph_store(path, 50, file_is_there) as items:
         await items.aput(("a",), "x", {"n": 1})
         with pytest.raises(sqlite3.IntegrityError):
-            await items.abatch([PutOp(("a",), "x", {"n": 2}), PutOp(("a",), None, {})])  # type: ignore[arg-type]
+            await items.abatch([PutOp(("a",), "x", None), PutOp(("a",), None, {})])  # type: ignore[arg-type]
         await items.aput(("a",), "y", {"n": 3})
         found = await items.asearch(("a",))
         assert {item.key: item.value["n"] for item in found} == {"x": 1, "y": 3}
@@ -171,11 +172,13 @@ async def by_hand(state):
 
 graph = StateGraph(MessagesState)
 graph.add_node("by_hand", by_hand)
+graph.add_node("inside", inner)
 graph.add_edge(START, "by_hand")
+graph.add_edge("by_hand", "inside")
 """
 
 
-async def test_a_subgraph_that_keeps_its_own_checkpointer_is_named(
+async def test_a_subgraph_keeps_its_own_checkpointer_under_its_own_thread_alone_and_is_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "agent_with_subgraph.py"
@@ -185,5 +188,6 @@ async def test_a_subgraph_that_keeps_its_own_checkpointer_is_named(
             await client.turn({"message": "Hello"})
     assert "subgraph by_hand has a checkpointer of its own (InMemorySaver)" in caplog.text
     with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
-        kept = {id for (id,) in connection.execute("SELECT thread_id FROM checkpoints")}
-    assert "its own" not in kept
+        rows = connection.execute("SELECT thread_id, checkpoint_ns FROM checkpoints").fetchall()
+    assert "its own" not in {thread_id for thread_id, _ in rows}
+    assert {namespace.partition(":")[0] for _, namespace in rows} == {"", "inside"}
