@@ -66,7 +66,7 @@ def by_a_method() -> Callable[..., Any]:
     return call
 
 
-def by_hand(state: MessagesState) -> Any:
+def by_hand(state: Any) -> Any:
     return AGENT.invoke(state)
 
 

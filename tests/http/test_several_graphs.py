@@ -271,9 +271,9 @@ async def test_a_thread_is_read_by_its_own_graph(tmp_path: Path) -> None:
         thread_id, _ = await client.turn({"message": "First", "graph": "kept"})
         shown = (await client.thread(thread_id))["messages"]
         assert [message["role"] for message in shown] == ["user", "assistant"]
-        state = {"thread_id": thread_id}
-        for body in ({"commands": []}, {"commands": BODIES[2]["commands"]}):
-            answer = await client.http.post("/chat", json={**body, "state": state})
+        state, new = {"thread_id": thread_id}, BODIES[2]["commands"]
+        for commands in (new[:0], new):
+            answer = await client.http.post("/chat", json={"commands": commands, "state": state})
             assert '"First"' in answer.text
         await client.turn({"thread_id": thread_id, "message": "Fail"})
         assert (await client.thread(thread_id))["run_state"] == "failed"
