@@ -44,6 +44,12 @@ class AttachedGraph:
     def takes_client_tools(self) -> bool:
         return self.context.is_ours
 
+    @property
+    def streams_subgraphs(self) -> bool:
+        """Whether clients see what its subgraphs say while they say it: of a graph with our context
+        a subgraph is a part of a tool, which does not speak to the user."""
+        return not self.context.is_ours
+
     def emptied(self, messages: Sequence[AnyMessage]) -> Any:
         """The value of `messages` that leaves these alone in the thread."""
         return list(messages) if self.reducer == "replaces" else Overwrite(list(messages))

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -138,12 +139,14 @@ async def _wired(
     classifier = Classifier(
         catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
     )
-    graphs = ServedGraphs(
-        {
-            name: Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
-            for name, graph in attached.items()
-        }
+    checkpoints = partial(
+        Checkpoints,
+        saver=checkpointer,
+        fallback=classifier.fallback,
+        kept=store.dispositions,
+        hidden_nodes=settings.hidden_nodes,
     )
+    graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     await end_lost_runs(store, graphs)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(

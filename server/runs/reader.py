@@ -9,7 +9,7 @@ from server.runs.checkpoints import ThreadState
 from server.runs.served_graphs import ServedGraphs
 from server.runs.transcript import transcript
 from server.storage.interfaces import RunLog, RunLogs, ThreadStore
-from server.turns.accumulate import accumulate
+from server.turns.accumulate import accumulate, is_in_order
 from server.turns.chunks import Chunk
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.messages import AssistantTurn, Step, Turn
@@ -23,7 +23,7 @@ class LoggedRun:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A live run as far as its log goes."""
+    """A live run as far as its log goes; only to its beginning if its parts are not in order."""
 
     before: ThreadState
     """The thread as the run began."""
@@ -77,6 +77,8 @@ class RunReader:
         if turns and isinstance(turns[-1], AssistantTurn) and turns[-1].id == header.message_id:
             earlier = turns.pop().steps  # type: ignore[union-attr]
         chunks = await self._chunks(run)
+        if not is_in_order(chunks):
+            chunks = []  # paths alone do not say where its parts are: it is to be read whole
         turns.append(accumulate(chunks, header.message_id, earlier))
         first_part = sum(len(step.parts) for step in earlier)
         return Progress(before, tuple(turns), first_part, len(chunks))
