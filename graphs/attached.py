@@ -16,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph, add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
+from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
 from graphs.context import GraphContext
@@ -40,6 +41,7 @@ class AttachedGraph:
     """What its input has beside messages."""
     results: ResultView
     """What clients see of its tools' results."""
+    description: str | None = None
 
     @property
     def takes_client_tools(self) -> bool:
@@ -66,10 +68,11 @@ def attach(
     graph: Pregel[Any, Any, Any, Any],
     checkpointer: BaseCheckpointSaver[Any],
     context: Mapping[str, Any] | None = None,
+    store: BaseStore | None = None,
     results: ResultView | None = None,
 ) -> AttachedGraph:
-    """`context` are values for the fields of the graph's own context schema. Without `results`
-    clients see what the graph's tools declare.
+    """`context` are values for the fields of the graph's own context schema; `store` takes the
+    place of the graph's own. Without `results` clients see what the graph's tools declare.
 
     Raises GraphError if the graph cannot be served.
     """
@@ -87,7 +90,7 @@ def attach(
         ) from error
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
     return AttachedGraph(
-        _with_entry(graph, checkpointer),
+        _with_entry(graph, checkpointer, store),
         reducer,
         made,
         _input_names(graph),
@@ -95,9 +98,11 @@ def attach(
     )
 
 
-def _with_entry(graph: Graph, checkpointer: BaseCheckpointSaver[Any]) -> Graph:
+def _with_entry(
+    graph: Graph, checkpointer: BaseCheckpointSaver[Any], store: BaseStore | None = None
+) -> Graph:
     fresh = {"nodes": dict(graph.nodes), "channels": dict(graph.channels)}
-    copy = graph.copy({**fresh, "checkpointer": checkpointer})
+    copy = graph.copy({**fresh, "checkpointer": checkpointer, "store": store or graph.store})
     lone: Any = StateGraph(graph.builder.state_schema)
     copy.attach_node(ENTRY, lone.add_node(ENTRY, _do_nothing).nodes[ENTRY])
     copy.validate()

@@ -80,7 +80,8 @@ class Settings(BaseSettings):
     graph: str = Field(
         BUILT_IN,
         min_length=1,
-        description="module:name, file.py:name or langgraph.json of a graph, or of what makes one",
+        description="module:name or file.py:name of a graph, or of what makes one; or a "
+        "langgraph.json, with #name for its default",
     )
     context: dict[str, Any] = Field(
         default_factory=dict, description="fields of the graph's own context, as a JSON object"

@@ -16,7 +16,9 @@ from graphs.attached import ENTRY, AttachedGraph
 from graphs.context import TurnContext
 from graphs.dispositions import Fallback, all_carry, of_history
 from graphs.history import pending_calls
+from graphs.result_view import ResultView, own_result
 from server.runs.branches import BranchPoint
+from server.runs.graph_user import AUTH_USER, GraphUser
 from server.runs.speakers import Speakers
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
@@ -53,6 +55,8 @@ class ThreadState:
     """Whether the graph has tasks left: a run is live, or broke off."""
     checkpoint_id: str | None = None
     """None: the thread has nothing saved."""
+    results: ResultView = own_result
+    """What clients see of its tool results."""
 
     def pending(self, *dispositions: Disposition) -> list[ToolCall]:
         """The calls without an answer that have one of these dispositions, in order."""
@@ -103,6 +107,7 @@ class Checkpoints:
             # Not `next`: that is empty when all tasks have finished and no step has stored it.
             unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
+            results=self.attached.results,
         )
 
     def stream(
@@ -120,7 +125,11 @@ class Checkpoints:
         """
         stream: AsyncIterator[Any] = self._graph.astream(
             None if messages is None else {**values.input, **self._input(messages, point)},
-            _config(key, point.checkpoint_id if point else None, values.configurable),
+            _config(
+                key,
+                point.checkpoint_id if point else None,
+                {**values.configurable, AUTH_USER: GraphUser(key.owner)},
+            ),
             stream_mode=STREAM_MODES,
             # Of the state the messages alone; a graph may leave them out of what it returns.
             output_keys=["messages"],

@@ -23,6 +23,7 @@ from server.runs.reader import LoggedRun, RunReader
 from server.runs.recovery import end_lost_runs
 from server.runs.run import RunLimits
 from server.runs.runs import Runs, RunSettings
+from server.runs.served_graphs import ServedGraphs
 from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
 from server.storage.interfaces import ThreadEntry, ThreadStore
 from server.storage.memory_logs import MemoryLogs
@@ -129,16 +130,16 @@ async def backend(
         graph = attach(made, checkpointer, context, results=view)
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
-        await end_lost_runs(store, checkpoints)
+        graphs = ServedGraphs({"test": checkpoints})
+        await end_lost_runs(store, graphs)
         logs = MemoryLogs()
         settings = RunSettings(
-            "test",
             RunLimits(max_run_seconds, 0, max_run_bytes),
             retention_seconds=60,
             client_values=client_values,
         )
-        runs = Runs(checkpoints, classifier, store, logs, settings)
-        reader = RunReader(checkpoints, store, logs)
+        runs = Runs(graphs, classifier, store, logs, settings)
+        reader = RunReader(graphs, store, logs)
         try:
             yield Backend(checkpoints, runs, reader, catalogue, store)
         finally:
