@@ -17,6 +17,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from graphs import stored
 from graphs.answers import failed
 from graphs.calls import MAX_ID_CHARS, derived_id, safe_name
 
@@ -25,6 +26,19 @@ IMAGE_TOKENS = 1000
 """About what providers count for one, whatever its bytes."""
 
 _NAME = re.compile(r"[^\s<|\\/>]{1,64}")
+
+
+def from_user(messages: Sequence[AnyMessage]) -> list[HumanMessage]:
+    """What the user wrote. A graph may write human messages of its own: critiques, summaries."""
+    human = [message for message in messages if isinstance(message, HumanMessage)]
+    if not any(map(stored.is_users, human)):
+        return human
+    return [
+        message
+        for message in human
+        if stored.is_users(message)
+        or (message is messages[0] and "lc_source" not in message.additional_kwargs)
+    ]
 
 
 def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:

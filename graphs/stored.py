@@ -15,7 +15,8 @@ the same. Keys of other packages in the same place stay as they are.
     tool message end            how the call ended; missing for a result
                  duration_ms    how long the tool took
                  recovered      a result without data, of which the model has been told
-    human message checkpoint_id the checkpoint before it; missing for the first
+    human message format        2: the user wrote it; missing in format 1
+                 checkpoint_id the checkpoint before it; missing for the first
 """
 
 from collections.abc import Mapping, Sequence
@@ -101,7 +102,13 @@ def tool_metadata(end: End, duration_ms: int | None = None) -> dict[str, Any]:
 
 
 def human_metadata(checkpoint_id: str | None) -> dict[str, Any]:
-    return {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
+    marked = {"format": FORMAT}
+    return {**marked, "checkpoint_id": checkpoint_id} if checkpoint_id else marked
+
+
+def is_users(message: HumanMessage) -> bool:
+    """Whether the message is marked as the user's; the first one of a thread of format 1 is not."""
+    return "format" in message.response_metadata or checkpoint_before(message) is not None
 
 
 def run_id(message: AIMessage) -> str | None:

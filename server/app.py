@@ -144,7 +144,7 @@ async def _wired(
         Checkpoints,
         saver=checkpointer,
         fallback=classifier.fallback,
-        kept=store.dispositions,
+        store=store,
         hidden_nodes=settings.hidden_nodes,
     )
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})

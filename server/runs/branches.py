@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graphs import stored
-from graphs.history import pending_calls
+from graphs.history import from_user, pending_calls
 from server.runs.transcript import assistant_id
 from server.turns.requests import Branch, InvalidRequest, TurnRequest
 
@@ -59,8 +59,8 @@ def with_answers(
 
 def find_branch_point(branch: Branch, messages: Sequence[AnyMessage]) -> BranchPoint:
     """Raises InvalidRequest if the thread does not hold the message."""
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage) and _is_meant(branch, message.id or ""):
+    for message in reversed(from_user(messages)):
+        if _is_meant(branch, message.id or ""):
             return BranchPoint(message, stored.checkpoint_before(message))
     if branch.message_id is None:
         raise InvalidRequest(

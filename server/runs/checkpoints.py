@@ -3,7 +3,7 @@
 Of a graph it knows the `messages` channel, and no node: any compiled graph fits.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END
+from langgraph.types import Command, StateSnapshot
 
 from graphs.attached import ENTRY, AttachedGraph
 from graphs.context import TurnContext
@@ -19,14 +20,14 @@ from graphs.history import pending_calls
 from graphs.result_view import ResultView, own_result
 from server.runs.branches import BranchPoint
 from server.runs.graph_user import AUTH_USER, GraphUser
+from server.runs.interrupts import asked, breakpoints
 from server.runs.speakers import Speakers
-from server.turns.chunks import Disposition
+from server.storage.interfaces import ThreadStore
+from server.turns.chunks import Disposition, Interrupt
 from server.turns.header import ThreadKey
 from server.turns.requests import NO_VALUES, GraphValues
 
 STREAM_MODES: Any = ["tasks", "messages", "updates", "values", "tools", "custom"]
-
-KeptDispositions = Callable[[ThreadKey], Awaitable[Mapping[str, Disposition]]]
 
 
 class Writes(Protocol):
@@ -55,6 +56,8 @@ class ThreadState:
     """Whether the graph has tasks left: a run is live, or broke off."""
     checkpoint_id: str | None = None
     """None: the thread has nothing saved."""
+    interrupts: tuple[Interrupt, ...] = ()
+    """What the graph has stopped to ask; it is `unfinished` then."""
     results: ResultView = own_result
     """What clients see of its tool results."""
 
@@ -71,14 +74,14 @@ NEW_THREAD = ThreadState()
 
 
 class Checkpoints:
-    """`fallback` and `kept` give the dispositions of calls whose messages do not carry them."""
+    """`fallback` and `store` give the dispositions of calls whose messages do not carry them."""
 
     def __init__(
         self,
         attached: AttachedGraph,
         saver: Checkpointer,
         fallback: Fallback,
-        kept: KeptDispositions,
+        store: ThreadStore,
         hidden_nodes: Collection[str] = (),
     ) -> None:
         self.attached = attached
@@ -86,29 +89,54 @@ class Checkpoints:
         self._graph = attached.graph
         self._saver = saver
         self._fallback = fallback
-        self._kept = kept
+        self._store = store
 
     def watch(self, key: ThreadKey) -> AbstractContextManager[Writes]:
         """Follow what a run writes to its thread."""
         return self._saver.watch(key.checkpoint_key)
 
-    async def load(self, key: ThreadKey, checkpoint_id: str | None = None) -> ThreadState:
-        """A thread as it is, or as it was at a checkpoint.
+    async def load(
+        self, key: ThreadKey, checkpoint_id: str | None = None, *, waits: bool = False
+    ) -> ThreadState:
+        """A thread as it is, or as it was at a checkpoint; `waits`: its run has just stopped to
+        ask.
 
         At a checkpoint it is without the results of tasks that were saved later, on the way to the
         next one.
         """
         snapshot = await self._graph.aget_state(_config(key, checkpoint_id))
         messages = snapshot.values.get("messages", [])
-        kept = {} if all_carry(messages) else await self._kept(key)
+        kept = {} if all_carry(messages) else await self._store.dispositions(key)
+        interrupts: tuple[Interrupt, ...] = ()
+        if snapshot.tasks and checkpoint_id is None:
+            interrupts = await self._asked(key, snapshot, waits=waits)
         return ThreadState(
             messages=messages,
             dispositions=of_history(messages, kept, self._fallback),
             # Not `next`: that is empty when all tasks have finished and no step has stored it.
             unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
+            interrupts=interrupts,
             results=self.attached.results,
         )
+
+    async def _asked(
+        self, key: ThreadKey, snapshot: StateSnapshot, *, waits: bool
+    ) -> tuple[Interrupt, ...]:
+        """A breakpoint leaves nothing in a checkpoint: that a thread waits at one, the list of
+        threads knows, and of a run that a crash cut off the graph."""
+        has_asked = any(task.interrupts for task in snapshot.tasks)
+        if not (has_asked or waits or self._stops_before(snapshot.next)):
+            entry = await self._store.get(key)
+            waits = entry is not None and entry.run_state == "waiting"
+            if not waits:
+                return ()
+        whole = await self._graph.aget_state(_config(key), subgraphs=True)
+        return asked(whole) if has_asked else breakpoints(whole)
+
+    def _stops_before(self, nodes: Sequence[str]) -> bool:
+        stops = self._graph.interrupt_before_nodes
+        return stops == "*" or not set(stops).isdisjoint(nodes)
 
     def stream(
         self,
@@ -117,14 +145,18 @@ class Checkpoints:
         context: TurnContext,
         point: BranchPoint | None = None,
         values: GraphValues = NO_VALUES,
+        resume: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[Any]:
-        """Run the graph on new messages, or with None on from the last checkpoint.
+        """Run the graph on new messages, or with None on from the last checkpoint, with the answers
+        to interrupts, by id.
 
         With a branch point the messages begin a new branch there. Every step is on disk before the
         next begins; when the first item, of `tasks`, comes, the messages are.
         """
         stream: AsyncIterator[Any] = self._graph.astream(
-            None if messages is None else {**values.input, **self._input(messages, point)},
+            (Command(resume=dict(resume)) if resume else None)
+            if messages is None
+            else {**values.input, **self._input(messages, point)},
             _config(
                 key,
                 point.checkpoint_id if point else None,

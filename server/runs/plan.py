@@ -9,12 +9,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from graphs import stored
 from graphs.answers import answer, client_view, failed
-from graphs.history import pending_calls
+from graphs.history import from_user, pending_calls
 from graphs.state import add_messages_in_order
 from server.runs.branches import BranchPoint
 from server.runs.checkpoints import ThreadState
 from server.runs.endings import broke_off, settled
-from server.runs.transcript import assistant_id
+from server.runs.interrupts import resume_values
+from server.runs.transcript import assistant_id, last_spoken
 from server.turns.chunks import ToolSettled
 from server.turns.requests import (
     InvalidRequest,
@@ -42,6 +43,10 @@ class Plan:
     calls_model: bool = True
     point: BranchPoint | None = None
     """The run begins a new branch here."""
+    resume: Mapping[str, Any] | None = None
+    """The answers to interrupts, by id: the graph goes on from where it stopped to ask."""
+    discarded: tuple[str, ...] = ()
+    """The interrupts that the request goes past."""
 
     @property
     def message_id(self) -> str:
@@ -59,8 +64,7 @@ class Plan:
     @property
     def continues(self) -> bool:
         """Whether earlier runs have said a part of the turn's message."""
-        spoken = (m for m in reversed(self.after) if isinstance(m, AIMessage | HumanMessage))
-        return isinstance(next(spoken, None), AIMessage)
+        return isinstance(last_spoken(self.after), AIMessage)
 
 
 def plan(
@@ -73,6 +77,9 @@ def plan(
 
     Raises InvalidRequest if the thread cannot take the request.
     """
+    if request.resume:
+        resume = resume_values(request.resume, state.interrupts)
+        return Plan(_last_user_id(state.messages), state, None, resume=resume)
     if request.continue_:
         return _continue(state)
     messages = list(state.messages)
@@ -208,12 +215,15 @@ def _closed(call: ToolCall, state: ThreadState) -> ToolMessage:
     if _awaits_client(call, state):
         sentence = "The user did not answer and wrote a new message instead."
         return failed(call, "not_answered", sentence, end="cancelled")
+    if state.interrupts:
+        sentence = "The user wrote a new message instead of answering what the graph asked."
+        return failed(call, "not_answered", sentence, end="cancelled")
     sentence = "The run broke off before this call finished."
     return failed(call, "interrupted", sentence, end="cancelled")
 
 
 def _last_user_id(messages: Sequence[AnyMessage]) -> str:
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage) and message.id:
+    for message in reversed(from_user(messages)):
+        if message.id:
             return message.id
     return (messages[0].id if messages else None) or "start"

@@ -7,6 +7,7 @@ from langchain_core.messages import AnyMessage
 
 from server.runs.branches import branch_point, with_answers
 from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
+from server.runs.interrupts import check_goes_past
 from server.runs.plan import Plan, plan
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest, TurnRequest
@@ -27,14 +28,17 @@ async def prepare(
     """
     state = await checkpoints.load(key) if request.thread_id else NEW_THREAD
     _check_size(state, max_bytes)
+    if not request.resume:
+        check_goes_past(request, state.interrupts)
     planned = await _plan_on(state, key, request, checkpoints, catalogue)
     if not state.unfinished:
         return planned
-    if request.continue_:
+    if request.continue_ or request.resume:
         # The tasks that finished are part of the run again: it streams their results.
         return replace(planned, before=await checkpoints.load(key, state.checkpoint_id))
-    at_rest = await checkpoints.abandon_pending(key)
-    return await _plan_on(at_rest, key, request, checkpoints, catalogue)
+    at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
+    planned = await _plan_on(at_rest, key, request, checkpoints, catalogue)
+    return replace(planned, discarded=tuple(interrupt.id for interrupt in state.interrupts))
 
 
 def _check_size(state: ThreadState, max_bytes: int) -> None:

@@ -63,7 +63,7 @@ class RunReader:
         return self.shown(await self.state(key, graph))
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
-        return _transcript(state, running=state.unfinished)
+        return _transcript(state, running=state.unfinished and not state.interrupts)
 
     async def turns_before(self, header: RunHeader) -> tuple[Turn, ...]:
         """The thread as it stood when the run began, with what the request added."""
@@ -100,4 +100,10 @@ class RunReader:
 
 
 def _transcript(state: ThreadState, *, running: bool) -> tuple[Turn, ...]:
-    return transcript(state.messages, state.dispositions, state.results, running=running)
+    return transcript(
+        state.messages,
+        state.dispositions,
+        state.results,
+        running=running,
+        waiting=bool(state.interrupts),
+    )

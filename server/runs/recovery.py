@@ -41,10 +41,14 @@ def _end_of(state: ThreadState) -> ThreadRunState:
     never started; then the thread is as the run before left it."""
     last = next((m for m in reversed(state.messages) if isinstance(m, AIMessage)), None)
     ended = stored.ended(last) if last else None
+    if state.interrupts:
+        return "waiting"
     if state.unfinished:
         return "interrupted"
     if last and stored.error(last):
         return "failed"
     if ended:
         return "stopped" if ended.get("limit") in _ENDS_FROM_OUTSIDE else "finished"
+    if state.pending("client"):
+        return "waiting"
     return "interrupted" if broke_off(state.messages) else "finished"

@@ -24,14 +24,21 @@ from server.runs.plan import Plan
 from server.runs.signals import StopSignal
 from server.runs.translate import Translator, added_messages
 from server.storage.interfaces import RunLog, ThreadStore
-from server.turns.chunks import Chunk, Disposition, Done, MessageFinish, Usage
+from server.turns.chunks import (
+    Chunk,
+    Disposition,
+    Done,
+    InterruptsDiscarded,
+    MessageFinish,
+    Usage,
+)
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import GraphValues
 from server.turns.size import text_bytes
 
 logger = logging.getLogger(__name__)
 
-RunState = Literal["live", "finished", "stopped", "failed"]
+RunState = Literal["live", "finished", "waiting", "stopped", "failed"]
 _CANCEL_AGAIN_SECONDS = 0.1
 _CANCEL_TRIES = 20
 
@@ -130,7 +137,7 @@ class Run:
             await self._open_log(writes)
             return
         stream = self._checkpoints.stream(
-            key, plan.new, self.start.context, plan.point, self.start.values
+            key, plan.new, self.start.context, plan.point, self.start.values, plan.resume
         )
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
@@ -160,8 +167,10 @@ class Run:
         self._request_saved = True
         before = self.start.plan.before.checkpoint_id
         await self._raw_log.open(self.start.header(writes.newest or before))
-        if self.start.plan.settled:
-            await self.log.write(self.start.plan.settled)
+        plan = self.start.plan
+        discarded = [InterruptsDiscarded(plan.discarded)] if plan.discarded else []
+        if discarded or plan.settled:
+            await self.log.write([*discarded, *plan.settled])
 
     async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
         """Of a graph that is not ours: its messages do not carry them."""
@@ -187,10 +196,19 @@ class Run:
             return await self._finalize(reason)
         if cause:
             return await self._finalize(self._fail(cause))
-        self.state = "finished"
+        last = await self._finish()
+        waits = any(isinstance(c, MessageFinish) and c.reason == "tool-calls" for c in last)
+        self.state = "waiting" if waits else "finished"
+        return last
+
+    async def _finish(self) -> list[Chunk]:
         if not self.start.plan.calls_model:
             return [MessageFinish("tool-calls", Usage(0, 0)), Done()]
-        return self._translator.finish()
+        if not self._translator.is_interrupted:
+            return self._translator.finish()
+        state = await self._checkpoints.load(self.start.key, waits=True)
+        chunks = self._translator.reconcile(state.messages, at_rest=True)
+        return chunks + self._translator.finish(state.interrupts)
 
     async def _finalize(self, cause: Ended | Failure) -> list[Chunk]:
         start = self.start

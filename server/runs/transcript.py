@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from graphs import stored
 from graphs.calls import parse_args
+from graphs.history import from_user
 from graphs.parts import StoredPart, stored_parts
 from graphs.result_view import ResultView
 from server.runs.endings import (
@@ -41,24 +42,28 @@ def transcript(
     results: ResultView,
     *,
     running: bool = False,
+    waiting: bool = False,
 ) -> tuple[Turn, ...]:
     """The turns of a thread, with what `results` shows of its tools; `running`: the last one has
-    not ended yet."""
+    not ended yet; `waiting`: the graph has stopped in it to ask."""
     answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
     calls = _Calls(answers, dispositions, results)
     turns: list[Turn] = []
+    last = last_spoken(messages)
     for human, spoken in _grouped(messages):
         if human is not None:
             turns.append(UserTurn(human.id or "", tuple(_user_content(human))))
         if spoken:
-            goes_on = running and spoken[-1] is _last_spoken(messages)
-            turns.append(_assistant_turn(human, spoken, calls, goes_on=goes_on))
+            is_last = spoken[-1] is last
+            goes_on, asks = running and is_last, waiting and is_last
+            turns.append(_assistant_turn(human, spoken, calls, goes_on=goes_on, asks=asks))
     return tuple(turns)
 
 
-def _last_spoken(messages: Sequence[AnyMessage]) -> AnyMessage | None:
-    """The model's last message, if the user has written nothing since."""
-    spoken = (m for m in reversed(messages) if isinstance(m, AIMessage | HumanMessage))
+def last_spoken(messages: Sequence[AnyMessage]) -> AnyMessage | None:
+    """The last message of the model's or the user's."""
+    users = {id(message) for message in from_user(messages)}
+    spoken = (m for m in reversed(messages) if isinstance(m, AIMessage) or id(m) in users)
     return next(spoken, None)
 
 
@@ -67,8 +72,9 @@ def _grouped(
 ) -> Iterator[tuple[HumanMessage | None, list[AIMessage]]]:
     human: HumanMessage | None = None
     spoken: list[AIMessage] = []
+    users = {id(message) for message in from_user(messages)}
     for message in messages:
-        if isinstance(message, HumanMessage):
+        if isinstance(message, HumanMessage) and id(message) in users:
             if human or spoken:
                 yield human, spoken
             human, spoken = message, []
@@ -103,10 +109,15 @@ class _Calls:
 
 
 def _assistant_turn(
-    human: HumanMessage | None, spoken: list[AIMessage], calls: _Calls, *, goes_on: bool
+    human: HumanMessage | None,
+    spoken: list[AIMessage],
+    calls: _Calls,
+    *,
+    goes_on: bool,
+    asks: bool,
 ) -> AssistantTurn:
     last = spoken[-1]
-    pending = any(call["id"] not in calls.answers for call in last.tool_calls)
+    pending = asks or any(call["id"] not in calls.answers for call in last.tool_calls)
     steps = tuple(
         Step(
             step_id=message.id or "",

@@ -31,6 +31,8 @@ from server.runs.thread_changes import ThreadBefore, ids_in
 from server.runs.told_steps import ToldSteps
 from server.turns.chunks import Chunk, Done, Error, FinishReason, Interrupt, MessagesRemoved
 
+INTERRUPT = "__interrupt__"
+"""LangGraph's key of an update that says what is asked."""
 _UNANSWERED = "The run ended before this call finished."
 
 
@@ -60,6 +62,8 @@ class Translator:
         self._saved: frozenset[str] | None = None
         """The messages that the thread has beside its history; None: it was not looked at yet."""
         self._last: AIMessage | None = None
+        self.is_interrupted = False
+        """Whether the graph has stopped to ask."""
 
     @property
     def unsaved(self) -> list[StreamedStep]:
@@ -74,6 +78,7 @@ class Translator:
                 message, about = data
                 return [*self._said(message, about, namespace)]
             case "updates":
+                self.is_interrupted |= INTERRUPT in data
                 return [c for message in added_messages(data) for c in self._stored(message)]
             case "tasks":
                 return [*self._task(namespace, data)]
@@ -109,9 +114,7 @@ class Translator:
         """The end of a graph that ran to its end, or stopped to ask."""
         chunks: list[Chunk] = []
         if self._saved is not None:
-            # A node that was interrupted has not ended: its words may be in the thread yet.
-            withdraw = self._steps.withdraw if interrupts else self._withdraw
-            chunks += [c for step in self.unsaved for c in withdraw(step)]
+            chunks += [c for step in self.unsaved for c in self._withdraw(step)]
         last = self._last
         step = self._steps.by_id.get(last.id or "") if last else None
         pending = bool(interrupts or (step and step.open_calls))
@@ -210,7 +213,9 @@ class Translator:
         return told or ()
 
     def _withdraw(self, step: StreamedStep) -> Iterator[Chunk]:
-        self._speakers.note_withdrawn(step.speaker)
+        # A node that was interrupted has not ended: its words may be in the thread yet.
+        if not self.is_interrupted:
+            self._speakers.note_withdrawn(step.speaker)
         return self._steps.withdraw(step)
 
     def _unanswered(self, known: Container[str | None]) -> list[ToolMessage]:

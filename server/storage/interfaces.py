@@ -12,7 +12,8 @@ from server.turns.chunks import Chunk, Disposition
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import IdempotencyKey
 
-ThreadRunState = Literal["live", "finished", "stopped", "failed", "interrupted"]
+ThreadRunState = Literal["live", "finished", "waiting", "stopped", "failed", "interrupted"]
+"""`waiting`: the run has ended, and somebody is to answer the graph or a tool call."""
 
 
 class StorageError(Exception):
@@ -142,8 +143,15 @@ class ThreadStore(Protocol):
 
     async def get(self, key: ThreadKey) -> ThreadEntry | None: ...
 
-    async def page(self, owner: str, limit: int, cursor: str | None = None) -> Page:
-        """The threads by last activity, newest first; `cursor` is that of the page before.
+    async def page(
+        self,
+        owner: str,
+        limit: int,
+        cursor: str | None = None,
+        state: ThreadRunState | None = None,
+    ) -> Page:
+        """The threads, or those whose last run is in this state, by last activity, newest first;
+        `cursor` is that of the page before.
 
         All pages show the list as it was at the first: none is skipped or repeated while threads
         move. Raises ValueError for an unknown cursor.

@@ -81,8 +81,14 @@ class SqliteStore:
     async def get(self, key: ThreadKey) -> ThreadEntry | None:
         return await self._reads.do(thread_list.get, key)
 
-    async def page(self, owner: str, limit: int, cursor: str | None = None) -> Page:
-        return await self._reads.do(thread_list.page, owner, limit, cursor)
+    async def page(
+        self,
+        owner: str,
+        limit: int,
+        cursor: str | None = None,
+        state: ThreadRunState | None = None,
+    ) -> Page:
+        return await self._reads.do(thread_list.page, owner, limit, cursor, state)
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         return await self._write(thread_list.rename, key, title)

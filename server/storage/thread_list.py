@@ -80,8 +80,15 @@ def get(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
     return _entry(row) if row else None
 
 
-def page(connection: Connection, owner: str, limit: int, cursor: str | None = None) -> Page:
-    """The threads by last activity, newest first; `cursor` is that of the page before.
+def page(
+    connection: Connection,
+    owner: str,
+    limit: int,
+    cursor: str | None = None,
+    state: ThreadRunState | None = None,
+) -> Page:
+    """The threads, or those in a state, by last activity, newest first; `cursor` is that of the
+    page before.
 
     Raises ValueError for an unknown cursor.
     """
@@ -104,6 +111,7 @@ def page(connection: Connection, owner: str, limit: int, cursor: str | None = No
             activities.c.number < before,
             activities.c.number <= as_of,
             ~moved_on,
+            *([threads.c.run_state == state] if state else []),
         )
         .order_by(activities.c.number.desc())
         .limit(limit + 1)

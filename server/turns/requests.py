@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 OnBusy = Literal["reject", "stop"]
+OnInterrupt = Literal["discard", "reject"]
 
 
 class InvalidRequest(Exception):
@@ -90,6 +91,14 @@ NO_VALUES = GraphValues()
 
 
 @dataclass(frozen=True, slots=True)
+class Resume:
+    """Answers to what the graph has stopped to ask: an object, interrupt id to value, or the bare
+    value if one interrupt is open."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRequest:
     """Start a run."""
 
@@ -106,6 +115,9 @@ class TurnRequest:
     values: GraphValues = NO_VALUES
     graph: str | None = None
     """None: the thread's, or for a new thread the default."""
+    resume: Resume | None = None
+    on_interrupt: OnInterrupt = "discard"
+    """What a new message does to an interrupt that is open."""
     on_busy: OnBusy = "reject"
 
 

@@ -129,7 +129,7 @@ async def backend(
         view = own_result if build is built_in else results
         graph = attach(made, checkpointer, context, results=view)
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
-        checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
+        checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store)
         graphs = ServedGraphs({"test": checkpoints})
         await end_lost_runs(store, graphs)
         logs = MemoryLogs()

@@ -84,7 +84,7 @@ class ServedRun:
             return
         snapshot = WIRE_FORMATS[VARIANTS[variant][0]].snapshot(self.kept)[-1]["parts"]
         if variant == UI:
-            built = UIMessageReader().read(said).parts
+            built = UIMessageReader().read(said).kept_parts
         else:
             built = accumulated(said)["parts"]
             snapshot = snapshot[sum(len(step.parts) for step in self._steps) :]

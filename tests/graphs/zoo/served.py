@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from server.turns.requests import GraphValues, TurnRequest
+from server.turns.requests import GraphValues, Resume, TurnRequest
 from tests.graphs.zoo.animal import Animal, Question
 from tests.graphs.zoo.model import ReplyingModel
 from tests.graphs.zoo.plain_loop import bare
@@ -57,8 +57,7 @@ def resumption(run: ServedRun, question: Question) -> TurnRequest:
     known, asked = values(run), question.asked or [None]
     answers = question.answer if isinstance(question.answer, list) else [question.answer]
     pairs = zip(asked, answers, strict=True)
-    fields: Any = {"resume": {ids[known.index(value)]: answer for value, answer in pairs}}
-    return TurnRequest(**fields)
+    return TurnRequest(resume=Resume({ids[known.index(v)]: answer for v, answer in pairs}))
 
 
 @asynccontextmanager

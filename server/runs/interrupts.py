@@ -1,0 +1,109 @@
+"""What a graph has stopped to ask, and the answers that a request brings."""
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langgraph.types import PregelTask, StateSnapshot
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from server.turns.chunks import Interrupt
+from server.turns.requests import InvalidRequest, Resume, TurnRequest
+from tools import strict_json
+
+logger = logging.getLogger(__name__)
+
+MAX_CHARS = 200_000
+"""Of an interrupt's value, as JSON."""
+_ID = re.compile(r"[0-9a-f]{32}|.+@[0-9a-f-]{36}")
+"""LangGraph's ids of interrupts, and ours of breakpoints."""
+
+
+def asked(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
+    """The interrupts that wait for an answer, of a snapshot with its subgraphs, each with the
+    innermost node that is known to have asked."""
+    found: dict[str, Interrupt] = {}
+    for task, namespace in _tasks(snapshot, ()):
+        for interrupt in task.interrupts:
+            value = _json(interrupt.value)
+            # Inner tasks come later: what a subgraph asks, the task around it asks too.
+            found[interrupt.id] = Interrupt(interrupt.id, value, task.name, namespace)
+    return tuple(found.values())
+
+
+def breakpoints(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
+    """Of a graph that waits at a breakpoint: one for each node that is to go on."""
+    checkpoint_id = snapshot.config["configurable"]["checkpoint_id"]
+    inner = [
+        (task, namespace)
+        for task, namespace in _tasks(snapshot, ())
+        if not isinstance(task.state, StateSnapshot) or not task.state.next
+    ]
+    return tuple(
+        Interrupt(f"{task.name}@{checkpoint_id}", None, task.name, namespace)
+        for task, namespace in inner
+    )
+
+
+def _tasks(
+    snapshot: StateSnapshot, namespace: tuple[str, ...]
+) -> Iterator[tuple[PregelTask, tuple[str, ...]]]:
+    for task in snapshot.tasks:
+        yield task, namespace
+        if isinstance(task.state, StateSnapshot):
+            yield from _tasks(task.state, (*namespace, f"{task.name}:{task.id}"))
+
+
+def _json(value: Any) -> Any:
+    """As JSON data; `{"hidden": true}` of what cannot be sent."""
+    try:
+        text = strict_json.write(to_jsonable_python(value))
+        if len(text) <= MAX_CHARS:
+            return strict_json.read(text)
+        logger.warning("an interrupt's value is too long for clients and is hidden")
+    except (ValueError, PydanticSerializationError):
+        logger.warning("an interrupt's value is not JSON and is hidden from clients")
+    return {"hidden": True}
+
+
+def resume_values(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
+    """What goes to LangGraph, by id; a breakpoint takes no value. Raises InvalidRequest."""
+    given = resume.value
+    by_id = isinstance(given, dict) and bool(given) and all(map(_ID.fullmatch, given))
+    if not by_id:
+        if len(interrupts) > 1:
+            raise InvalidRequest(
+                "invalid_resume",
+                f"The thread waits for several answers; send them by id: {_listed(interrupts)}.",
+            )
+        given = {interrupt.id: given for interrupt in interrupts}
+    known = {interrupt.id: interrupt for interrupt in interrupts}
+    unknown = [id for id in given if id not in known]
+    if unknown or not known:
+        which = f"no interrupt {unknown[0][:64]!r}" if unknown else "no interrupt"
+        listed = f"It waits for {_listed(interrupts)}." if known else "It waits for no answer."
+        raise InvalidRequest(
+            "unknown_interrupt", f"The thread has {which} that is open. {listed}", 409
+        )
+    return {id: value for id, value in given.items() if "@" not in id}
+
+
+def check_goes_past(request: TurnRequest, interrupts: Sequence[Interrupt]) -> None:
+    """A new message goes past an open interrupt, unless it is not to; nothing else does. Raises
+    InvalidRequest."""
+    goes_past = (request.message or request.branch) and request.on_interrupt == "discard"
+    if not interrupts or goes_past:
+        return
+    example = f'{{"resume": {{"{interrupts[0].id}": answer}}}}'
+    raise InvalidRequest(
+        "interrupt_pending",
+        f"The graph waits for an answer to {_listed(interrupts)}: send {example}; a new message "
+        "would discard it.",
+        409,
+    )
+
+
+def _listed(interrupts: Sequence[Interrupt]) -> str:
+    shown = ", ".join(f"{interrupt.id!r} ({interrupt.node})" for interrupt in interrupts[:5])
+    return f"{shown} and {len(interrupts) - 5} more" if len(interrupts) > 5 else shown
