@@ -20,6 +20,7 @@ from langgraph.types import Overwrite
 
 from graphs.context import GraphContext
 from graphs.faults import GraphError
+from graphs.result_view import ResultView, declared_results
 
 ENTRY = "turnstream_entry"
 
@@ -37,10 +38,18 @@ class AttachedGraph:
     context: GraphContext
     input_names: frozenset[str]
     """What its input has beside messages."""
+    results: ResultView
+    """What clients see of its tools' results."""
 
     @property
     def takes_client_tools(self) -> bool:
         return self.context.is_ours
+
+    @property
+    def streams_subgraphs(self) -> bool:
+        """Whether clients see what its subgraphs say while they say it: of a graph with our context
+        a subgraph is a part of a tool, which does not speak to the user."""
+        return not self.context.is_ours
 
     def emptied(self, messages: Sequence[AnyMessage]) -> Any:
         """The value of `messages` that leaves these alone in the thread."""
@@ -57,8 +66,10 @@ def attach(
     graph: Pregel[Any, Any, Any, Any],
     checkpointer: BaseCheckpointSaver[Any],
     context: Mapping[str, Any] | None = None,
+    results: ResultView | None = None,
 ) -> AttachedGraph:
-    """`context` are values for the fields of the graph's own context schema.
+    """`context` are values for the fields of the graph's own context schema. Without `results`
+    clients see what the graph's tools declare.
 
     Raises GraphError if the graph cannot be served.
     """
@@ -75,7 +86,13 @@ def attach(
             f"{', '.join(context or {}) or 'nothing'}: {error}"
         ) from error
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
-    return AttachedGraph(_with_entry(graph, checkpointer), reducer, made, _input_names(graph))
+    return AttachedGraph(
+        _with_entry(graph, checkpointer),
+        reducer,
+        made,
+        _input_names(graph),
+        results or declared_results(graph, {}),
+    )
 
 
 def _with_entry(graph: Graph, checkpointer: BaseCheckpointSaver[Any]) -> Graph:

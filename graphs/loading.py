@@ -25,7 +25,10 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
 from graphs.attached import AttachedGraph, attach
+from graphs.client_fields import Fields, table_of
 from graphs.faults import GraphError
+from graphs.limits import Limits
+from graphs.result_view import Undeclared, declared_results, own_result
 from graphs.user_modules import import_file, place_of, user_imports
 
 BUILT_IN = "graphs.chat:build"
@@ -54,6 +57,8 @@ class LoadedGraph:
 
     source: GraphSource
     found: Any
+    client_fields: Fields
+    """What its module declares of its tools' results."""
 
 
 def load(setting: str) -> LoadedGraph:
@@ -68,7 +73,7 @@ def load(setting: str) -> LoadedGraph:
         # A module may call asyncio.run, which a thread with a loop cannot.
         ThreadPoolExecutor(1, "graph") as thread,
     ):
-        return LoadedGraph(source, thread.submit(_found, source).result())
+        return thread.submit(_found, source).result()
 
 
 @asynccontextmanager
@@ -77,14 +82,16 @@ async def open_graph(
     checkpointer: BaseCheckpointSaver[Any],
     context: Mapping[str, Any],
     *ours: Any,
+    limits: Limits,
+    undeclared_results: Undeclared = "hide",
     **more: Any,
 ) -> AsyncIterator[AttachedGraph]:
-    """Make the graph, and attach it to the checkpointer. `ours` and `more` are what a factory of
-    our own kind is given beside that. Raises GraphError."""
+    """Make the graph, and attach it to the checkpointer. `ours`, `limits` and `more` are what a
+    factory of our own kind is given beside that. Raises GraphError."""
     source = loaded.source
     async with AsyncExitStack() as stack:
         with _named(source.setting, source.folders), user_imports(source.folders):
-            given = {"checkpointer": checkpointer, **more}
+            given = {"checkpointer": checkpointer, "limits": limits, **more}
             graph = await _made(loaded.found, ours, given, stack)
             if graph.checkpointer and graph.checkpointer is not checkpointer:
                 kind = type(graph.checkpointer).__name__
@@ -92,7 +99,17 @@ async def open_graph(
                     "the graph's own checkpointer (%(kind)s) is replaced by the server's",
                     {"kind": kind},
                 )
-            attached = attach(graph, checkpointer, context)
+            attached = attach(
+                graph,
+                checkpointer,
+                context,
+                # The built-in graph cuts what clients see before it is stored.
+                own_result
+                if source.setting == BUILT_IN
+                else declared_results(
+                    graph, loaded.client_fields, undeclared_results, limits.max_result_bytes
+                ),
+            )
         yield attached
 
 
@@ -154,13 +171,14 @@ def _once(*folders: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folders))
 
 
-def _found(source: GraphSource) -> Any:
+def _found(source: GraphSource) -> LoadedGraph:
     by_path = isinstance(source.module, Path)
-    value: Any = (
+    module: Any = (
         import_file(source.module, source.folders)
         if isinstance(source.module, Path)
         else import_module(source.module)
     )
+    value = module
     for part in source.name.split("."):
         if not hasattr(value, part):
             where = source.module.name if by_path else source.module  # type: ignore[union-attr]
@@ -171,7 +189,7 @@ def _found(source: GraphSource) -> Any:
             f"that is a {type(value).__name__}; name a compiled graph, a StateGraph or a function "
             "that makes one"
         )
-    return value
+    return LoadedGraph(source, value, table_of(module))
 
 
 async def _made(

@@ -100,6 +100,7 @@ def create_app(
                 speaker,
                 tools,
                 limits=settings.limits,
+                undeclared_results=settings.undeclared_results,
                 system_prompt=settings.system_prompt,
             ) as graph,
         ):
@@ -132,7 +133,9 @@ async def _wired(
     classifier = Classifier(
         catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
     )
-    checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
+    checkpoints = Checkpoints(
+        graph, checkpointer, classifier.fallback, store.dispositions, settings.hidden_nodes
+    )
     await end_lost_runs(store, checkpoints)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(

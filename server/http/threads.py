@@ -50,7 +50,8 @@ class Thread(HTTPEndpoint):
 
         `run_id` and `run_state` are of the last run. `messages` are as the protocol shows them; a
         live run's message is as its log tells it up to `cursor`: attach with that, and nothing is
-        missed or doubled. `first_part` is the index, in its message, of the run's part 0.
+        missed or doubled. `first_part` is the index, in its message, of the run's part 0. Of a run
+        that withdrew a step or whose nodes speak beside each other the cursor is at its beginning.
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         entry, turns, rest = await _consistent(request, thread_key(request))

@@ -3,7 +3,7 @@
 Of a graph it knows the `messages` channel, and no node: any compiled graph fits.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -17,11 +17,12 @@ from graphs.context import TurnContext
 from graphs.dispositions import Fallback, all_carry, of_history
 from graphs.history import pending_calls
 from server.runs.branches import BranchPoint
+from server.runs.speakers import Speakers
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from server.turns.requests import NO_VALUES, GraphValues
 
-STREAM_MODES: Any = ["tasks", "messages", "updates", "tools", "custom"]
+STREAM_MODES: Any = ["tasks", "messages", "updates", "values", "tools", "custom"]
 
 KeptDispositions = Callable[[ThreadKey], Awaitable[Mapping[str, Disposition]]]
 
@@ -74,8 +75,10 @@ class Checkpoints:
         saver: Checkpointer,
         fallback: Fallback,
         kept: KeptDispositions,
+        hidden_nodes: Collection[str] = (),
     ) -> None:
         self.attached = attached
+        self.speakers = Speakers(frozenset(hidden_nodes))
         self._graph = attached.graph
         self._saver = saver
         self._fallback = fallback
@@ -119,6 +122,9 @@ class Checkpoints:
             None if messages is None else {**values.input, **self._input(messages, point)},
             _config(key, point.checkpoint_id if point else None, values.configurable),
             stream_mode=STREAM_MODES,
+            # Of the state the messages alone; a graph may leave them out of what it returns.
+            output_keys=["messages"],
+            subgraphs=self.attached.streams_subgraphs,
             version="v2",
             durability="sync",
             context=self.attached.context.of(context, values.context),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.transcript import transcript
 from server.storage.interfaces import RunLog, RunLogs, ThreadStore
-from server.turns.accumulate import accumulate
+from server.turns.accumulate import accumulate, is_in_order
 from server.turns.chunks import Chunk
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.messages import AssistantTurn, Step, Turn
@@ -22,7 +22,7 @@ class LoggedRun:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A live run as far as its log goes."""
+    """A live run as far as its log goes; only to its beginning if its parts are not in order."""
 
     before: ThreadState
     """The thread as the run began."""
@@ -62,20 +62,26 @@ class RunReader:
         return self.shown(await self.state(key))
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
-        return transcript(state.messages, state.dispositions, running=state.unfinished)
+        return self._transcript(state, running=state.unfinished)
+
+    def _transcript(self, state: ThreadState, *, running: bool) -> tuple[Turn, ...]:
+        results = self._checkpoints.attached.results
+        return transcript(state.messages, state.dispositions, results, running=running)
 
     async def turns_before(self, header: RunHeader) -> tuple[Turn, ...]:
         """The thread as it stood when the run began, with what the request added."""
         state = await self._state_before(header)
-        return transcript(state.messages, state.dispositions, running=True)
+        return self._transcript(state, running=True)
 
     async def progress(self, run: LoggedRun) -> Progress:
         header, before = run.header, await self._state_before(run.header)
-        turns = list(transcript(before.messages, before.dispositions, running=True))
+        turns = list(self._transcript(before, running=True))
         earlier: tuple[Step, ...] = ()
         if turns and isinstance(turns[-1], AssistantTurn) and turns[-1].id == header.message_id:
             earlier = turns.pop().steps  # type: ignore[union-attr]
         chunks = await self._chunks(run)
+        if not is_in_order(chunks):
+            chunks = []  # paths alone do not say where its parts are: it is to be read whole
         turns.append(accumulate(chunks, header.message_id, earlier))
         first_part = sum(len(step.parts) for step in earlier)
         return Progress(before, tuple(turns), first_part, len(chunks))

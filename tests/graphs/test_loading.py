@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -56,7 +57,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 async def says(setting: str, **context: str) -> str:
     """What the graph answers."""
     ours = (ScriptedModel(), CATALOGUE)
-    given = {"limits": Limits(), "system_prompt": ""}
+    given: dict[str, Any] = {"limits": Limits(), "system_prompt": ""}
     async with open_graph(load(setting), InMemorySaver(), context, *ours, **given) as attached:
         config = {"configurable": {"thread_id": "t"}}
         state = {"messages": [HumanMessage("Hello")]}
@@ -257,7 +258,7 @@ async def test_the_built_in_graph_is_ours_whatever_the_folder_has(write: Write) 
     write("graphs/__init__.py", "raise RuntimeError")
     write("tools/__init__.py", "raise RuntimeError")
     ours = (ScriptedModel(), CATALOGUE)
-    given = {"limits": Limits(), "system_prompt": ""}
+    given: dict[str, Any] = {"limits": Limits(), "system_prompt": ""}
     async with open_graph(load(BUILT_IN), InMemorySaver(), {}, *ours, **given) as attached:
         assert attached.takes_client_tools
 

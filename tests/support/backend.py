@@ -16,6 +16,7 @@ from graphs.chat import build as built_in
 from graphs.classify import Classifier
 from graphs.limits import Limits
 from graphs.loading import Build
+from graphs.result_view import ResultView, own_result
 from server.protocols import DEFAULT
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.reader import LoggedRun, RunReader
@@ -113,16 +114,19 @@ async def backend(
     max_run_bytes: int = 20_000_000,
     system_prompt: str = "",
     build: Build = built_in,
+    results: ResultView | None = None,
     context: Mapping[str, Any] | None = None,
     client_values: tuple[str, ...] = (),
 ) -> AsyncIterator[Backend]:
+    """`results` are for another graph; without them clients see what its tools declare."""
     async with (
         open_checkpointer(path) as checkpointer,
         open_store(path, BUSY_TIMEOUT_MS) as store,
     ):
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
         made = build(model, catalogue, checkpointer=checkpointer, **given)
-        graph = attach(made, checkpointer, context)
+        view = own_result if build is built_in else results
+        graph = attach(made, checkpointer, context, results=view)
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
         await end_lost_runs(store, checkpoints)
