@@ -3,17 +3,13 @@
 import pytest
 
 from tests.graphs.zoo import ZOO, Animal
-from tests.graphs.zoo.plain_loop import opened, turn
+from tests.graphs.zoo.plain_loop import CONFIG, opened, turn
+from tests.support.samples import sample
 
 pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
 
 
-@pytest.fixture(params=ZOO, ids=lambda animal: animal.name)
-def animal(request: pytest.FixtureRequest) -> Animal:
-    found: Animal = request.param
-    return found
-
-
+@pytest.mark.parametrize("animal", ZOO, ids=lambda animal: animal.name)
 async def test_it_runs_through_its_questions_to_its_end(animal: Animal) -> None:
     played = opened(animal)
     assert tuple(await turn(played, animal)) == animal.thread
@@ -23,12 +19,14 @@ async def test_it_runs_through_its_questions_to_its_end(animal: Animal) -> None:
     assert not played.model.refused
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("animal", ZOO[:: sample(1, 3)], ids=lambda animal: animal.name)
 async def test_it_takes_a_second_message(animal: Animal) -> None:
     played = opened(animal)
     await turn(played, animal)
     thread = await turn(played, animal)
     assert thread[-1].startswith("ai: ")
-    assert not (await played.graph.aget_state({"configurable": {"thread_id": "thread-1"}})).next
+    assert not (await played.graph.aget_state(CONFIG)).next
     assert not played.model.refused
 
 

@@ -1,7 +1,7 @@
 """A run of the server as its clients have it: its chunks, and the bytes of every wire format."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from server.http.event_streams import Encoding, frame
@@ -11,7 +11,7 @@ from server.protocols.format import StreamContext, View
 from server.runs.reader import LoggedRun
 from server.turns.accumulate import accumulate
 from server.turns.chunks import Chunk, MessageFinish
-from server.turns.messages import AssistantTurn, Step, Turn
+from server.turns.messages import AssistantTurn, Step, Turn, UserTurn
 from server.turns.requests import TurnRequest
 from tests.support import chunk_grammar
 from tests.support.backend import THREAD, Backend, chunks_of
@@ -60,7 +60,10 @@ class ServedRun:
     def told(self) -> tuple[Turn, ...]:
         """The thread as its client has it after the last chunk."""
         others = self.before[:-1] if self.earlier else self.before
-        return (*others, accumulate(self.chunks, self.message_id, self._steps))
+        removed = {id for chunk in self.named("MessagesRemoved") for id in chunk.ids}
+        left = (_without(turn, removed) for turn in others)
+        told = accumulate(self.chunks, self.message_id, self._steps)
+        return (*(turn for turn in left if turn), told)
 
     @property
     def reason(self) -> str:
@@ -142,6 +145,14 @@ async def ended(inside: Backend, run: LoggedRun, thread: str = THREAD) -> Served
     chunks = await chunks_of(run)
     before = await inside.reader.turns_before(run.header)
     return ServedRun(run, chunks, before, await inside.turns(thread), thread)
+
+
+def _without(turn: Turn, removed: Set[str]) -> Turn | None:
+    """A turn without the messages that the graph has removed; None if nothing is left of it."""
+    if isinstance(turn, UserTurn):
+        return None if turn.id in removed else turn
+    steps = tuple(step for step in turn.steps if step.step_id not in removed)
+    return replace(turn, steps=steps) if steps or not turn.steps else None
 
 
 def _plain(part: Json) -> Json:

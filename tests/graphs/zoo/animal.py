@@ -36,8 +36,6 @@ class Animal:
     context: Mapping[str, Any] = field(default_factory=dict)
     input: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of the graph's input."""
-    keeps_repairs: bool = True
-    """Whether a message of a known id takes the other's place."""
     parallel: bool = False
     """Whether several model calls speak at once, so that their words interleave."""
 

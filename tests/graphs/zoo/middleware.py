@@ -41,7 +41,7 @@ def limited(model: BaseChatModel) -> Any:
     return create_agent(
         model,
         tools=[look_up],
-        middleware=[ModelCallLimitMiddleware(run_limit=2, exit_behavior="end")],
+        middleware=[ModelCallLimitMiddleware(thread_limit=2, exit_behavior="end")],
     )
 
 
@@ -108,7 +108,7 @@ ANIMALS = (
             "tool: page 1",
             "ai: [look_up]",
             "tool: page 2",
-            "ai: Model call limits exceeded: run limit (2/2)",
+            "ai: Model call limits exceeded: thread limit (2/2)",
         ),
     ),
 )

@@ -96,7 +96,6 @@ ANIMALS = (
         appending,
         work_out,
         "Six times seven?",
-        keeps_repairs=False,
         thread=WORKED,
     ),
     Animal(
@@ -104,7 +103,6 @@ ANIMALS = (
         plain,
         work_out,
         "Six times seven?",
-        keeps_repairs=False,
         thread=WORKED,
     ),
 )

@@ -63,14 +63,14 @@ def read(page: int) -> str:
 
 
 def forgetful(model: BaseChatModel) -> Any:
-    """Removes what the tool said once it is used."""
+    """Removes the calls and their results once they are used."""
 
     async def chatbot(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await model.bind_tools([read]).ainvoke(state["messages"])]}
 
     async def forget(state: MessagesState) -> dict[str, Any]:
-        middle = state["messages"][1:-1]
-        return {"messages": [RemoveMessage(id=message.id or "") for message in middle]}
+        used = [m for m in state["messages"] if getattr(m, "tool_calls", None) or m.type == "tool"]
+        return {"messages": [RemoveMessage(id=message.id or "") for message in used]}
 
     builder = StateGraph(MessagesState)
     builder.add_node(chatbot)
@@ -79,6 +79,24 @@ def forgetful(model: BaseChatModel) -> Any:
     builder.add_edge(START, "chatbot")
     builder.add_conditional_edges("chatbot", tools_condition, {"tools": "tools", END: "forget"})
     builder.add_edge("tools", "chatbot")
+    return builder.compile()
+
+
+def trimmed(model: BaseChatModel) -> Any:
+    """Keeps the last turn alone."""
+
+    async def chatbot(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    async def trim(state: MessagesState) -> dict[str, Any]:
+        old = state["messages"][:-2]
+        return {"messages": [RemoveMessage(id=message.id or "") for message in old]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node(chatbot)
+    builder.add_node(trim)
+    builder.add_edge(START, "chatbot")
+    builder.add_edge("chatbot", "trim")
     return builder.compile()
 
 
@@ -148,6 +166,13 @@ ANIMALS = (
         "Read.",
         beside=("[read]",),
         thread=("human: Read.", "ai: I read page 1."),
+    ),
+    Animal(
+        "old turns removed",
+        trimmed,
+        greet,
+        "Hello",
+        thread=("human: Hello", "ai: Hello to you."),
     ),
     Animal(
         "message replaced",
