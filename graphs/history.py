@@ -30,15 +30,14 @@ _NAME = re.compile(r"[^\s<|\\/>]{1,64}")
 
 def from_user(messages: Sequence[AnyMessage]) -> list[HumanMessage]:
     """What the user wrote. A graph may write human messages of its own: critiques, summaries."""
-    human = [message for message in messages if isinstance(message, HumanMessage)]
+    human = [
+        message
+        for message in messages
+        if isinstance(message, HumanMessage) and "lc_source" not in message.additional_kwargs
+    ]
     if not any(map(stored.is_users, human)):
         return human
-    return [
-        message
-        for message in human
-        if stored.is_users(message)
-        or (message is messages[0] and "lc_source" not in message.additional_kwargs)
-    ]
+    return [message for message in human if stored.is_users(message) or message is messages[0]]
 
 
 def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:

@@ -198,7 +198,9 @@ class Translator:
     def _stored(self, message: AnyMessage) -> Iterator[Chunk]:
         """A message that a node has written."""
         if isinstance(message, ToolMessage):
-            yield from self._answered(message)
+            # One without an id gets it from the thread.
+            if message.id is not None:
+                yield from self._answered(message)
         elif isinstance(message, AIMessage):
             self._last = message
             step = self._steps.by_id.get(message.id or "")

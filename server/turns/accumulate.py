@@ -131,7 +131,15 @@ class _Message:
             replace(step, parts=tuple(parts[number] for number in self._numbers[id]))
             for id, step in self._steps.items()
         )
-        return AssistantTurn(message_id, (*self._earlier, *steps), **self._end)
+        return AssistantTurn(message_id, (*self._ended_earlier(), *steps), **self._end)
+
+    def _ended_earlier(self) -> list[Step]:
+        """The earlier steps; if this run has told none, and came to its own end, the last of them
+        is the one that the message ends with."""
+        if self._steps or not self._earlier or self._end.keys() != {"finish_reason"}:
+            return self._earlier
+        *steps, last = self._earlier
+        return [*steps, replace(last, finish_reason=self._end["finish_reason"])]
 
 
 def _empty(part: Part) -> MessagePart:

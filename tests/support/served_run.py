@@ -63,7 +63,8 @@ class ServedRun:
         removed = {id for chunk in self.named("MessagesRemoved") for id in chunk.ids}
         left = (_without(turn, removed) for turn in others)
         told = accumulate(self.chunks, self.message_id, self._steps)
-        return (*(turn for turn in left if turn), told)
+        # A graph may stop to ask before any word.
+        return (*(turn for turn in left if turn), *([told] if told.steps else []))
 
     @property
     def reason(self) -> str:
@@ -76,7 +77,7 @@ class ServedRun:
     def check_chunks(self) -> None:
         """The chunks keep their grammar, and add up to the thread."""
         chunk_grammar.check(self.chunks)
-        assert self.told == self.kept
+        assert _named(self.told) == _named(self.kept)
 
     async def check_format(self, variant: str, *, in_order: bool = True) -> None:
         """A client of the wire format has the thread. `in_order`: it appends in the thread's order;
@@ -153,6 +154,13 @@ def _without(turn: Turn, removed: Set[str]) -> Turn | None:
         return None if turn.id in removed else turn
     steps = tuple(step for step in turn.steps if step.step_id not in removed)
     return replace(turn, steps=steps) if steps or not turn.steps else None
+
+
+def _named(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """An answer has the id of its question; where the graph removed that, of its first step."""
+    asked = {turn.id for turn in turns if isinstance(turn, UserTurn)}
+    own = {f"{id}.a" for id in asked} | asked
+    return [turn if turn.id in own else replace(turn, id="") for turn in turns]
 
 
 def _plain(part: Json) -> Json:
