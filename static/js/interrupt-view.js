@@ -31,7 +31,8 @@ export function interruptsView({ interrupts, resuming, run }, { onAnswerInterrup
         ({ key }) => key,
         (interrupt) => {
           const error = interrupt === failed ? resuming.error : null;
-          return form(interrupt, { isShut: run !== null, isSending: isSending(interrupt.id), error }, onAnswerInterrupts);
+          const about = { isShut: run !== null, isSending: isSending(interrupt.id), isOne: interrupts.length === 1, error };
+          return form(interrupt, about, onAnswerInterrupts);
         },
       )}
       <div class="interrupts-bar">
@@ -43,8 +44,8 @@ export function interruptsView({ interrupts, resuming, run }, { onAnswerInterrup
 }
 
 const NOTE = {
-  one: "You can also write a new message. The reply then goes on from there, and this is discarded.",
-  many: "You can also write a new message. The reply then goes on from there, and these are discarded.",
+  one: "Instead of an answer you can write a new message. This is then discarded.",
+  many: "Instead of answers you can write a new message. All of these are then discarded.",
 };
 
 function sendAll(interrupts, isShut, onAnswer) {
@@ -63,7 +64,7 @@ function sendAll(interrupts, isShut, onAnswer) {
 
 const FIELDS = "input:not([hidden] *), textarea, button";
 
-function form(interrupt, { isShut, isSending, error }, onAnswer) {
+function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
   const { id, key } = interrupt;
   const submit = (event) => {
     event.preventDefault();
@@ -79,7 +80,7 @@ function form(interrupt, { isShut, isSending, error }, onAnswer) {
           ? html`<p class="question-failed" role="alert">${icons.warning} Your answer was not sent. ${error.message}</p>`
           : nothing}
         <div class="question-bar">
-          <button type="submit" class="primary">${BUTTONS[requestOf(interrupt).kind]}</button>
+          <button type="submit" class=${isOne ? "primary" : ""}>${BUTTONS[requestOf(interrupt).kind]}</button>
           ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
         </div>
       </fieldset>

@@ -185,12 +185,11 @@ async def page_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def wired(page_server: Client, visitors: Visitors, look: str) -> Visit:
-    """The page, whose calls `wire` answers."""
+    """A tab, for the page whose calls `wire` answers."""
     return await visitors(page_server.url, look)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def wire(wired: Visit) -> AsyncIterator[ScriptedWire]:
     async with scripted_wire(wired.page) as wire:
-        await wired.open()
         yield wire

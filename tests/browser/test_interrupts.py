@@ -1,4 +1,4 @@
-"""Forms for what a graph stopped to ask: each kind, live and loaded, answered, refused, typed past."""
+"""Forms for what a graph stopped to ask: answered, refused, typed past, live and loaded."""
 
 import asyncio
 import json
@@ -52,9 +52,10 @@ CALL: Json = {
 
 async def stop_to_ask(visit: Visit, wire: ScriptedWire, *interrupts: Json) -> Locator:
     """A run ends with interrupts; the value is their forms."""
-    wire.hold(spoken({"type": "text", "text": "Let me ask."}), interrupts=interrupts)
+    said = spoken({"type": "text", "text": "Let me ask."}, finishReason="tool-calls")
+    wire.hold(said, interrupts=interrupts, run_state="waiting")
     wire.script(asking(*interrupts))
-    await visit.ask("Go")
+    await (await visit.open()).ask("Go")
     return forms(visit)
 
 
@@ -62,6 +63,7 @@ async def load(visit: Visit, wire: ScriptedWire, *interrupts: Json) -> Locator:
     said = spoken({"type": "text", "text": "Let me ask."}, finishReason="tool-calls")
     wire.hold(said, interrupts=interrupts, run_state="waiting")
     await visit.open(THREAD)
+    await expect(forms(visit)).to_have_count(len(interrupts))
     return forms(visit)
 
 
@@ -219,12 +221,12 @@ async def test_an_interrupt_that_was_answered_elsewhere_is_gone_with_a_sentence(
 
 async def test_a_new_message_takes_the_form_away(wired: Visit, wire: ScriptedWire) -> None:
     wire.script(asking(interrupt("i1", value="Which?"), words=""))
-    await wired.say("Go")
+    await (await wired.open()).say("Go")
     form = forms(wired)
     await expect(form).to_have_count(1)
     await expect(form.get_by_role("textbox")).to_be_focused()
     await expect(wired.replies).to_have_count(0)
-    await expect(wired.log).to_contain_text("You can also write a new message.")
+    await expect(wired.log).to_contain_text("you can write a new message. This is then discarded.")
     go = asyncio.Event()
     wire.script(Refusal(500, "internal", "It failed.", go))
     await wired.say("Never mind")

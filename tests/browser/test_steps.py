@@ -48,14 +48,14 @@ async def test_steps_that_interleave_are_shown_one_after_the_other_with_who_spea
     wire.hold()
     more = [end_part(0), begin("a"), delta(2, "one more"), end_part(2), end_part(1)]
     wire.script(Reply([*BESIDE, *more, end_step("a"), end_step(), finish()]))
-    await wired.ask("Go")
+    await (await wired.open()).ask("Go")
     await expect(texts(wired)).to_have_text(["One", "one more", "Two"])
     names = ["From team · researcher", "From team · desk · writer"]
     await expect(speakers(wired)).to_have_text(names)
     parts = [{"type": "text", "text": words} for words in ("One", "one more", "Two")]
-    wire.hold(spoken(*parts, steps=[{"stepId": "a"}, {"stepId": "b"}], id=ANSWER))
+    wire.hold(spoken(*parts, steps=[{"stepId": "a"}, {"stepId": "b"}]), title="Loaded")
     await wired.page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
-    await expect(wired.page.locator("#title")).to_have_text("Go")
+    await expect(wired.page.locator("#title")).to_have_text("Loaded")
     await expect(speakers(wired)).to_have_text(names)
 
 
@@ -64,7 +64,7 @@ async def test_nobody_is_named_where_one_node_of_the_graph_itself_speaks(
 ) -> None:
     first = [step("a", "agent"), *text(0, "One"), end_step()]
     wire.script(Reply([*first, step("b", "agent"), *text(1, "Two"), end_step(), finish()]))
-    await wired.ask("Go")
+    await (await wired.open()).ask("Go")
     await expect(texts(wired)).to_have_text(["One", "Two"])
     await expect(speakers(wired)).to_have_count(0)
 
@@ -83,7 +83,7 @@ async def test_what_is_withdrawn_vanishes_and_what_a_person_reads_stays_in_its_p
     again = [step("a", "plan"), *text(3, "Planned"), end_step(), finish()]
     wire.script(Reply(told), Reply([gone[0]], after, both[0]))
     wire.script(Reply([gone[1], *again], after + 1, both[1]))
-    await wired.say("Go")
+    await (await wired.open()).say("Go")
     await expect(texts(wired)).to_have_count(3)
     line = texts(wired).nth(1).get_by_text("Line 55", exact=True)
     await wired.page.locator("#scroller").hover()
@@ -127,7 +127,7 @@ async def test_messages_that_the_graph_removed_are_gone_when_the_run_has_ended(
     wired: Visit, wire: ScriptedWire
 ) -> None:
     wire.script(Reply([step("a"), *text(0, "One"), end_step(), finish()]))
-    await wired.ask("Go")
+    await (await wired.open()).ask("Go")
     wire.hold(spoken({"type": "text", "text": "A summary"}))
     removed = data("messages-removed", ids=["m0"])
     wire.script(Reply([removed, step("b"), *text(0, "Two"), end_step(), finish()]))
