@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.async_api import Page, Route
@@ -107,10 +107,6 @@ def asking(*interrupts: Json, words: str = "Let me ask.") -> Reply:
 
 def answering(words: str = "Thank you.") -> Reply:
     return Reply([step("s2", "agent"), *text(0, words), end_step(), finish()])
-
-
-def held(reply: Reply, event: asyncio.Event) -> Reply:
-    return replace(reply, held=event)
 
 
 @dataclass

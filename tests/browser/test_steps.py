@@ -2,7 +2,7 @@
 
 import asyncio
 
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Request, expect
 
 from tests.browser.scripted_wire import (
     ANSWER,
@@ -113,14 +113,19 @@ async def test_a_reload_amid_interleaved_steps_goes_on_with_the_parts_in_their_p
     wire.hold(live, run=run | {"paths": [0, 2, 1]}, run_state="live")
     rest = [delta(2, ", and more"), *text(4, "Three", "b"), finish()]
     go = asyncio.Event()
-    wire.script(Reply([*told, *draft, gone, *rest], 1, go))
-    await wired.open(THREAD)
+    wire.script(Reply(told[:3]), Reply([*told[3:], *draft, gone, *rest], 4, go))
+    async with wired.page.expect_request(_goes_on_after_three):
+        await wired.open(THREAD)
     await expect(texts(wired)).to_have_text(["One", "one more", "Two"])
     await expect(wired.reply).to_have_attribute("aria-busy", "true")
     go.set()
     await expect(texts(wired)).to_have_text(["One", "one more, and more", "Two", "Three"])
     await expect(speakers(wired)).to_have_count(2)
-    assert wire.cursors == [f"{RUN}:0"]
+    assert wire.cursors == [f"{RUN}:0", f"{RUN}:3"]
+
+
+def _goes_on_after_three(request: Request) -> bool:
+    return request.headers.get("last-event-id") == f"{RUN}:3"
 
 
 async def test_messages_that_the_graph_removed_are_gone_when_the_run_has_ended(
