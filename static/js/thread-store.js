@@ -289,7 +289,8 @@ export class ThreadStore {
     this.#set({ ...this.state, messages, resuming: { values, error } });
     if (error.isTransient) return;
     await this.refresh();
-    if (this.state.interrupts.some(({ id }) => values.has(id))) return;
+    const isOther = this.state.resuming?.values !== values;
+    if (isOther || this.state.interrupts.some(({ id }) => values.has(id))) return;
     this.#set({ ...this.state, resuming: null });
     if (!this.busy && !this.state.missing) this.#fail(error, null);
   }

@@ -145,7 +145,7 @@ class ScriptedWire:
         await route.fulfill(json=self.thread)
 
     async def _post(self, route: Route) -> None:
-        self.bodies.append(route.request.post_data_json)
+        self.bodies.append(json.loads(route.request.post_data or "null"))
         await self._answer(route)
 
     async def _attach(self, route: Route) -> None:

@@ -157,7 +157,9 @@ async def test_other_values_are_shown_as_json_and_answered_in_json_and_a_breakpo
     form = await stop_to_ask(wired, wire, interrupt("i1", value=value), interrupt("b@1"))
     shown = form.nth(0).get_by_role("region", name="Value")
     assert json.loads(await shown.inner_text()) == value
-    assert (await shown.bounding_box() or {})["height"] < 300
+    box = await shown.bounding_box()
+    assert box is not None
+    assert box["height"] < 300
     await expect(form.nth(1).get_by_role("button")).to_have_text("Continue")
     await wired.button("Send all 2 answers").click()
     await expect(form.nth(0).get_by_role("alert")).to_have_text("Write an answer.")
