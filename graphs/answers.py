@@ -5,6 +5,7 @@ artifact. How the call ended is in the message's metadata (`graphs.stored`).
 A call that failed has the same `{"error": {"code", "message", "id"?}}` for both.
 """
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -14,7 +15,9 @@ from graphs import stored
 from graphs.calls import StreamedCall
 from graphs.stored import End
 from tools import strict_json
-from tools.strict_json import text_of
+from tools.strict_json import clean_text, text_of
+
+_OUR_ID = re.compile(r"tool-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def answer(call: ToolCall | StreamedCall, content: str, end: End, **fields: Any) -> ToolMessage:
@@ -75,3 +78,23 @@ def client_view(message: ToolMessage) -> Any:
         return strict_json.read(str(message.content), constant=str)
     except ValueError:
         return message.text
+
+
+def is_ours(message: ToolMessage) -> bool:
+    """Whether turnstream wrote the message, and not a tool or a node of another graph."""
+    return bool(_OUR_ID.fullmatch(message.id or ""))
+
+
+def bounded(view: Any, max_bytes: int) -> Any:
+    """A client's view as plain JSON data that a checkpoint can hold; its size if it is larger.
+
+    Raises ValueError if it is not JSON.
+    """
+    plain = strict_json.read_storable(clean_text(strict_json.write(view)))
+    size = len(strict_json.write_spaced(plain).encode())
+    return truncated(size, max_bytes) if size > max_bytes else plain
+
+
+def truncated(size: int, max_bytes: int) -> dict[str, Any]:
+    """What the client sees of a result that is too large for it."""
+    return {"truncated": True, "bytes": size, "max_bytes": max_bytes}

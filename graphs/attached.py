@@ -16,10 +16,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph, add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
+from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
 from graphs.context import GraphContext
 from graphs.faults import GraphError
+from graphs.result_view import ResultView, declared_results
 
 ENTRY = "turnstream_entry"
 
@@ -37,10 +39,19 @@ class AttachedGraph:
     context: GraphContext
     input_names: frozenset[str]
     """What its input has beside messages."""
+    results: ResultView
+    """What clients see of its tools' results."""
+    description: str | None = None
 
     @property
     def takes_client_tools(self) -> bool:
         return self.context.is_ours
+
+    @property
+    def streams_subgraphs(self) -> bool:
+        """Whether clients see what its subgraphs say while they say it: of a graph with our context
+        a subgraph is a part of a tool, which does not speak to the user."""
+        return not self.context.is_ours
 
     def emptied(self, messages: Sequence[AnyMessage]) -> Any:
         """The value of `messages` that leaves these alone in the thread."""
@@ -57,8 +68,11 @@ def attach(
     graph: Pregel[Any, Any, Any, Any],
     checkpointer: BaseCheckpointSaver[Any],
     context: Mapping[str, Any] | None = None,
+    store: BaseStore | None = None,
+    results: ResultView | None = None,
 ) -> AttachedGraph:
-    """`context` are values for the fields of the graph's own context schema.
+    """`context` are values for the fields of the graph's own context schema; `store` takes the
+    place of the graph's own. Without `results` clients see what the graph's tools declare.
 
     Raises GraphError if the graph cannot be served.
     """
@@ -75,12 +89,20 @@ def attach(
             f"{', '.join(context or {}) or 'nothing'}: {error}"
         ) from error
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
-    return AttachedGraph(_with_entry(graph, checkpointer), reducer, made, _input_names(graph))
+    return AttachedGraph(
+        _with_entry(graph, checkpointer, store),
+        reducer,
+        made,
+        _input_names(graph),
+        results or declared_results(graph, {}),
+    )
 
 
-def _with_entry(graph: Graph, checkpointer: BaseCheckpointSaver[Any]) -> Graph:
+def _with_entry(
+    graph: Graph, checkpointer: BaseCheckpointSaver[Any], store: BaseStore | None = None
+) -> Graph:
     fresh = {"nodes": dict(graph.nodes), "channels": dict(graph.channels)}
-    copy = graph.copy({**fresh, "checkpointer": checkpointer})
+    copy = graph.copy({**fresh, "checkpointer": checkpointer, "store": store or graph.store})
     lone: Any = StateGraph(graph.builder.state_schema)
     copy.attach_node(ENTRY, lone.add_node(ENTRY, _do_nothing).nodes[ENTRY])
     copy.validate()

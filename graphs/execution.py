@@ -11,7 +11,7 @@ from uuid import uuid4
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import ToolException
 
-from graphs.answers import answer, client_view, failed
+from graphs.answers import answer, bounded, client_view, failed
 from graphs.calls import parse_args
 from graphs.limits import Limits
 from graphs.stored import tool_metadata
@@ -86,10 +86,7 @@ def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
     content = clean_text(returned.text)
     if returned.status == "error":
         return failed(call, "tool_error", content[: limits.max_result_chars])
-    view = strict_json.read_storable(clean_text(strict_json.write(client_view(returned))))
-    size = len(strict_json.write_spaced(view).encode())
-    if size > limits.max_result_bytes:
-        view = {"truncated": True, "bytes": size, "max_bytes": limits.max_result_bytes}
+    view = bounded(client_view(returned), limits.max_result_bytes)
     content = _with_offer(call, content, view, limits)
     if len(content) > limits.max_result_chars:
         cut = f"\n[cut: the first {limits.max_result_chars} of {len(content)} characters]"

@@ -1,51 +1,38 @@
-"""The graph by setting, as its author has it.
+"""The graphs by setting, as their authors have them.
 
-`module:name`, `path/to/file.py:name` or `path/to/langgraph.json` (with `#name` if it has several),
-where the name is a compiled graph, a StateGraph, or a factory: a function, sync or async, that
-returns one of these or an async context manager of it. A factory is called with nothing, with a
-config, or as ours is: `build(model, catalogue, checkpointer=, limits=, system_prompt=)`. What a
-langgraph.json holds: https://docs.langchain.com/langgraph-platform/cli#configuration-file
+Each is a compiled graph, a StateGraph, or a factory: a function, sync or async, that returns one of
+these or an async context manager of it. A factory is called with nothing, with a config, or as
+ours is: `build(model, catalogue, checkpointer=, limits=, system_prompt=)`.
 """
 
 import inspect
-import json
-import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dotenv import dotenv_values
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
+from langgraph.store.base import BaseStore
 
 from graphs.attached import AttachedGraph, attach
+from graphs.client_fields import Fields, table_of
+from graphs.context import GraphContext
 from graphs.faults import GraphError
-from graphs.user_modules import import_file, place_of, user_imports
+from graphs.limits import Limits
+from graphs.own_storage import announce_own_storage
+from graphs.result_view import Undeclared, declared_results, own_result
+from graphs.sources import BUILT_IN, GraphSource, find, named, once
+from graphs.user_modules import import_file, user_imports
 
-BUILT_IN = "graphs.chat:build"
-MAX_FAULT_CHARS = 500
+__all__ = ["BUILT_IN", "Build", "LoadedGraph", "load", "open_graphs"]
 
 Build = Callable[..., Pregel[Any, Any, Any, Any]]
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class GraphSource:
-    """Where a graph is."""
-
-    setting: str
-    module: str | Path
-    name: str
-    folders: tuple[Path, ...] = ()
-    """Where its modules are looked for, first to last."""
-    environment: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,124 +41,102 @@ class LoadedGraph:
 
     source: GraphSource
     found: Any
+    client_fields: Fields
+    """What its module declares of its tools' results."""
 
 
-def load(setting: str) -> LoadedGraph:
-    """Import what the setting names. Raises GraphError."""
-    with _named(setting, (Path.cwd(),)):
-        source = _source(setting)
-    for name, value in (source.environment or {}).items():
-        os.environ.setdefault(name, value)
+def load(setting: str) -> tuple[LoadedGraph, ...]:
+    """Import the graphs that the setting names, the default first. Raises GraphError."""
+    sources = find(setting)
+    for source in sources:
+        for name, value in source.environment.items():
+            os.environ.setdefault(name, value)
+    folders = once(*(folder for source in sources for folder in source.folders))
     with (
-        _named(setting, source.folders),
-        user_imports(source.folders),
+        named(setting, folders),
+        # Together: what two graphs import of the user's is one module for both.
+        user_imports(folders),
         # A module may call asyncio.run, which a thread with a loop cannot.
         ThreadPoolExecutor(1, "graph") as thread,
     ):
-        return LoadedGraph(source, thread.submit(_found, source).result())
+        return tuple(_loaded(source, thread) for source in sources)
 
 
 @asynccontextmanager
-async def open_graph(
-    loaded: LoadedGraph,
+async def open_graphs(
+    loaded: Sequence[LoadedGraph],
     checkpointer: BaseCheckpointSaver[Any],
+    store: BaseStore | None,
     context: Mapping[str, Any],
     *ours: Any,
+    limits: Limits,
+    undeclared_results: Undeclared = "hide",
     **more: Any,
-) -> AsyncIterator[AttachedGraph]:
-    """Make the graph, and attach it to the checkpointer. `ours` and `more` are what a factory of
-    our own kind is given beside that. Raises GraphError."""
-    source = loaded.source
+) -> AsyncIterator[Mapping[str, AttachedGraph]]:
+    """Make the graphs, by name, and attach them to the checkpointer and the store. Of several,
+    each gets the fields of `context` that it declares.
+
+    `ours`, `limits` and `more` are what a factory of our own kind is given beside that. Raises
+    GraphError.
+    """
+    opened: dict[str, AttachedGraph] = {}
+    given = {"checkpointer": checkpointer, "limits": limits, **more}
     async with AsyncExitStack() as stack:
-        with _named(source.setting, source.folders), user_imports(source.folders):
-            given = {"checkpointer": checkpointer, **more}
-            graph = await _made(loaded.found, ours, given, stack)
-            if graph.checkpointer and graph.checkpointer is not checkpointer:
-                kind = type(graph.checkpointer).__name__
-                logger.warning(
-                    "the graph's own checkpointer (%(kind)s) is replaced by the server's",
-                    {"kind": kind},
+        for one in loaded:
+            source = one.source
+            with named(source.setting, source.folders), user_imports(source.folders):
+                graph = await _made(one.found, ours, given, stack)
+                announce_own_storage(source.name, graph, checkpointer, store)
+                declared = GraphContext(graph.context_schema, {}).names
+                fields = {k: v for k, v in context.items() if k in declared or len(loaded) == 1}
+                # The built-in graph cuts what clients see before it is stored.
+                results = (
+                    own_result
+                    if source.setting == BUILT_IN
+                    else declared_results(
+                        graph, one.client_fields, undeclared_results, limits.max_result_bytes
+                    )
                 )
-            attached = attach(graph, checkpointer, context)
-        yield attached
+                attached = attach(graph, checkpointer, fields, store, results)
+            opened[source.name] = replace(attached, description=source.description)
+        _check_used(context, opened.values())
+        yield opened
 
 
-def _source(setting: str) -> GraphSource:
-    place, _, name = setting.partition("#")
-    if place.endswith(".json"):
-        return _configured(setting, Path(place).resolve(), name)
-    # The built-in one is ours, whatever the user's folder has.
-    return _placed(setting, setting, () if setting == BUILT_IN else (Path.cwd(),))
-
-
-def _placed(
-    setting: str, place: str, folders: tuple[Path, ...], base: Path = Path()
-) -> GraphSource:
-    module, colon, name = place.rpartition(":")
-    if not (colon and module and name):
+def _check_used(context: Mapping[str, Any], graphs: Collection[AttachedGraph]) -> None:
+    """A single graph has checked its context itself."""
+    unused = set(context).difference(*(graph.context.names for graph in graphs))
+    if unused and len(graphs) > 1:
         raise GraphError(
-            "name it as module:name, file.py:name or langgraph.json; the built-in one is "
-            f"{BUILT_IN}"
+            f"TURNSTREAM_CONTEXT has {', '.join(map(repr, sorted(unused)))}, which the context of "
+            "no graph declares; leave it out."
         )
-    if not module.endswith(".py"):
-        return GraphSource(setting, module, name, folders)
-    file = (base / module).resolve()
-    if not file.is_file():
-        raise GraphError(f"there is no file {file}")
-    root = file.parent
-    while (root / "__init__.py").is_file():
-        root = root.parent
-    beside = () if any(map(file.is_relative_to, folders)) and base != Path() else (root,)
-    return GraphSource(setting, file, name, _once(*beside, *folders))
 
 
-def _configured(setting: str, file: Path, name: str) -> GraphSource:
-    """Of a langgraph.json: its graph of this name, or its only one."""
-    config = json.loads(file.read_text(encoding="utf-8"))
-    graphs = config.get("graphs") or {}
-    if not name and len(graphs) == 1:
-        (name,) = graphs
-    if name not in graphs:
-        known = ", ".join(f"{setting.partition('#')[0]}#{known}" for known in graphs) or "none"
-        raise GraphError(f"its graphs are: {known}")
-    entry = graphs[name]
-    place = entry["path"] if isinstance(entry, dict) else entry
-    base = file.parent
-    local = [base / d for d in config.get("dependencies") or ["."] if (base / d).is_dir()]
-    folders = _once(*(p.resolve() for d in local for p in (d, d / "src") if p.is_dir()), base)
-    placed = _placed(setting, place, folders, base)
-    environment = _environment(config.get("env") or {}, base)
-    return GraphSource(setting, placed.module, placed.name, placed.folders, environment)
+def _loaded(source: GraphSource, thread: ThreadPoolExecutor) -> LoadedGraph:
+    with named(source.setting, source.folders):
+        return thread.submit(_found, source).result()
 
 
-def _environment(env: Any, base: Path) -> dict[str, str]:
-    """`env` is a file of variables, or an object."""
-    values = dotenv_values(base / env) if isinstance(env, str) else env
-    return {name: str(value) for name, value in values.items() if value is not None}
-
-
-def _once(*folders: Path) -> tuple[Path, ...]:
-    return tuple(dict.fromkeys(folders))
-
-
-def _found(source: GraphSource) -> Any:
+def _found(source: GraphSource) -> LoadedGraph:
     by_path = isinstance(source.module, Path)
-    value: Any = (
+    module: Any = (
         import_file(source.module, source.folders)
         if isinstance(source.module, Path)
         else import_module(source.module)
     )
-    for part in source.name.split("."):
+    value = module
+    for part in source.attribute.split("."):
         if not hasattr(value, part):
             where = source.module.name if by_path else source.module  # type: ignore[union-attr]
-            raise GraphError(f"{where} has no {source.name!r}")
+            raise GraphError(f"{where} has no {source.attribute!r}")
         value = getattr(value, part)
     if not (isinstance(value, Pregel | StateGraph) or callable(value)):
         raise GraphError(
             f"that is a {type(value).__name__}; name a compiled graph, a StateGraph or a function "
             "that makes one"
         )
-    return value
+    return LoadedGraph(source, value, table_of(module))
 
 
 async def _made(
@@ -214,17 +179,3 @@ def _takes(signature: inspect.Signature, *args: Any, **named: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-@contextmanager
-def _named(setting: str, folders: Sequence[Path]) -> Iterator[None]:
-    """Whatever is raised within becomes one line with the setting and the place."""
-    try:
-        yield
-    except GraphError as error:
-        raise GraphError(f"TURNSTREAM_GRAPH cannot be {setting!r}: {error}.") from error.__cause__
-    except (Exception, SystemExit) as error:
-        words = " ".join(str(error).split())[:MAX_FAULT_CHARS].rstrip(".")
-        place = place_of(error, folders)
-        fault = f"{type(error).__name__}: {words}{f' ({place})' if place else ''}"
-        raise GraphError(f"TURNSTREAM_GRAPH cannot be {setting!r}: {fault}.") from error

@@ -116,10 +116,10 @@ def listen(host: str, port: int) -> socket.socket:
 async def serve(settings: Settings, listener: socket.socket) -> None:
     app = create_app(settings)
     async with app.router.lifespan_context(app) as state:
-        announce(settings, listener.getsockname()[1])
+        assert state is not None
+        announce(settings, listener.getsockname()[1], [*state["graphs"].by_name])
         gc.collect()
         gc.freeze()  # What is there by now stays: the collector need not look at it again.
-        assert state is not None
         limits = ConnectionLimits.of(settings)
         server = Server(with_state(app, state), state["runs"], settings.drain_seconds, limits)
         await server.serve(sockets=[listener])

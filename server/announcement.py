@@ -1,6 +1,7 @@
 """What the log says when the server is up: where it is, what it uses, and what to beware of."""
 
 import logging
+from collections.abc import Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -20,13 +21,17 @@ ANY_HOST = (
 )
 
 
-def announce(settings: Settings, port: int) -> None:
+def announce(settings: Settings, port: int, graphs: Sequence[str] = ()) -> None:
+    """`graphs` are their names, the default first."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     logger.info("turnstream on %(url)s", {"url": f"http://{host}:{port}"})
     logger.info("threads in %(database)s", {"database": settings.database})
     model = {"for": "model", "model": _model(settings)}
     if settings.graph != BUILT_IN:
         logger.info("graph: %(graph)s", {"graph": settings.graph})
+        if len(graphs) > 1:
+            served = {"names": ", ".join(graphs), "default": graphs[0]}
+            logger.info("graphs served: %(names)s; the default: %(default)s", served)
         model["for"] = "model, if the graph takes the server's"
     logger.info("%(for)s: %(model)s", model)
     for warning in warnings(settings):

@@ -1,10 +1,12 @@
 """The application: routes, and the lifespan that wires everything together."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import BaseStore
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -12,11 +14,12 @@ from starlette.routing import Route
 
 from graphs.attached import AttachedGraph
 from graphs.classify import Classifier
-from graphs.loading import BUILT_IN, load, open_graph
+from graphs.loading import BUILT_IN, load, open_graphs
 from graphs.models import open_chat_model
 from server.http.bodies import Bodies
 from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
+from server.http.graphs import Graphs
 from server.http.guard import Guard
 from server.http.headers import ApiHeaders
 from server.http.info import Health
@@ -32,6 +35,7 @@ from server.runs.reader import RunReader
 from server.runs.recovery import end_lost_runs
 from server.runs.run import RunLimits
 from server.runs.runs import Runs, RunSettings
+from server.runs.served_graphs import ServedGraphs
 from server.settings import Settings
 from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
 from server.storage.database_file import usable
@@ -51,6 +55,7 @@ ROUTES = (
     Route("/chat/{thread_id}/stop", ChatStop),
     Route("/threads", Threads),
     Route("/threads/{thread_id}", Thread),
+    Route("/graphs", Graphs),
     Route("/tools", Tools),
     Route("/tools/{name}", Tool),
     Route("/health", Health),
@@ -93,18 +98,21 @@ def create_app(
                 timeout_seconds=settings.tool_timeout_seconds,
                 max_bytes=settings.max_result_bytes,
             ) as tools,
-            open_graph(
+            _graph_store(settings, checkpointer) as graph_store,
+            open_graphs(
                 loaded,
                 checkpointer,
+                graph_store,
                 settings.context,
                 speaker,
                 tools,
                 limits=settings.limits,
+                undeclared_results=settings.undeclared_results,
                 system_prompt=settings.system_prompt,
-            ) as graph,
+            ) as graphs,
         ):
             with usable(path):
-                state = await _wired(settings, graph, tools, checkpointer, store)
+                state = await _wired(settings, graphs, tools, checkpointer, store)
             try:
                 yield state
             finally:
@@ -123,7 +131,7 @@ def create_app(
 
 async def _wired(
     settings: Settings,
-    graph: AttachedGraph,
+    attached: Mapping[str, AttachedGraph],
     catalogue: Catalogue,
     checkpointer: SqliteCheckpointer,
     store: ThreadStore,
@@ -132,12 +140,21 @@ async def _wired(
     classifier = Classifier(
         catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
     )
-    checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
-    await end_lost_runs(store, checkpoints)
+    checkpoints = partial(
+        Checkpoints,
+        saver=checkpointer,
+        fallback=classifier.fallback,
+        kept=store.dispositions,
+        hidden_nodes=settings.hidden_nodes,
+    )
+    graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
+    await end_lost_runs(store, graphs)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(
-        runs=Runs(checkpoints, classifier, store, logs, _run_settings(settings)),
-        reader=RunReader(checkpoints, store, logs),
+        runs=Runs(graphs, classifier, store, logs, _run_settings(settings)),
+        reader=RunReader(graphs, store, logs),
+        graphs=graphs,
+        client_values=settings.client_context,
         store=store,
         file=checkpointer.file,
         streams=EventStreams(settings.ping_seconds, settings.max_open_streams),
@@ -155,7 +172,6 @@ async def _wired(
 
 def _run_settings(settings: Settings) -> RunSettings:
     return RunSettings(
-        graph=settings.graph,
         limits=RunLimits(settings.max_run_seconds, settings.unread_seconds, settings.max_run_bytes),
         retention_seconds=settings.run_retention_seconds,
         max_live=settings.max_live_runs,
@@ -183,6 +199,18 @@ def _middleware(settings: Settings) -> list[Middleware]:
         ),
         Middleware(UnexpectedErrors),
     ]
+
+
+def _graph_store(
+    settings: Settings, checkpointer: SqliteCheckpointer
+) -> AbstractAsyncContextManager[BaseStore | None]:
+    """The built-in graph has no use for one."""
+    if settings.graph == BUILT_IN:
+        return nullcontext()
+    from server.storage.graph_store import open_graph_store
+
+    busy_ms = round(settings.busy_seconds * 1000)
+    return open_graph_store(settings.database, busy_ms, checkpointer.file.require)
 
 
 def _model(settings: Settings) -> AbstractAsyncContextManager[BaseChatModel]:

@@ -21,6 +21,7 @@ from pydantic_settings import BaseSettings, CliImplicitFlag, NoDecode, SettingsC
 from graphs.limits import Limits
 from graphs.loading import BUILT_IN
 from graphs.models import DEFAULT_MODEL, OFFLINE
+from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
 
 DEFAULT_SYSTEM_PROMPT = (
@@ -30,6 +31,7 @@ DEFAULT_SYSTEM_PROMPT = (
 )
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 """How names begin that mean something to LangGraph among configurable values."""
+LISTS = ("allowed_hosts", "allowed_origins", "remote_tools", "client_context", "hidden_nodes")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -78,7 +80,8 @@ class Settings(BaseSettings):
     graph: str = Field(
         BUILT_IN,
         min_length=1,
-        description="module:name, file.py:name or langgraph.json of a graph, or of what makes one",
+        description="module:name or file.py:name of a graph, or of what makes one; or a "
+        "langgraph.json, with #name for its default",
     )
     context: dict[str, Any] = Field(
         default_factory=dict, description="fields of the graph's own context, as a JSON object"
@@ -87,6 +90,14 @@ class Settings(BaseSettings):
         (),
         description="names that clients may set of the graph's context, configurable values and "
         "input, comma-separated",
+    )
+    hidden_nodes: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="nodes whose words clients see only if the thread gets them, comma-separated",
+    )
+    undeclared_results: Undeclared = Field(
+        "hide",
+        description="results of a graph's tools that declare no client fields: 'hide' or 'show'",
     )
     debug: CliImplicitFlag[bool] = Field(
         False, description="show the traceback when a graph cannot be loaded"
@@ -193,8 +204,7 @@ class Settings(BaseSettings):
     def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
         return {
             key: tuple(item.strip() for item in value.split(",") if item.strip())
-            if key in ("allowed_hosts", "allowed_origins", "remote_tools", "client_context")
-            and isinstance(value, str)
+            if key in LISTS and isinstance(value, str)
             else value
             for key, value in values.items()
         }

@@ -35,6 +35,8 @@ MAX_RESULT_CHARS, MAX_RESULT_VALUES = 4_000_000, 200_000
 
 CLIENT_FIELDS, AVAILABILITY_TOOL = "client_fields", "availability_tool"
 """Keys of a real tool's `metadata`."""
+ALL_FIELDS = "*"
+"""Among the client fields of a LangChain tool or of another server's: all that there is."""
 
 
 class CatalogueError(Exception):
@@ -121,6 +123,25 @@ def real_tool(
             parse_docstring=True,
         )
         tool.metadata = {CLIENT_FIELDS: tuple(client_fields), AVAILABILITY_TOOL: availability_tool}
+        return tool
+
+    return decorate
+
+
+def client_fields(*names: str) -> Callable[[BaseTool], BaseTool]:
+    """Declare which fields of its result the client may see, for a LangChain tool as it is:
+
+        @client_fields("title", "url")
+        @tool
+        def search(query: str) -> dict[str, Any]: ...
+
+    `"*"` declares all of them. Raises CatalogueError if it decorates anything but a tool.
+    """
+
+    def decorate(tool: BaseTool) -> BaseTool:
+        if not isinstance(tool, BaseTool):
+            raise CatalogueError(f"client_fields decorates {tool!r:.100}; write it above @tool.")
+        tool.metadata = {**(tool.metadata or {}), CLIENT_FIELDS: names}
         return tool
 
     return decorate

@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from tools import strict_json
 from tools.catalogue import Catalogue
-from tools.contract import CLIENT_FIELDS, CatalogueError
+from tools.contract import ALL_FIELDS, CLIENT_FIELDS, CatalogueError
 from tools.schemas import SchemaFault, accept
 
 CONNECT_RETRIES = 2
@@ -74,7 +74,7 @@ class Remote:
             coroutine=call,
             response_format="content_and_artifact",
         )
-        tool.metadata = {CLIENT_FIELDS: ("*",)}
+        tool.metadata = {CLIENT_FIELDS: (ALL_FIELDS,)}
         return tool
 
     async def _call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:

@@ -82,8 +82,9 @@ async def _attach(request: ApiRequest, turn: PostedTurn, asked: AttachRequest) -
     if live is not None:
         return await _stream(request, live, turn.wire_format, turn.view)
     context = StreamContext(key.thread_id, "")
-    if turn.view is not None and await request.state["store"].get(key):
-        turns = await request.state["reader"].turns(key)
+    entry = await request.state["store"].get(key) if turn.view is not None else None
+    if entry:
+        turns = await request.state["reader"].turns(key, entry.graph)
         context = StreamContext(key.thread_id, "", turns)
     payloads = turn.wire_format.idle(context, turn.view)
     return request.state["streams"].whole(turn.wire_format, payloads)

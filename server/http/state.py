@@ -10,6 +10,7 @@ from server.http.event_streams import EventStreams
 from server.protocols import BodyLimits
 from server.runs.reader import RunReader
 from server.runs.runs import Runs
+from server.runs.served_graphs import ServedGraphs
 from server.storage.interfaces import ThreadStore
 from server.turns.header import LOCAL_OWNER, ThreadKey
 from tools.catalogue import Catalogue
@@ -24,6 +25,8 @@ class DatabaseFile(Protocol):
 class AppState(TypedDict):
     runs: Runs
     reader: RunReader
+    graphs: ServedGraphs
+    client_values: tuple[str, ...]
     store: ThreadStore
     file: DatabaseFile
     streams: EventStreams

@@ -37,24 +37,26 @@ class Threads(HTTPEndpoint):
         except ValueError as error:
             raise Problem(422, "invalid_cursor", f"{error}; begin without one.") from None
         more = {"cursor": page.cursor} if page.cursor else {}
-        return JSONResponse({"threads": [asdict(entry) for entry in page.entries], **more})
+        return JSONResponse({"threads": [_shown(request, entry) for entry in page.entries], **more})
 
 
 class Thread(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
         """All that a page needs to show a thread and to go on from there.
 
-            {"id", "title", "created_at", "updated_at", "run_id", "run_state", "messages",
+            {"id", "title", "created_at", "updated_at", "run_id", "run_state", "graph"?, "messages",
              "pending": [{"tool_call_id", "tool_name", "args"}],
              "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"}}
 
-        `run_id` and `run_state` are of the last run. `messages` are as the protocol shows them; a
-        live run's message is as its log tells it up to `cursor`: attach with that, and nothing is
-        missed or doubled. `first_part` is the index, in its message, of the run's part 0.
+        `run_id` and `run_state` are of the last run; `graph` is there if several are served.
+        `messages` are as the protocol shows them; a live run's message is as its log tells it up to
+        `cursor`: attach with that, and nothing is missed or doubled. `first_part` is the index, in
+        its message, of the run's part 0. Of a run that withdrew a step or whose nodes speak beside
+        each other the cursor is at its beginning.
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         entry, turns, rest = await _consistent(request, thread_key(request))
-        return JSONResponse({**asdict(entry), "messages": format.snapshot(turns), **rest})
+        return JSONResponse({**_shown(request, entry), "messages": format.snapshot(turns), **rest})
 
     async def patch(self, request: ApiRequest) -> Response:
         """Body `{"title"}`; answers with the entry."""
@@ -63,7 +65,7 @@ class Thread(HTTPEndpoint):
         entry = await request.state["store"].rename(key, title)
         if entry is None:
             raise unknown_thread(key)
-        return JSONResponse(asdict(entry))
+        return JSONResponse(_shown(request, entry))
 
     async def delete(self, request: ApiRequest) -> Response:
         """Forget a thread, whether there is one or not; its live run is stopped first."""
@@ -95,7 +97,7 @@ async def _content(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> C
     live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
     if live is not None:
         return await _so_far(request, live)
-    state = await reader.state(key)
+    state = await reader.state(key, entry.graph)
     return reader.shown(state), {"pending": _pending(state), "run": None}
 
 
@@ -111,6 +113,12 @@ async def _so_far(request: ApiRequest, run: LoggedRun) -> Content:
         "first_part": progress.first_part,
     }
     return progress.turns, {"pending": _pending(progress.before), "run": live}
+
+
+def _shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
+    shown, graphs = asdict(entry), request.state["graphs"]
+    del shown["graph"]
+    return {**shown, "graph": graphs.name_of(entry)} if graphs.are_several else shown
 
 
 def _pending(state: ThreadState) -> list[dict[str, Any]]:

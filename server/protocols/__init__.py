@@ -6,7 +6,7 @@ A body is recognised by its shape:
     {"messages": [...], "trigger", ...}     AI SDK
     any other object                        native, answered in assistant-transport
 
-Each may also have `context`, `configurable` and `input`, for the graph.
+Each may also name the `graph`, and have `context`, `configurable` and `input` for it.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from typing import Any
 from server.protocols import ai_sdk, assistant_transport, native
 from server.protocols.fields import BodyLimits, mapping, shown
 from server.protocols.format import BodyFormat, View, WireFormat
-from server.protocols.graph_values import graph_values
+from server.protocols.graph_values import graph_name, graph_values
 from server.turns.requests import AttachRequest, InvalidRequest, TurnRequest
 
 __all__ = [
@@ -64,7 +64,8 @@ def parse(
     parsed = reader.parse(fields, limits)
     request = parsed.request
     if isinstance(request, TurnRequest):
-        request = replace(request, values=graph_values(fields, limits))
+        values = graph_values(fields, limits)
+        request = replace(request, graph=graph_name(fields), values=values)
     if on_busy is not None:
         wanted = native.on_busy(on_busy)
         if isinstance(request, TurnRequest):

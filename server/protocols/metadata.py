@@ -1,9 +1,9 @@
-"""Tokens, times and ends of a turn, and how every format writes them."""
+"""Tokens, times, places and ends of a turn, and how every format writes them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from server.turns.chunks import RunEnded, Timing, ToolSettled, Usage
+from server.turns.chunks import Custom, Interrupt, RunEnded, Timing, ToolSettled, Usage
 from server.turns.messages import AssistantTurn, Step
 
 
@@ -72,3 +72,23 @@ def settled_json(settled: ToolSettled) -> dict[str, Any]:
         "result_id": settled.result_id,
         "duration_ms": settled.duration_ms,
     }
+
+
+def place_json(node: str | None, namespace: Sequence[str]) -> dict[str, Any]:
+    """`{"node"?, "namespace"?}`: where in the graph something is said."""
+    return {
+        **({} if node is None else {"node": node}),
+        **({"namespace": list(namespace)} if namespace else {}),
+    }
+
+
+def custom_json(custom: Custom) -> dict[str, Any]:
+    """`{"value", "node"?, "namespace"?}`."""
+    return {"value": custom.value, **place_json(custom.node, custom.namespace)}
+
+
+def interrupt_json(interrupt: Interrupt) -> dict[str, Any]:
+    """`{"id", "value"?, "node", "namespace"?}`; a breakpoint has no value."""
+    value = {} if interrupt.value is None else {"value": interrupt.value}
+    place = place_json(interrupt.node, interrupt.namespace)
+    return {"id": interrupt.id, **value, **place}

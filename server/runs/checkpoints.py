@@ -3,7 +3,7 @@
 Of a graph it knows the `messages` channel, and no node: any compiled graph fits.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,12 +16,15 @@ from graphs.attached import ENTRY, AttachedGraph
 from graphs.context import TurnContext
 from graphs.dispositions import Fallback, all_carry, of_history
 from graphs.history import pending_calls
+from graphs.result_view import ResultView, own_result
 from server.runs.branches import BranchPoint
+from server.runs.graph_user import AUTH_USER, GraphUser
+from server.runs.speakers import Speakers
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from server.turns.requests import NO_VALUES, GraphValues
 
-STREAM_MODES: Any = ["tasks", "messages", "updates", "tools", "custom"]
+STREAM_MODES: Any = ["tasks", "messages", "updates", "values", "tools", "custom"]
 
 KeptDispositions = Callable[[ThreadKey], Awaitable[Mapping[str, Disposition]]]
 
@@ -52,6 +55,8 @@ class ThreadState:
     """Whether the graph has tasks left: a run is live, or broke off."""
     checkpoint_id: str | None = None
     """None: the thread has nothing saved."""
+    results: ResultView = own_result
+    """What clients see of its tool results."""
 
     def pending(self, *dispositions: Disposition) -> list[ToolCall]:
         """The calls without an answer that have one of these dispositions, in order."""
@@ -74,8 +79,10 @@ class Checkpoints:
         saver: Checkpointer,
         fallback: Fallback,
         kept: KeptDispositions,
+        hidden_nodes: Collection[str] = (),
     ) -> None:
         self.attached = attached
+        self.speakers = Speakers(frozenset(hidden_nodes))
         self._graph = attached.graph
         self._saver = saver
         self._fallback = fallback
@@ -100,6 +107,7 @@ class Checkpoints:
             # Not `next`: that is empty when all tasks have finished and no step has stored it.
             unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
+            results=self.attached.results,
         )
 
     def stream(
@@ -117,8 +125,15 @@ class Checkpoints:
         """
         stream: AsyncIterator[Any] = self._graph.astream(
             None if messages is None else {**values.input, **self._input(messages, point)},
-            _config(key, point.checkpoint_id if point else None, values.configurable),
+            _config(
+                key,
+                point.checkpoint_id if point else None,
+                {**values.configurable, AUTH_USER: GraphUser(key.owner)},
+            ),
             stream_mode=STREAM_MODES,
+            # Of the state the messages alone; a graph may leave them out of what it returns.
+            output_keys=["messages"],
+            subgraphs=self.attached.streams_subgraphs,
             version="v2",
             durability="sync",
             context=self.attached.context.of(context, values.context),

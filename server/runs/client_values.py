@@ -1,6 +1,6 @@
 """What a client may set of a graph's context, configurable values and input."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from graphs.attached import AttachedGraph
@@ -17,16 +17,10 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "The graph of this server takes no tools of a client; send none.",
         )
     values = request.values
-    known = {
-        "context": graph.context.names,
-        "configurable": frozenset(allowed),
-        "input": graph.input_names,
-    }
-    for place, names in known.items():
-        given = getattr(values, place)
-        wrong = [name for name in given if name not in allowed or name not in names]
+    for place, names in allowed_names(graph, allowed).items():
+        wrong = [name for name in getattr(values, place) if name not in names]
         if wrong:
-            free = ", ".join(sorted(names.intersection(allowed))) or "nothing"
+            free = ", ".join(names) or "nothing"
             raise InvalidRequest(
                 "value_not_allowed",
                 f"{place} has {', '.join(map(repr, wrong[:3]))}: a client may set {free} there "
@@ -50,6 +44,16 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "invalid_context",
             f"The graph does not take these values of its context: {given_names}.",
         ) from None
+
+
+def allowed_names(graph: AttachedGraph, allowed: Collection[str]) -> Mapping[str, list[str]]:
+    """What a client may set of a graph: `{"context", "configurable", "input"}`, each a list of
+    names."""
+    return {
+        "context": sorted(graph.context.names.intersection(allowed)),
+        "configurable": sorted(allowed),
+        "input": sorted(graph.input_names.intersection(allowed)),
+    }
 
 
 def _overwrites(value: Any) -> bool:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graphs import stored
-from graphs.answers import client_view
 from graphs.history import pending_calls
 from graphs.stored import Ended
 from server.turns.chunks import FinishReason, RunEnded, Timing, ToolSettled, Usage
@@ -76,12 +76,13 @@ def timing_of(message: AIMessage) -> Timing | None:
     return Timing(took["first_token_ms"], took["duration_ms"]) if took else None
 
 
-def settled(message: ToolMessage) -> ToolSettled:
-    """Reports the end of a call that an earlier run of the thread made."""
+def settled(message: ToolMessage, result: Any) -> ToolSettled:
+    """Reports the end of a call that an earlier run of the thread made; `result` is what the client
+    may see of it."""
     return ToolSettled(
         message.tool_call_id,
         stored.end_of(message),
-        client_view(message),
+        result,
         message.id,
         stored.duration_ms(message),
     )

@@ -1,8 +1,8 @@
 """The end of a run that did not come to its own: a stop, a limit from outside, a failure.
 
-One order, whatever the cause: the thread comes to rest with what the request brought; a message
-that was saved whole but not streamed is streamed; the last message is marked with the cause, and
-every open call gets an answer, in one write; then the chunks that tell of it.
+One order, whatever the cause: the thread comes to rest with what the request brought; what it has
+and was not streamed is streamed; what was streamed and it has not is saved, the last message marked
+with the cause and every open call answered, in one write; then the chunks that tell of it.
 """
 
 from collections.abc import Sequence
@@ -43,21 +43,24 @@ async def finalize(run: Unfinished, cause: Ended | Failure) -> list[Chunk]:
 
     Raises what the checkpointer raises.
     """
-    state = await _at_rest(run)
-    unstreamed = _catch_up(run.translator, state.messages)
+    state, translator = await _at_rest(run), run.translator
     ended, failed = (None, cause) if isinstance(cause, Failure) else (cause, None)
-    last = stored.with_end(
-        _last_message(run, state.messages), ended=ended, error=failed.stored if failed else None
-    )
-    others = [message for message in state.messages if message.id != last.id]
+    chunks = translator.reconcile(state.messages, at_rest=True)
+    *others, last = _spoken(run, state.messages)
+    last = stored.with_end(last, ended=ended, error=failed.stored if failed else None)
+    answers = [answer for step in translator.unsaved for answer in step.answers]
+    known = [*state.messages, *others, last, *answers]
     closers = close_pending(
-        [*others, last],
+        [*{message.id: message for message in known}.values()],
         "run_failed" if failed else "cancelled",
         _FAILED if failed else _STOPPED,
     )
-    await run.checkpoints.add(run.key, _in_order(last, closers))
-    answers = [m for m in state.messages if isinstance(m, ToolMessage)]
-    return unstreamed + run.translator.finalize([*answers, *closers], ended=ended, failed=failed)
+    new = _in_order([*others, last], [*answers, *closers])
+    await run.checkpoints.add(run.key, new)
+    kept = {message.id: message for message in [*state.messages, *new]}
+    chunks += translator.reconcile([*kept.values()])
+    answers = [m for m in kept.values() if isinstance(m, ToolMessage)]
+    return chunks + translator.finalize(answers, ended=ended, failed=failed)
 
 
 async def _at_rest(run: Unfinished) -> ThreadState:
@@ -70,19 +73,17 @@ async def _at_rest(run: Unfinished) -> ThreadState:
     return await run.checkpoints.abandon_pending(run.key)
 
 
-def _catch_up(translator: Translator, messages: Sequence[AnyMessage]) -> list[Chunk]:
-    """A message that was saved whole just before the end, and not yet streamed to its end."""
-    step = translator.streaming
-    saved = [message for message in messages if step and message.id == step.step_id]
-    return translator.feed({"type": "updates", "data": {"": {"messages": saved}}})
+def _spoken(run: Unfinished, messages: Sequence[AnyMessage]) -> list[AIMessage]:
+    """What streamed and is not saved; if that is nothing, the run's last message, or an empty one
+    if the model has not said a word."""
+    unsaved = [
+        step.message or partial_message(run.run_id, step.step_id, step.parts.parts)
+        for step in run.translator.unsaved
+    ]
+    return unsaved or [_last_message(run, messages)]
 
 
 def _last_message(run: Unfinished, messages: Sequence[AnyMessage]) -> AIMessage:
-    """What streamed so far, the run's last message if that is saved, or an empty one if the model
-    has not said a word."""
-    step = run.translator.streaming
-    if step:
-        return partial_message(run.run_id, step.step_id, step.parts.parts)
     earlier = {message.id for message in run.plan.after}
     for message in reversed(messages):
         if isinstance(message, AIMessage):
@@ -95,8 +96,11 @@ def _last_message(run: Unfinished, messages: Sequence[AnyMessage]) -> AIMessage:
     return AIMessage("", id=end_id(run.run_id), response_metadata=metadata)
 
 
-def _in_order(last: AIMessage, closers: Sequence[ToolMessage]) -> list[AnyMessage]:
+def _in_order(spoken: Sequence[AIMessage], answers: Sequence[ToolMessage]) -> list[AnyMessage]:
     """A call's answer comes before the next message: not every graph's state sees to that."""
-    own = {call["id"] for call in last.tool_calls}
-    before = [closer for closer in closers if closer.tool_call_id not in own]
-    return [*before, last, *(closer for closer in closers if closer.tool_call_id in own)]
+    calls = [{call["id"] for call in message.tool_calls} for message in spoken]
+    own = {id for ids in calls for id in ids}
+    messages: list[AnyMessage] = [a for a in answers if a.tool_call_id not in own]
+    for message, ids in zip(spoken, calls, strict=True):
+        messages += [message, *(answer for answer in answers if answer.tool_call_id in ids)]
+    return messages

@@ -8,7 +8,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
 from graphs import stored
-from graphs.answers import answer, failed
+from graphs.answers import answer, client_view, failed
 from graphs.history import pending_calls
 from graphs.state import add_messages_in_order
 from server.runs.branches import BranchPoint
@@ -95,7 +95,9 @@ def plan(
         )
     closers = [_closed(call, state) for call in pending_calls(answered)]
     new: list[AnyMessage] = [*answers, *closers, human]
-    return Plan(human.id or "", state, new, [settled(c) for c in closers], point=point)
+    return Plan(
+        human.id or "", state, new, [settled(c, client_view(c)) for c in closers], point=point
+    )
 
 
 def _answering(
@@ -109,7 +111,7 @@ def _answering(
         _last_user_id(state.messages),
         state,
         [*answers, *closers],
-        [settled(closer) for closer in closers],
+        [settled(closer, client_view(closer)) for closer in closers],
         calls_model=len(broken_off) == len(pending),
     )
 

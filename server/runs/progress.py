@@ -18,8 +18,15 @@ MAX_CHARS = 100_000
 """Of one piece, as JSON."""
 
 
-def progress(kind: str, data: Any, open_calls: Container[str]) -> list[ToolProgress | Custom]:
-    """The chunk of a stream item, if it is to be told."""
+def progress(
+    kind: str,
+    data: Any,
+    open_calls: Container[str],
+    node: str | None = None,
+    namespace: tuple[str, ...] = (),
+) -> list[ToolProgress | Custom]:
+    """The chunk of a stream item, if it is to be told. `node` is the one that is at work in the
+    graph of the namespace, None if there are several."""
     match kind, data:
         case "tools", {"event": "tool-output-delta", "tool_call_id": id, "delta": told}:
             return _progress(id, told) if id in open_calls else []
@@ -28,7 +35,8 @@ def progress(kind: str, data: Any, open_calls: Container[str]) -> list[ToolProgr
         ):
             return _progress(id, told)
         case "custom", value:
-            return [Custom(copy) for copy in _copied(value, "what the graph writes to its stream")]
+            copies = _copied(value, "what the graph writes to its stream")
+            return [Custom(copy, node, namespace) for copy in copies]
     return []
 
 

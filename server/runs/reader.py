@@ -5,10 +5,11 @@ It makes no difference to a reader in which process the run lives.
 
 from dataclasses import dataclass
 
-from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.checkpoints import ThreadState
+from server.runs.served_graphs import ServedGraphs
 from server.runs.transcript import transcript
 from server.storage.interfaces import RunLog, RunLogs, ThreadStore
-from server.turns.accumulate import accumulate
+from server.turns.accumulate import accumulate, is_in_order
 from server.turns.chunks import Chunk
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.messages import AssistantTurn, Step, Turn
@@ -22,7 +23,7 @@ class LoggedRun:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A live run as far as its log goes."""
+    """A live run as far as its log goes; only to its beginning if its parts are not in order."""
 
     before: ThreadState
     """The thread as the run began."""
@@ -35,8 +36,8 @@ class Progress:
 
 
 class RunReader:
-    def __init__(self, checkpoints: Checkpoints, store: ThreadStore, logs: RunLogs) -> None:
-        self._checkpoints = checkpoints
+    def __init__(self, graphs: ServedGraphs, store: ThreadStore, logs: RunLogs) -> None:
+        self._graphs = graphs
         self._store = store
         self._logs = logs
 
@@ -53,29 +54,31 @@ class RunReader:
             return None
         return LoggedRun(header, log)
 
-    async def state(self, key: ThreadKey) -> ThreadState:
-        """The thread as it is saved."""
-        return await self._checkpoints.load(key)
+    async def state(self, key: ThreadKey, graph: str | None = None) -> ThreadState:
+        """The thread, which belongs to this graph, as it is saved."""
+        return await self._graphs.checkpoints(graph).load(key)
 
-    async def turns(self, key: ThreadKey) -> tuple[Turn, ...]:
-        """The thread as it is saved, as every wire format shows it."""
-        return self.shown(await self.state(key))
+    async def turns(self, key: ThreadKey, graph: str | None = None) -> tuple[Turn, ...]:
+        """The same, as every wire format shows it."""
+        return self.shown(await self.state(key, graph))
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
-        return transcript(state.messages, state.dispositions, running=state.unfinished)
+        return _transcript(state, running=state.unfinished)
 
     async def turns_before(self, header: RunHeader) -> tuple[Turn, ...]:
         """The thread as it stood when the run began, with what the request added."""
         state = await self._state_before(header)
-        return transcript(state.messages, state.dispositions, running=True)
+        return _transcript(state, running=True)
 
     async def progress(self, run: LoggedRun) -> Progress:
         header, before = run.header, await self._state_before(run.header)
-        turns = list(transcript(before.messages, before.dispositions, running=True))
+        turns = list(_transcript(before, running=True))
         earlier: tuple[Step, ...] = ()
         if turns and isinstance(turns[-1], AssistantTurn) and turns[-1].id == header.message_id:
             earlier = turns.pop().steps  # type: ignore[union-attr]
         chunks = await self._chunks(run)
+        if not is_in_order(chunks):
+            chunks = []  # paths alone do not say where its parts are: it is to be read whole
         turns.append(accumulate(chunks, header.message_id, earlier))
         first_part = sum(len(step.parts) for step in earlier)
         return Progress(before, tuple(turns), first_part, len(chunks))
@@ -83,7 +86,7 @@ class RunReader:
     async def _state_before(self, header: RunHeader) -> ThreadState:
         if header.checkpoint_id is None:
             return ThreadState()
-        return await self._checkpoints.load(header.key, header.checkpoint_id)
+        return await self._graphs.checkpoints(header.graph).load(header.key, header.checkpoint_id)
 
     async def _chunks(self, run: LoggedRun) -> list[Chunk]:
         """What the log holds by now."""
@@ -94,3 +97,7 @@ class RunReader:
                 if len(chunks) >= last:
                     break
         return chunks
+
+
+def _transcript(state: ThreadState, *, running: bool) -> tuple[Turn, ...]:
+    return transcript(state.messages, state.dispositions, state.results, running=running)

@@ -5,8 +5,9 @@ import logging
 from langchain_core.messages import AIMessage
 
 from graphs import stored
-from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.checkpoints import ThreadState
 from server.runs.endings import broke_off
+from server.runs.served_graphs import ServedGraphs
 from server.storage.interfaces import ThreadRunState, ThreadStore
 
 logger = logging.getLogger(__name__)
@@ -15,7 +16,7 @@ _ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
 """What ends a run without its graph: a stop, and the limits that are not the graph's."""
 
 
-async def end_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None:
+async def end_lost_runs(store: ThreadStore, graphs: ServedGraphs) -> None:
     """Give each run that was live the end that its thread shows.
 
     A thread with nothing saved is deleted: its first request was not answered yet. Needs the store
@@ -23,7 +24,7 @@ async def end_lost_runs(store: ThreadStore, checkpoints: Checkpoints) -> None:
     """
     for lost in await store.recover():
         try:
-            state = await checkpoints.load(lost.key)
+            state = await graphs.checkpoints(lost.graph).load(lost.key)
         except Exception:
             # One thread that cannot be read keeps no server from starting.
             logger.exception("thread %(thread)s cannot be read", {"thread": lost.key.thread_id})

@@ -95,7 +95,13 @@ class Run:
         self._stop = stop
         self._request_saved = False
         self._log_bytes = 0
-        self._translator = Translator(start.plan.message_id, start.plan.after, start.classifier)
+        self._translator = Translator(
+            start.plan.message_id,
+            start.plan.after,
+            start.classifier,
+            checkpoints.attached.results,
+            checkpoints.speakers,
+        )
 
     async def work(self) -> list[Chunk]:
         """Run the graph to its end, whatever that is, and save what it leaves.
@@ -128,7 +134,9 @@ class Run:
         )
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
-                if item["type"] == "tasks" and not self._request_saved:
+                if not self._request_saved:
+                    if item["type"] != "tasks":
+                        continue
                     await self._open_log(writes)
                 if item["type"] == "updates":
                     # What was seen as finished must survive a stop and a crash.

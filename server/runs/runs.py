@@ -14,7 +14,6 @@ from weakref import WeakValueDictionary
 from graphs.classify import Classifier
 from graphs.context import TurnContext
 from server.runs.capacity import Capacity
-from server.runs.checkpoints import Checkpoints
 from server.runs.claims import Claim, Claims, new_run_id
 from server.runs.client_tools import as_ui_tools
 from server.runs.client_values import check_values
@@ -22,6 +21,7 @@ from server.runs.prepare import prepare
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
 from server.runs.run import Run, RunLimits, RunStart
+from server.runs.served_graphs import ServedGraphs
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.summary import summary
@@ -49,8 +49,6 @@ class RunInProgress(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    graph: str
-    """The name of the graph, for the header."""
     limits: RunLimits
     retention_seconds: float
     max_live: int = 200
@@ -68,18 +66,18 @@ class Runs:
 
     def __init__(
         self,
-        checkpoints: Checkpoints,
+        graphs: ServedGraphs,
         classifier: Classifier,
         store: ThreadStore,
         logs: RunLogs,
         settings: RunSettings,
     ) -> None:
-        self._checkpoints = checkpoints
+        self._graphs = graphs
         self._classifier = classifier
         self._store = store
         self._logs = logs
         self._settings = settings
-        self._reader = RunReader(checkpoints, store, logs)
+        self._reader = RunReader(graphs, store, logs)
         self._retries = Retries()
         self._claims = Claims(store, logs, self._retries)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
@@ -126,15 +124,17 @@ class Runs:
         idempotency: IdempotencyKey | None,
     ) -> None:
         catalogue = self._classifier.catalogue
-        check_values(request, self._checkpoints.attached, self._settings.client_values)
+        graph = await self._graphs.choose(request, claim.key, self._store)
+        checkpoints = self._graphs.checkpoints(graph)
+        check_values(request, checkpoints.attached, self._settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)
         start = RunStart(
             run_id=claim.run_id,
             key=claim.key,
-            graph=self._settings.graph,
+            graph=graph,
             wire_format=wire_format,
             plan=await prepare(
-                claim.key, request, self._checkpoints, catalogue, self._settings.max_thread_bytes
+                claim.key, request, checkpoints, catalogue, self._settings.max_thread_bytes
             ),
             context=TurnContext(run_id=claim.run_id, client_tools=client_tools),
             values=request.values,
@@ -144,8 +144,8 @@ class Runs:
         if start.plan.is_new_thread:
             self._capacity.take_new_thread()
         title = request.message.text if request.message else ""
-        await self._store.begin_run(claim.key, claim.run_id, title)
-        run = Run(start, self._checkpoints, self._store, claim.log, claim.stop)
+        await self._store.begin_run(claim.key, claim.run_id, title, graph)
+        run = Run(start, checkpoints, self._store, claim.log, claim.stop)
         life = self._see_through(run, claim, keyed=idempotency is not None)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
         self._lives.add(task)
@@ -227,7 +227,7 @@ class Runs:
                 await self._claims.end(key, held.run_id, STOPPED)
         try:
             await self._logs.discard_thread(key)
-            await self._checkpoints.delete(key)
+            await self._graphs.checkpoints(None).delete(key)
             await self._store.delete(key)
         finally:
             await self._retries.write(partial(self._store.release, key, deletion_id))

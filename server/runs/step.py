@@ -1,14 +1,21 @@
-"""One step of a run as it streams: the parts of a model call, and which of them are open."""
+"""One step of a run as it is told: the parts of a model call, and which of them are open."""
 
 from collections.abc import Iterator, Mapping
 
-from graphs.parts import PartAssembler, StreamedPart, StreamedText
+from langchain_core.messages import AIMessage, ToolMessage
+
+from graphs import stored
+from graphs.calls import parse_args
+from graphs.parts import PartAssembler, StreamedText, stored_parts
+from server.runs.speakers import Speaker
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Disposition,
+    FinishReason,
     PartFinish,
     Path,
+    StepWithdrawn,
     TextDelta,
     Timing,
     Usage,
@@ -16,27 +23,46 @@ from server.turns.chunks import (
 
 
 class StreamedStep:
-    """One model call: its parts, which of them are open, whether its message is whole."""
+    """One model call: its parts, which of them are open, and its message once that is whole."""
 
-    def __init__(self, step_id: str, first_part: int, parts: PartAssembler) -> None:
+    def __init__(self, step_id: str, speaker: Speaker, parts: PartAssembler) -> None:
         self.step_id = step_id
+        self.speaker = speaker
         self.parts = parts
-        self.whole = False
+        self.message: AIMessage | None = None
+        self.kept: AIMessage | None = None
+        """The thread's message that the step was compared with."""
+        self.answers: list[ToolMessage] = []
         self.usage = Usage(0, 0)
         self.timing: Timing | None = None
         self.tool_ms: dict[str, int] = {}
+        self.reason: FinishReason | None = None
+        """None: the step has not ended."""
+        self.is_withdrawn = False
         self.open_calls: dict[str, Path] = {}
-        self._first_part = first_part
+        self.tool_names: dict[str, str] = {}
+        """By call id, as the model wrote them."""
+        self.paths: list[Path] = []
+        """Of its parts, in order."""
         self._open_text: Path | None = None
 
-    def path(self, part: StreamedPart) -> Path:
-        return (self._first_part + part.position,)
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is to come of it."""
+        return self.message is not None and not self.open_calls
 
-    def opened(self, part: StreamedPart) -> None:
-        if isinstance(part, StreamedText):
-            self._open_text = self.path(part)
-        else:
-            self.open_calls[part.id] = self.path(part)
+    @property
+    def is_settled(self) -> bool:
+        """Whether what its model goes on to say is not told."""
+        return self.is_withdrawn or self.message is not None
+
+    def open_text(self, path: Path) -> None:
+        self.paths.append(path)
+        self._open_text = path
+
+    def open_call(self, path: Path, tool_call_id: str) -> None:
+        self.paths.append(path)
+        self.open_calls[tool_call_id] = path
 
     def close_text(self) -> list[Chunk]:
         path, self._open_text = self._open_text, None
@@ -45,8 +71,38 @@ class StreamedStep:
     def finish_args(self, dispositions: Mapping[str, Disposition]) -> Iterator[Chunk]:
         """End the arguments of all calls; one that `dispositions` lacks never became whole."""
         for call in self.parts.calls:
-            path = self.path(call)
+            path = self.paths[call.position]
             if not call.args_text:
                 yield TextDelta(path, "{}")
             disposition = dispositions.get(call.id, "invalid")
             yield ArgsFinish(path, call.args, disposition)
+
+    def is_as(self, message: AIMessage) -> bool:
+        """Whether the thread's message has the parts that were told, in their order. The arguments
+        of a call may be written differently."""
+        if stored.dispositions(message) is not None:
+            return True  # a node of ours made it of the parts that streamed
+        return self._told() == _stored(message)
+
+    def _told(self) -> list[object]:
+        if self.message is not None and not self.parts.parts:
+            return _stored(self.message)
+        return [
+            (part.kind, part.text)
+            if isinstance(part, StreamedText)
+            else (part.id, part.name, part.args)
+            for part in self.parts.parts
+        ]
+
+    def withdrawn(self) -> StepWithdrawn:
+        self.is_withdrawn = True
+        return StepWithdrawn(self.step_id, tuple(number for (number,) in self.paths))
+
+
+def _stored(message: AIMessage) -> list[object]:
+    return [
+        (part.kind, part.text)
+        if part.call is None
+        else (part.call["id"], part.call["name"], parse_args(part.text))
+        for part in stored_parts(message)
+    ]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
 from graphs import stored
-from graphs.answers import client_view
 from graphs.calls import parse_args
 from graphs.parts import StoredPart, stored_parts
+from graphs.result_view import ResultView
 from server.runs.endings import (
     last_reason,
     only_ends_its_run,
@@ -38,12 +38,14 @@ def assistant_id(user_message_id: str) -> str:
 def transcript(
     messages: Sequence[AnyMessage],
     dispositions: Mapping[str, Disposition],
+    results: ResultView,
     *,
     running: bool = False,
 ) -> tuple[Turn, ...]:
-    """The turns of a thread; `running`: the last one has not ended yet."""
+    """The turns of a thread, with what `results` shows of its tools; `running`: the last one has
+    not ended yet."""
     answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
-    calls = _Calls(answers, dispositions)
+    calls = _Calls(answers, dispositions, results)
     turns: list[Turn] = []
     for human, spoken in _grouped(messages):
         if human is not None:
@@ -82,6 +84,7 @@ class _Calls:
 
     answers: Mapping[str, ToolMessage]
     dispositions: Mapping[str, Disposition]
+    results: ResultView
 
     def shown(self, call: ToolCall, args_text: str) -> ShownCall:
         id = call["id"] or ""
@@ -93,7 +96,7 @@ class _Calls:
             args=parse_args(args_text),
             disposition=self.dispositions.get(id, "server"),
             end=stored.end_of(answer) if answer else None,
-            result=client_view(answer) if answer else None,
+            result=self.results(answer, call["name"]) if answer else None,
             result_id=answer.id if answer else None,
             duration_ms=stored.duration_ms(answer) if answer else None,
         )

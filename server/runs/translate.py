@@ -1,49 +1,35 @@
 """LangGraph's stream, typed (`version="v2"`), to chunks; whatever it opens, it closes.
 
-It reads `messages` (what the model says, as it says it), `updates` (what a node has done: the
-message that is stored, the answers to calls), `tools` and `custom` (a tool's progress). It knows no
-node and no tool by name.
+It reads `messages` (what a model says, as it says it), `updates` (what a node has done: messages
+that are whole, the answers to calls), `tasks` (a node has ended), `values` of the root graph (the
+thread after each superstep), `tools` and `custom` (progress). It knows no node and no tool by name.
+
+What was told and the thread does not get is withdrawn; what the thread has and was not told is
+told; what was told differently is withdrawn and told again. So the message that a client holds at
+the end is the thread's.
 """
 
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, ToolMessage
 
 from graphs import stored
-from graphs.answers import client_view, failed
-from graphs.calls import StreamedCall, call_ids
+from graphs.answers import failed
+from graphs.calls import call_ids
 from graphs.classify import Classifier
-from graphs.dispositions import of_message
 from graphs.execution import INNER
 from graphs.history import pending_calls
-from graphs.parts import PartAssembler, PartDelta, StreamedPart
+from graphs.result_view import ResultView
 from graphs.stored import Ended
-from server.runs.endings import last_reason, run_ended, settled, timing_of, usage_of
+from server.runs.endings import last_reason, only_ends_its_run, run_ended, settled
 from server.runs.failures import Failure
 from server.runs.progress import progress
+from server.runs.speakers import RunningTasks, Speakers, speaker_of
 from server.runs.step import StreamedStep
-from server.turns.chunks import (
-    Chunk,
-    Disposition,
-    Done,
-    Error,
-    FinishReason,
-    MessageFinish,
-    Part,
-    PartFinish,
-    PartStart,
-    ReasoningPart,
-    Result,
-    StepFinish,
-    StepStart,
-    TextDelta,
-    TextPart,
-    Timing,
-    ToolCallPart,
-    Usage,
-)
+from server.runs.thread_changes import ThreadBefore, ids_in
+from server.runs.told_steps import ToldSteps
+from server.turns.chunks import Chunk, Done, Error, FinishReason, Interrupt, MessagesRemoved
 
 _UNANSWERED = "The run ended before this call finished."
 
@@ -55,46 +41,87 @@ class Translator:
     """
 
     def __init__(
-        self, message_id: str, history: Sequence[AnyMessage], classifier: Classifier
+        self,
+        message_id: str,
+        history: Sequence[AnyMessage],
+        classifier: Classifier,
+        results: ResultView,
+        speakers: Speakers | None = None,
     ) -> None:
-        self._message_id = message_id
-        self._call_ids = call_ids(history)
-        self._pending = {call["id"] for call in pending_calls(history)}
-        self._classifier = classifier
-        self._step: StreamedStep | None = None
-        self._step_ids: set[str] = set()
-        self._parts = 0
-        self._usage = Usage(0, 0)
-        self._timing: Timing | None = None
-        self._tool_ms: dict[str, int] = {}
+        self._history = ThreadBefore(history)
+        self._pending = {call["id"]: call["name"] for call in pending_calls(history)}
+        self._results = results
+        self._speakers = speakers or Speakers()
+        self._steps = ToldSteps(message_id, call_ids(history), classifier, results)
+        self._heard: dict[tuple[str, str], StreamedStep] = {}
+        """By the task that speaks and the message's id: models that give all their messages one id
+        may speak beside each other."""
+        self._tasks = RunningTasks()
+        self._saved: frozenset[str] | None = None
+        """The messages that the thread has beside its history; None: it was not looked at yet."""
         self._last: AIMessage | None = None
 
     @property
-    def streaming(self) -> StreamedStep | None:
-        """The step whose message is not whole yet: what a stop cuts off."""
-        return self._step if self._step and not self._step.whole else None
+    def unsaved(self) -> list[StreamedStep]:
+        """The steps that were told and that the thread, when it was looked at, did not have."""
+        return [step for step in self._steps if step.step_id not in (self._saved or ())]
 
     def feed(self, item: Any) -> list[Chunk]:
         """Translate one item of `astream(..., version="v2")`."""
-        kind, data = item["type"], item["data"]
-        if kind == "messages":
-            message, about = data
-            return [] if INNER in about.get("tags", ()) else list(self._said(message))
-        if kind == "updates":
-            return [c for message in added_messages(data) for c in self._stored(message)]
-        return [*progress(kind, data, self._step.open_calls if self._step else ())]
+        kind, namespace, data = item["type"], item.get("ns", ()), item["data"]
+        match kind:
+            case "messages":
+                message, about = data
+                return [*self._said(message, about, namespace)]
+            case "updates":
+                return [c for message in added_messages(data) for c in self._stored(message)]
+            case "tasks":
+                return [*self._task(namespace, data)]
+            case "values":
+                # With interrupts it is the state ahead of what the step's other tasks do.
+                whole = not namespace and not item.get("interrupts") and "messages" in data
+                return self.reconcile(data["messages"]) if whole else []
+        node = self._tasks.only(namespace)
+        return [*progress(kind, data, self._steps.open_calls, node, namespace)]
 
-    def finish(self) -> list[Chunk]:
-        """The end of a graph that ran to its end."""
-        kept = {call["id"] for call in self._last.tool_calls} if self._last else set()
-        chunks = [c for message in self._unanswered(kept) for c in self._answered(message)]
-        pending = bool(self._step and self._step.open_calls)
-        reason = last_reason(self._last, pending=pending) if self._last else "stop"
-        chunks += self._close_step(reason)
-        ended = stored.ended(self._last) if self._last else None
+    def reconcile(self, messages: Sequence[AnyMessage], *, at_rest: bool = False) -> list[Chunk]:
+        """What makes what was told the same as the thread.
+
+        `at_rest`: the run was broken off, and what it told last is still to be saved; only what the
+        thread is not to keep is withdrawn.
+        """
+        removed, new = self._history.compared(messages)
+        spoken = [m for m in new if isinstance(m, AIMessage) and not only_ends_its_run(m)]
+        self._saved = frozenset(message.id or "" for message in new)
+        self._last = spoken[-1] if spoken else None
+        chunks: list[Chunk] = [MessagesRemoved(removed)] if removed else []
+        chunks += [c for message in spoken for c in self._steps.tell_as_kept(message)]
+        chunks += self._steps.put_in_order(spoken)
+        if self._pending or self._steps.open_calls:
+            answers = [message for message in new if isinstance(message, ToolMessage)]
+            chunks += [c for message in answers for c in self._answered(message)]
+        for step in self.unsaved:
+            if not (at_rest and self._speakers.is_lasting(step.speaker)):
+                chunks += self._withdraw(step)
+        return chunks
+
+    def finish(self, interrupts: Sequence[Interrupt] = ()) -> list[Chunk]:
+        """The end of a graph that ran to its end, or stopped to ask."""
+        chunks: list[Chunk] = []
+        if self._saved is not None:
+            # A node that was interrupted has not ended: its words may be in the thread yet.
+            withdraw = self._steps.withdraw if interrupts else self._withdraw
+            chunks += [c for step in self.unsaved for c in withdraw(step)]
+        last = self._last
+        step = self._steps.by_id.get(last.id or "") if last else None
+        pending = bool(interrupts or (step and step.open_calls))
+        reason = last_reason(last, pending=pending) if last else "stop"
+        reason = "tool-calls" if interrupts else reason
+        chunks += [*self._close_all(step, reason), *interrupts]
+        ended = stored.ended(last) if last else None
         if ended:
             chunks.append(run_ended(ended))
-        return [*chunks, self._message_finish(reason), Done()]
+        return [*chunks, self._steps.message_finish(reason), Done()]
 
     def finalize(
         self,
@@ -108,128 +135,103 @@ class Translator:
         `answers` are the thread's to the calls that are still open; one that it has no answer to,
         because it could not be saved, is cancelled here.
         """
-        chunks: list[Chunk] = list(self._cut_off())
+        chunks = [c for step in self._steps for c in self._steps.cut_off(step)]
         answered = {message.tool_call_id for message in answers}
         for message in [*answers, *self._unanswered(answered)]:
             chunks += self._answered(message)
         reason: FinishReason = "error" if failed else "other"
-        chunks += self._close_step(reason)
+        chunks += self._close_all(next(reversed([*self._steps]), None), reason)
         if ended:
             chunks.append(run_ended(ended))
         if failed:
             chunks.append(Error(failed.code, failed.message, failed.error_id))
-        return [*chunks, self._message_finish(reason), Done()]
+        return [*chunks, self._steps.message_finish(reason), Done()]
 
-    def _said(self, message: BaseMessage) -> Iterator[Chunk]:
-        """A piece of what the model says, or all of it."""
+    def _said(
+        self, message: BaseMessage, about: Mapping[str, Any], namespace: tuple[str, ...]
+    ) -> Iterator[Chunk]:
+        """A piece of what a model says, or all of it."""
         if not isinstance(message, AIMessage) or message.id is None:
             return
-        step = self._step
-        if step is None or step.whole:
-            if message.id in self._step_ids:
+        speaker = speaker_of(namespace, about)
+        if INNER in about.get("tags", ()) or self._speakers.is_hidden(speaker):
+            return
+        key = (str(about.get("langgraph_checkpoint_ns")), message.id)
+        step = self._heard.get(key)
+        if step is None:
+            id = self._free_id(message)
+            if id is None:
                 return
-            yield from self._close_step("tool-calls")
-            step = self._open_step(message.id)
-            yield StepStart(self._message_id, message.id)
-        for delta in step.parts.feed(message):
-            yield from self._grow(step, delta)
+            yield from self._steps.open(id, speaker)
+            step = self._heard[key] = self._steps.by_id[id]
+        elif step.is_settled or not isinstance(message, AIMessageChunk):
+            return
+        yield from self._steps.grow(step, message)
 
-    def _open_step(self, step_id: str) -> StreamedStep:
-        self._step = StreamedStep(step_id, self._parts, PartAssembler(step_id, self._call_ids))
-        self._step_ids.add(step_id)
-        return self._step
+    def _free_id(self, message: AIMessage) -> str | None:
+        """The id of a new step; None if the message was told or is of an earlier run."""
+        id = message.id or ""
+        if self._history.has(id):
+            return None
+        known = self._steps.by_id.get(id)
+        if known is None:
+            return id
+        beside = known.message is None and isinstance(message, AIMessageChunk)
+        return f"{id}-{len(self._heard)}" if beside else None
 
-    def _grow(self, step: StreamedStep, delta: PartDelta) -> Iterator[Chunk]:
-        path = step.path(delta.part)
-        if delta.opened:
-            yield from step.close_text()
-            self._parts += 1
-            yield PartStart(self._part(delta.part))
-            step.opened(delta.part)
-        if delta.text:
-            yield TextDelta(path, delta.text)
-
-    def _part(self, part: StreamedPart) -> Part:
-        if isinstance(part, StreamedCall):
-            self._call_ids.add(part.id)
-            return ToolCallPart(part.id, part.name, self._classifier.expected(part.given_name))
-        return TextPart() if part.kind == "text" else ReasoningPart()
+    def _task(self, namespace: tuple[str, ...], data: Mapping[str, Any]) -> Iterator[Chunk]:
+        """A node of the root graph that has ended: what it said and does not write is withdrawn."""
+        self._tasks.take(namespace, data)
+        if namespace or "result" not in data or data.get("error") or data.get("interrupts"):
+            return
+        task = f"{data['name']}:{data['id']}"
+        lost = [step for step in self._steps if step.speaker.task == task]
+        if lost:
+            written = ids_in((data["result"] or {}).get("messages"))
+            for step in lost:
+                if step.step_id not in written:
+                    yield from self._withdraw(step)
 
     def _stored(self, message: AnyMessage) -> Iterator[Chunk]:
-        """A message that is in the thread now."""
+        """A message that a node has written."""
         if isinstance(message, ToolMessage):
             yield from self._answered(message)
         elif isinstance(message, AIMessage):
             self._last = message
-            step = self._step
-            if step and not step.whole:
-                step.whole = True
-                step.usage, step.timing = usage_of(message), timing_of(message)
-                self._usage += step.usage
-                yield from step.close_text()
-                yield from step.finish_args(self._dispositions(message, step))
+            step = self._steps.by_id.get(message.id or "")
+            if step and step.message is None:
+                yield from self._steps.complete(step, message)
 
-    def _dispositions(self, message: AIMessage, step: StreamedStep) -> dict[str, Disposition]:
-        """Final: as the message carries them. A graph that is not ours may have given a call
-        another id than the one that streamed."""
-        carried = of_message(message, {}, self._classifier.fallback)
-        return {
-            call.id: carried.get(call.id) or self._classifier.expected(call.given_name)
-            for call in step.parts.calls
-        }
+    def _answered(self, message: ToolMessage) -> Sequence[Chunk]:
+        told = self._steps.answer(message)
+        if told is None and message.tool_call_id in self._pending:
+            tool = self._pending.pop(message.tool_call_id)
+            return [settled(message, self._results(message, tool))]
+        return told or ()
 
-    def _answered(self, message: ToolMessage) -> Iterator[Chunk]:
-        step = self._step
-        path = step.open_calls.pop(message.tool_call_id, None) if step else None
-        if path is not None:
-            ms = stored.duration_ms(message)
-            if step and ms is not None:
-                step.tool_ms[message.tool_call_id] = ms
-            yield Result(path, client_view(message), stored.end_of(message), message.id or "", ms)
-            yield PartFinish(path)
-        elif message.tool_call_id in self._pending:
-            self._pending.remove(message.tool_call_id)
-            yield settled(message)
-
-    def _cut_off(self) -> Iterator[Chunk]:
-        """What ends the words of a message that never became whole."""
-        step = self.streaming
-        if step:
-            yield from step.close_text()
-            yield from step.finish_args({})
+    def _withdraw(self, step: StreamedStep) -> Iterator[Chunk]:
+        self._speakers.note_withdrawn(step.speaker)
+        return self._steps.withdraw(step)
 
     def _unanswered(self, known: Container[str | None]) -> list[ToolMessage]:
         """Answers to the open calls that the thread does not know."""
-        step = self._step
         return [
             failed(call, "run_ended", _UNANSWERED, end="cancelled")
-            for call in (step.parts.calls if step else ())
-            if step and call.id in step.open_calls and call.id not in known
+            for step in self._steps
+            for call in step.parts.calls
+            if call.id in step.open_calls and call.id not in known
         ]
 
-    def _close_step(self, reason: FinishReason) -> list[Chunk]:
-        step, self._step = self._step, None
-        if step is None:
-            return []
-        self._add_times(step)
-        calls = [PartFinish(path) for path in step.open_calls.values()]
-        finish = StepFinish(reason, step.usage, step.timing, step.tool_ms)
-        return [*step.close_text(), *calls, finish]
-
-    def _add_times(self, step: StreamedStep) -> None:
-        self._tool_ms |= step.tool_ms
-        if step.timing:
-            known = self._timing or Timing(step.timing.first_token_ms, 0)
-            self._timing = replace(known, model_ms=known.model_ms + step.timing.model_ms)
-
-    def _message_finish(self, reason: FinishReason) -> MessageFinish:
-        return MessageFinish(reason, self._usage, self._timing, self._tool_ms)
+    def _close_all(self, last: StreamedStep | None, reason: FinishReason) -> list[Chunk]:
+        closed = [(step, reason if step is last else "tool-calls") for step in self._steps]
+        return [c for step, its_reason in closed for c in self._steps.close(step, its_reason)]
 
 
-def added_messages(updates: dict[str, Any]) -> list[AnyMessage]:
-    """The messages that nodes added, in order."""
+def added_messages(updates: Mapping[str, Any]) -> list[AnyMessage]:
+    """The messages that nodes added, in order. A node that has written several times has a list."""
     messages: list[AnyMessage] = []
     for update in updates.values():
-        added = update.get("messages", []) if isinstance(update, dict) else []
-        messages += added if isinstance(added, list) else [added]
+        for one in update if isinstance(update, list) else [update]:
+            added = one.get("messages", []) if isinstance(one, dict) else []
+            messages += added if isinstance(added, list) else [added]
     return messages

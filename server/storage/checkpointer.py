@@ -21,13 +21,13 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
 )
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from server.storage.checkpoint_reads import CheckpointReads, open_checkpoint_reads
 from server.storage.database_file import DatabaseFile, check, locked, usable
 from server.storage.faults import faults_named
 from server.storage.interfaces import StorageUnavailable
+from server.storage.serializer import ThreadSerializer
 
 BUSY_TIMEOUT_MS = 5_000
 
@@ -208,7 +208,7 @@ async def open_checkpointer(
                 await writing.execute("PRAGMA synchronous = NORMAL")
                 await writing.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
                 await AsyncSqliteSaver(writing).setup()
-            async with open_checkpoint_reads(path, JsonPlusSerializer(), busy_timeout_ms) as reads:
+            async with open_checkpoint_reads(path, ThreadSerializer(), busy_timeout_ms) as reads:
                 saver = SqliteCheckpointer(
                     writing, reads, DatabaseFile(path), busy_timeout_ms / 1000
                 )

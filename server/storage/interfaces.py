@@ -55,6 +55,8 @@ class ThreadEntry:
     updated_at: str
     run_id: str
     run_state: ThreadRunState
+    graph: str | None = None
+    """The graph of its last run. None: a version began it that kept none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class LostRun:
 
     key: ThreadKey
     run_id: str
+    graph: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +118,11 @@ class ThreadStore(Protocol):
         """Give the claim back and forget its idempotency key: the request was refused, or the
         deletion is done. A claim that is another's stays; a run that has begun is interrupted."""
 
-    async def begin_run(self, key: ThreadKey, run_id: str, title: str) -> None:
-        """Move the thread to the top of the list as live. A thread that is new gets the title: on
-        one line, cut to 60 characters."""
+    async def begin_run(
+        self, key: ThreadKey, run_id: str, title: str, graph: str | None = None
+    ) -> None:
+        """Move the thread to the top of the list as live, on this graph. A thread that is new gets
+        the title: on one line, cut to 60 characters."""
 
     async def end_run(self, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
         """Note how a run ended and release its claim. The thread keeps its place in the list. A

@@ -53,8 +53,10 @@ class SqliteStore:
 
         await self._write(release)
 
-    async def begin_run(self, key: ThreadKey, run_id: str, title: str) -> None:
-        await self._write(thread_list.begin_run, key, run_id, title)
+    async def begin_run(
+        self, key: ThreadKey, run_id: str, title: str, graph: str | None = None
+    ) -> None:
+        await self._write(thread_list.begin_run, key, run_id, title, graph)
 
     async def end_run(self, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
         def end(connection: Connection) -> None:

@@ -1,6 +1,6 @@
 """The tables beside the checkpoints. SQLAlchemy's core, so that another database is another URL."""
 
-from sqlalchemy import Column, Connection, Index, Integer, MetaData, String, Table
+from sqlalchemy import Column, Connection, Index, Integer, MetaData, String, Table, inspect
 
 SCHEMA_VERSION = 1
 """Raise it with a change that an older server cannot work with: it refuses a newer database."""
@@ -17,6 +17,7 @@ threads = Table(
     Column("updated_at", String, nullable=False),
     Column("run_id", String, nullable=False),
     Column("run_state", String, nullable=False),
+    Column("graph", String),
 )
 
 activities = Table(
@@ -63,8 +64,11 @@ call_dispositions = Table(
 
 
 def create(connection: Connection) -> None:
-    """Make what is not there: tables, and indexes that tables of an older database lack."""
+    """Make what is not there: tables, and columns and indexes that tables of an older database
+    lack."""
     metadata.create_all(connection)
+    if "graph" not in {column["name"] for column in inspect(connection).get_columns("threads")}:
+        connection.exec_driver_sql("ALTER TABLE threads ADD COLUMN graph VARCHAR")
     for table in metadata.tables.values():
         for index in table.indexes:
             index.create(connection, checkfirst=True)

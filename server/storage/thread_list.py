@@ -25,16 +25,18 @@ FORGET_EVERY = 16
 
 _CURSOR_NUMBER = re.compile("[0-9]{1,18}")
 _ENTRY = [
-    threads.c[name] for name in ("id", "title", "created_at", "updated_at", "run_id", "run_state")
+    threads.c[name]
+    for name in ("id", "title", "created_at", "updated_at", "run_id", "run_state", "graph")
 ]
 
 
-def begin_run(connection: Connection, key: ThreadKey, run_id: str, title: str) -> None:
+def begin_run(
+    connection: Connection, key: ThreadKey, run_id: str, title: str, graph: str | None
+) -> None:
     """Note a live run: the thread moves to the top. A new thread gets the title."""
     now = _now()
-    known = connection.execute(
-        update(threads).where(*_is(key)).values(run_id=run_id, run_state="live", updated_at=now)
-    )
+    begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
+    known = connection.execute(update(threads).where(*_is(key)).values(**begun))
     if not known.rowcount:
         connection.execute(
             insert(threads).values(
@@ -42,9 +44,7 @@ def begin_run(connection: Connection, key: ThreadKey, run_id: str, title: str) -
                 id=key.thread_id,
                 title=short_title(title),
                 created_at=now,
-                updated_at=now,
-                run_id=run_id,
-                run_state="live",
+                **begun,
             )
         )
     _move_to_top(connection, key)
@@ -68,9 +68,11 @@ def interrupt_run(connection: Connection, key: ThreadKey, run_id: str) -> None:
 
 def live_runs(connection: Connection) -> Sequence[LostRun]:
     rows = connection.execute(
-        select(threads.c.owner, threads.c.id, threads.c.run_id).where(threads.c.run_state == "live")
+        select(threads.c.owner, threads.c.id, threads.c.run_id, threads.c.graph).where(
+            threads.c.run_state == "live"
+        )
     )
-    return [LostRun(ThreadKey(row.owner, row.id), row.run_id) for row in rows]
+    return [LostRun(ThreadKey(row.owner, row.id), row.run_id, row.graph) for row in rows]
 
 
 def get(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
@@ -155,7 +157,7 @@ def short_title(text: str) -> str:
 
 
 def _entry(row: Any) -> ThreadEntry:
-    return ThreadEntry(row.id, row.title, row.created_at, row.updated_at, row.run_id, row.run_state)
+    return ThreadEntry(*row[: len(_ENTRY)])
 
 
 def _parse_cursor(cursor: str) -> tuple[int, int]:

@@ -9,12 +9,14 @@ from server.turns.chunks import (
     Chunk,
     Error,
     MessageFinish,
+    MessagesRemoved,
     Part,
     PartStart,
     Result,
     RunEnded,
     StepFinish,
     StepStart,
+    StepWithdrawn,
     TextDelta,
     TextPart,
     ToolCallPart,
@@ -44,22 +46,41 @@ def accumulate(
     return message.turn(message_id)
 
 
+def is_in_order(chunks: Iterable[Chunk]) -> bool:
+    """Whether the message has all parts that were told, in the order in which they were: no nodes
+    speak beside each other, and no step was withdrawn."""
+    latest: str | None = None
+    for chunk in chunks:
+        match chunk:
+            case StepStart():
+                latest = chunk.step_id
+            case PartStart():
+                if chunk.step_id not in (None, latest):
+                    return False
+            case StepWithdrawn() | MessagesRemoved():
+                return False
+    return True
+
+
 class _Message:
     def __init__(self, earlier: tuple[Step, ...]) -> None:
         self._earlier = list(earlier)
-        self._steps: list[Step] = []
+        self._steps: dict[str, Step] = {}
+        """In the order in which they started."""
+        self._latest = ""
         self._parts: list[MessagePart] = []
+        self._numbers: dict[str, list[int]] = {}
+        """Of each step's parts: their places among all that the run told."""
         self._texts: list[list[str]] = []
         """Of each part, joined at the end: a part has as many deltas as its model has words."""
-        self._starts: list[int] = []
         self._end: dict[str, Any] = {}
 
     def take(self, chunk: Chunk) -> None:
         match chunk:
-            case StepStart():
-                self._steps.append(Step(chunk.step_id, (), "tool-calls"))
-                self._starts.append(len(self._parts))
+            case StepStart() | StepFinish() | StepWithdrawn():
+                self._take_step(chunk)
             case PartStart():
+                self._numbers[chunk.step_id or self._latest].append(len(self._parts))
                 self._parts.append(_empty(chunk.part))
                 self._texts.append([])
             case TextDelta():
@@ -67,15 +88,32 @@ class _Message:
             case ArgsFinish() | Result():
                 (i,) = chunk.path
                 self._parts[i] = _grown(self._parts[i], chunk)
+            case MessagesRemoved():
+                self._earlier = [step for step in self._earlier if step.step_id not in chunk.ids]
+            case ToolSettled():
+                self._earlier = [settle_step(step, chunk) for step in self._earlier]
+            case RunEnded() | Error() | MessageFinish():
+                self._take_end(chunk)
+
+    def _take_step(self, chunk: StepStart | StepFinish | StepWithdrawn) -> None:
+        match chunk:
+            case StepStart():
+                self._latest = chunk.step_id
+                self._steps[chunk.step_id] = Step(chunk.step_id, (), "tool-calls")
+                self._numbers[chunk.step_id] = []
             case StepFinish():
-                self._steps[-1] = replace(
-                    self._steps[-1],
+                id = chunk.step_id or self._latest
+                self._steps[id] = replace(
+                    self._steps[id],
                     finish_reason=chunk.reason,
                     usage=chunk.usage,
                     timing=chunk.timing,
                 )
-            case ToolSettled():
-                self._earlier = [settle_step(step, chunk) for step in self._earlier]
+            case StepWithdrawn():
+                del self._steps[chunk.step_id], self._numbers[chunk.step_id]
+
+    def _take_end(self, chunk: RunEnded | Error | MessageFinish) -> None:
+        match chunk:
             case RunEnded():
                 self._end["ended"] = chunk
             case Error():
@@ -89,10 +127,9 @@ class _Message:
             _with_text(part, "".join(texts))
             for part, texts in zip(self._parts, self._texts, strict=True)
         ]
-        ends = [*self._starts[1:], len(parts)][: len(self._starts)]
         steps = (
-            replace(step, parts=tuple(parts[start:end]))
-            for step, start, end in zip(self._steps, self._starts, ends, strict=True)
+            replace(step, parts=tuple(parts[number] for number in self._numbers[id]))
+            for id, step in self._steps.items()
         )
         return AssistantTurn(message_id, (*self._earlier, *steps), **self._end)
 

@@ -3,13 +3,16 @@
 The words are those of assistant-stream's `AssistantStreamChunk` (0.3.44). A run says:
 
     run     = (step | data)* [error] message-finish done
-    step    = step-start part* step-finish
+    step    = step-start part* step-finish [step-withdrawn]
     part    = part-start text-delta* part-finish                                  (text, reasoning)
             | part-start text-delta* args-finish [result] part-finish             (tool call)
 
 Parts of one step may interleave; `path` says which part a chunk belongs to. A part's path is the
 number of parts that started before it in this run. A tool call stays open until its result; one
-that waits for the user is closed without. Every chunk is one numbered item of the run's log.
+that waits for the user is closed without. Steps interleave where nodes of a graph speak beside each
+other; `step_id` says which step a chunk belongs to, None: the one that started last. A withdrawn
+step is no part of the message: the thread did not get it. It may start again under the same id, as
+the thread has it. Every chunk is one numbered item of the run's log.
 """
 
 from collections.abc import Mapping
@@ -19,8 +22,7 @@ from typing import Any, Literal
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other"]
 
 Disposition = Literal["server", "shown", "client", "approval", "invalid"]
-"""Who ends a tool call: a real tool of the server; nobody, since the client shows its arguments;
-the client, with its answer; a person who approves it; nobody, since the call is not valid."""
+"""Who ends a tool call, as in `tools.contract`."""
 
 End = Literal["result", "error", "timeout", "cancelled", "shown"]
 """How a tool call ended: it answered, it failed, it ran out of time, it was cancelled (a stop, a
@@ -39,28 +41,25 @@ class Usage:
     input_tokens: int
     output_tokens: int
 
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens
-        )
+    def __add__(self, more: "Usage") -> "Usage":
+        output_tokens = self.output_tokens + more.output_tokens
+        return Usage(self.input_tokens + more.input_tokens, output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long the model took, in milliseconds: to its first token, and in all."""
+    """How long the model took: to its first token, and in all."""
 
     first_token_ms: int
     model_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class TextPart:
-    pass
+class TextPart: ...
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningPart:
-    pass
+class ReasoningPart: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +79,16 @@ class StepStart:
     """The assistant message of the turn: one id for all its steps and runs."""
     step_id: str
     """The model's own message: one id a step, as stored in the thread."""
+    node: str | None = None
+    """The node that speaks; None: of a message that is told as the thread has it."""
+    namespace: tuple[str, ...] = ()
+    """The subgraphs around the node, outermost first, each `node:task id` as in LangGraph."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartStart:
     part: Part
+    step_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,41 @@ class StepFinish:
     """None: the model was cut off."""
     tool_ms: Mapping[str, int] = field(default_factory=dict)
     """Milliseconds of the step's tools, by call id."""
+    step_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepWithdrawn:
+    """What was told of a finished step is taken back: its parts, named by number, with results."""
+
+    step_id: str
+    parts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesRemoved:
+    """The graph has removed these user messages and steps of earlier runs from the thread."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """The graph has stopped to ask; the run ends, and a `resume` goes on with the answer. A
+    breakpoint asks nothing: its value is None, its id `{node}@{checkpoint id}`."""
+
+    id: str
+    value: Any
+    """JSON."""
+    node: str
+    namespace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptsDiscarded:
+    """A new message came instead of an answer: the interrupted tasks are gone."""
+
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +208,12 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """What a node or a tool has written to LangGraph's stream writer."""
+    """What a node or a tool has written to LangGraph's stream writer: JSON. No node is named where
+    several were at work."""
 
     value: Any
-    """JSON."""
+    node: str | None = None
+    namespace: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +235,7 @@ class MessageFinish:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The last chunk of every run."""
+class Done: ...
 
 
 Chunk = (
@@ -206,6 +246,10 @@ Chunk = (
     | Result
     | PartFinish
     | StepFinish
+    | StepWithdrawn
+    | MessagesRemoved
+    | Interrupt
+    | InterruptsDiscarded
     | RunEnded
     | ToolSettled
     | ToolProgress

@@ -27,6 +27,7 @@ _FIELDS: Mapping[type, tuple[str, ...]] = {
 }
 _NESTED = frozenset({"key", "part", "usage", "timing"})
 """Fields that hold a dataclass. The others hold JSON, which may have a key `type` of its own."""
+_TUPLES = frozenset({"path", "parts", "ids", "namespace"})
 
 
 def to_json(item: LogItem) -> dict[str, Any]:
@@ -63,6 +64,6 @@ def _item(value: Any) -> Any:
 
 
 def _field(name: str, value: Any) -> Any:
-    if name == "path":
+    if name in _TUPLES:
         return tuple(value)
     return _item(value) if name in _NESTED and value is not None else value

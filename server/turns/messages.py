@@ -1,6 +1,6 @@
 """A thread as every wire format shows it: messages made of the parts that a stream carries."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,3 +110,16 @@ def settle_turn(turn: Turn, settled: ToolSettled) -> Turn:
     if isinstance(turn, UserTurn):
         return turn
     return replace(turn, steps=tuple(settle_step(step, settled) for step in turn.steps))
+
+
+def without(turns: Iterable[Turn], ids: Collection[str]) -> Iterator[Turn]:
+    """The turns without the user messages and steps of these ids; one that loses all of its steps
+    goes too."""
+    for turn in turns:
+        if isinstance(turn, UserTurn):
+            if turn.id not in ids:
+                yield turn
+            continue
+        steps = tuple(step for step in turn.steps if step.step_id not in ids)
+        if steps or not turn.steps:
+            yield replace(turn, steps=steps)

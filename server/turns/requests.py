@@ -104,6 +104,8 @@ class TurnRequest:
     branch: Branch | None = None
     client_tools: tuple[ClientTool, ...] = ()
     values: GraphValues = NO_VALUES
+    graph: str | None = None
+    """None: the thread's, or for a new thread the default."""
     on_busy: OnBusy = "reject"
 
 

@@ -2,7 +2,15 @@
 
 import json
 
-from server.turns.chunks import Chunk, Custom, Result, TextDelta, ToolProgress, ToolSettled
+from server.turns.chunks import (
+    Chunk,
+    Custom,
+    Interrupt,
+    Result,
+    TextDelta,
+    ToolProgress,
+    ToolSettled,
+)
 
 
 def text_bytes(chunk: Chunk) -> int:
@@ -14,7 +22,7 @@ def text_bytes(chunk: Chunk) -> int:
             return _size(json.dumps(chunk.result, ensure_ascii=False))
         case ToolProgress():
             return _size(json.dumps(chunk.data, ensure_ascii=False))
-        case Custom():
+        case Custom() | Interrupt():
             return _size(json.dumps(chunk.value, ensure_ascii=False))
     return 0
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -14,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.faults import GraphError
 from graphs.limits import Limits
-from graphs.loading import BUILT_IN, load, open_graph
+from graphs.loading import BUILT_IN, load, open_graphs
 from server.__main__ import main
 from tests.support.scripted_model import ScriptedModel
 from tools.builtin import CATALOGUE
@@ -56,8 +57,10 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 async def says(setting: str, **context: str) -> str:
     """What the graph answers."""
     ours = (ScriptedModel(), CATALOGUE)
-    given = {"limits": Limits(), "system_prompt": ""}
-    async with open_graph(load(setting), InMemorySaver(), context, *ours, **given) as attached:
+    given: dict[str, Any] = {"limits": Limits(), "system_prompt": ""}
+    loaded, checkpointer = load(setting), InMemorySaver()
+    async with open_graphs(loaded, checkpointer, None, context, *ours, **given) as graphs:
+        attached = next(iter(graphs.values()))
         config = {"configurable": {"thread_id": "t"}}
         state = {"messages": [HumanMessage("Hello")]}
         result = await attached.graph.ainvoke(state, config, context=context or None)  # type: ignore[call-overload]
@@ -137,13 +140,17 @@ async def test_the_graph_of_a_project_file_is_loaded_as_the_file_says(write: Wri
     del os.environ["LG_SAID"]
 
 
-async def test_one_of_several_graphs_of_a_project_is_named_behind_a_hash(write: Write) -> None:
+async def test_of_several_graphs_the_first_is_the_default_or_the_one_behind_a_hash(
+    write: Write,
+) -> None:
     write("one.py", GRAPH, words="One.")
     write("two.py", GRAPH, words="Two.")
     graphs = {"one": "./one.py:graph", "two": {"path": "./two.py:builder", "description": "2"}}
     write("langgraph.json", json.dumps({"graphs": graphs}))
+    assert await says("langgraph.json") == "One."
     assert await says("langgraph.json#two") == "Two."
-    said = await fault_of("langgraph.json")
+    assert [one.source.name for one in load("langgraph.json#two")] == ["two", "one"]
+    said = await fault_of("langgraph.json#three")
     assert "its graphs are: langgraph.json#one, langgraph.json#two" in said
 
 
@@ -171,6 +178,75 @@ async def test_an_import_that_would_find_ours_later_is_refused(write: Write) -> 
     assert "agent.py, line 14, imports 'tools' inside a function" in await fault_of(
         "agent.py:graph"
     )
+
+
+@pytest.mark.parametrize(
+    ("broken", "fault"),
+    [
+        ("./two.py:nothing", "two.py has no 'nothing'"),
+        ("./three.py:graph", "there is no file"),
+        ("./two.py:fails", "ZeroDivisionError: division by zero (two.py, line 13)"),
+        ({"description": "no path"}, "KeyError: 'path'"),
+    ],
+)
+async def test_a_graph_of_several_that_cannot_be_served_is_named(
+    broken: str | dict[str, str], fault: str, write: Write
+) -> None:
+    write("one.py", GRAPH)
+    write("two.py", dedent(GRAPH) + "\ndef fails(): 1 / 0")
+    write("langgraph.json", json.dumps({"graphs": {"one": "./one.py:graph", "two": broken}}))
+    with pytest.raises(GraphError) as raised:
+        await says("langgraph.json")
+    said = str(raised.value)
+    assert said.startswith("TURNSTREAM_GRAPH cannot be 'langgraph.json#two': ")
+    assert said.count("TURNSTREAM_GRAPH") == 1
+    assert fault in said
+
+
+async def test_what_two_graphs_import_of_the_users_is_one_module(write: Write) -> None:
+    write("tools/__init__.py", "said = []")
+    for name in ("one", "two"):
+        write(f"{name}.py", "import tools\n" + dedent(GRAPH))
+    graphs = {"one": "./one.py:graph", "two": "./two.py:graph"}
+    write("langgraph.json", json.dumps({"graphs": graphs}))
+    load("langgraph.json")
+    assert sys.modules["one"].tools is sys.modules["two"].tools
+
+
+async def test_of_several_graphs_each_gets_the_context_that_it_declares(write: Write) -> None:
+    declared = """
+        from dataclasses import dataclass
+        from langgraph.runtime import Runtime
+
+        @dataclass
+        class Context:
+            words: str
+
+        async def told(state, runtime: Runtime[Context]):
+            return {"messages": [AIMessage(runtime.context.words)]}
+
+        builder = StateGraph(MessagesState, context_schema=Context)
+        builder.add_node("told", told)
+        builder.add_edge(START, "told")
+        graph = builder.compile()
+    """
+    write("one.py", dedent(GRAPH) + dedent(declared))
+    write("two.py", GRAPH)
+    graphs = {"one": "./one.py:graph", "two": "./two.py:graph"}
+    write("langgraph.json", json.dumps({"graphs": graphs}))
+    assert await says("langgraph.json", words="Given.") == "Given."
+    with pytest.raises(GraphError, match=r"TURNSTREAM_CONTEXT has 'word', which the context of no"):
+        await says("langgraph.json", words="Given.", word="Mistyped.")
+
+
+async def test_a_store_that_a_project_configures_is_not_used_and_it_is_said(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("agent.py", GRAPH)
+    config = {"graphs": {"agent": "./agent.py:graph"}, "store": {"index": {"dims": 2}}}
+    write("langgraph.json", json.dumps(config))
+    load("langgraph.json")
+    assert "the store of langgraph.json is not used" in caplog.text
 
 
 BROKEN = {
@@ -250,16 +326,17 @@ async def test_a_checkpointer_of_the_graphs_own_is_replaced_and_it_is_said(
     write("agent.py", dedent(GRAPH) + own + "graph = builder.compile(checkpointer=InMemorySaver())")
     with caplog.at_level(logging.WARNING):
         assert await says("agent.py:graph") == "Fine."
-    assert "the graph's own checkpointer (InMemorySaver) is replaced" in caplog.text
+    assert "graph agent: its own checkpointer (InMemorySaver) is replaced" in caplog.text
 
 
 async def test_the_built_in_graph_is_ours_whatever_the_folder_has(write: Write) -> None:
     write("graphs/__init__.py", "raise RuntimeError")
     write("tools/__init__.py", "raise RuntimeError")
     ours = (ScriptedModel(), CATALOGUE)
-    given = {"limits": Limits(), "system_prompt": ""}
-    async with open_graph(load(BUILT_IN), InMemorySaver(), {}, *ours, **given) as attached:
-        assert attached.takes_client_tools
+    given: dict[str, Any] = {"limits": Limits(), "system_prompt": ""}
+    loaded, checkpointer = load(BUILT_IN), InMemorySaver()
+    async with open_graphs(loaded, checkpointer, None, {}, *ours, **given) as graphs:
+        assert graphs["chat"].takes_client_tools
 
 
 @pytest.mark.parametrize("package", ["lg_inner", "calendar"])

@@ -3,12 +3,18 @@
 import subprocess
 import sys
 
+STORE_OF_GRAPHS = ("langgraph.store.sqlite", "sqlite_vec")
 CLIENTS_OF_MODELS = ("openai", "langchain_openai", "tiktoken")
 
 
 def imported_by(module: str) -> set[str]:
     script = f"import sys, {module}; print(*sys.modules)"
     return set(subprocess.check_output([sys.executable, "-c", script], text=True).split())
+
+
+def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
+    assert imported_by("server.__main__").isdisjoint(STORE_OF_GRAPHS)
+    assert imported_by("server.storage.graph_store").issuperset(STORE_OF_GRAPHS)
 
 
 def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:

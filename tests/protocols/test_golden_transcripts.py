@@ -56,6 +56,12 @@ ALLOWED = (
         "A reader of parts can tell the steps apart, as a loaded thread does.",
     ),
     Addition(
+        "node",
+        {"type": ["step-start"]},
+        None,
+        "A reader can show which node of a graph speaks.",
+    ),
+    Addition(
         "providerExecuted",
         {"type": ["tool-input-start", "tool-input-available"], "toolName": [MADE_UP]},
         [True],
@@ -170,6 +176,7 @@ AVAILABLE = {"type": "tool-input-available", "input": {}}
         ({"type": "result", "result": 1}, "end", "result"),
         ({"type": "tool-call-args-text-finish"}, "disposition", "invalid"),
         ({"type": "step-start"}, "stepId", "step"),
+        ({"type": "step-start"}, "node", "agent"),
         ({**AVAILABLE, "toolName": MADE_UP}, "providerExecuted", True),
         ({"type": "tool-input-start", "toolName": MADE_UP}, "providerExecuted", True),
         ({**AVAILABLE, "toolCallId": MISFITS[0]}, "providerExecuted", True),

@@ -18,7 +18,7 @@ from graphs.openai_model import openai_model
 from server.__main__ import main
 from server.runs.reader import LoggedRun
 from server.turns.accumulate import accumulate
-from server.turns.chunks import Chunk, MessageFinish, Result
+from server.turns.chunks import Chunk, MessageFinish, StepWithdrawn
 from server.turns.messages import AssistantTurn, Text, ToolCall
 from server.turns.requests import Branch, TurnRequest
 from tests.support.backend import (
@@ -212,16 +212,18 @@ async def test_a_question_waits_for_its_answer(
         await goes_on(inside, endpoint)
 
 
-async def test_a_call_that_was_streamed_and_not_kept_comes_to_an_end(
+async def test_a_call_that_was_streamed_and_not_kept_is_withdrawn(
     tmp_path: Path, endpoint: StrictEndpoint, counting_tools: CountingTools
 ) -> None:
     """Of broken arguments LangGraph's own node keeps no call; ours does, with its error."""
     path, catalogue = tmp_path / "t.db", counting_tools.catalogue
     async with backend(path, model_of(endpoint), catalogue=catalogue, build=example) as inside:
         endpoint.script(call_reply(("echo", "no JSON"), ids=("c1",)))
-        chunks = await inside.turn(message("Hello"))
+        run = await inside.start(message("Hello"))
+        chunks = await chunks_of(run)
         assert finish_of(chunks) == "stop"
-        assert [c.end for c in chunks if isinstance(c, Result)] == ["cancelled"]
+        assert any(isinstance(chunk, StepWithdrawn) for chunk in chunks)
+        assert (await told_as_kept(inside, run)).parts == ()
         await goes_on(inside, endpoint)
 
 

@@ -11,6 +11,7 @@ scripted_model    a chat model that streams scripted chunks
 counting_tools    tools that can be counted, held and made to fail
 sample_tools      tools that work, refuse, hang and report progress
 run_chunks        the chunks of a run, read by call, text, result and error
+served_run        a run as its clients have it, in every wire format
 chunk_grammar     the order that chunks must keep
 protocol_readers  strict readers of the wire formats, each by one client's rules
 sse_frames        the bytes of event streams, split into events

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,12 +16,14 @@ from graphs.chat import build as built_in
 from graphs.classify import Classifier
 from graphs.limits import Limits
 from graphs.loading import Build
+from graphs.result_view import ResultView, own_result
 from server.protocols import DEFAULT
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.recovery import end_lost_runs
 from server.runs.run import RunLimits
 from server.runs.runs import Runs, RunSettings
+from server.runs.served_graphs import ServedGraphs
 from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
 from server.storage.interfaces import ThreadEntry, ThreadStore
 from server.storage.memory_logs import MemoryLogs
@@ -113,22 +115,31 @@ async def backend(
     max_run_bytes: int = 20_000_000,
     system_prompt: str = "",
     build: Build = built_in,
+    results: ResultView | None = None,
+    context: Mapping[str, Any] | None = None,
+    client_values: tuple[str, ...] = (),
 ) -> AsyncIterator[Backend]:
+    """`results` are for another graph; without them clients see what its tools declare."""
     async with (
         open_checkpointer(path) as checkpointer,
         open_store(path, BUSY_TIMEOUT_MS) as store,
     ):
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
-        graph = attach(build(model, catalogue, checkpointer=checkpointer, **given), checkpointer)
+        made = build(model, catalogue, checkpointer=checkpointer, **given)
+        view = own_result if build is built_in else results
+        graph = attach(made, checkpointer, context, results=view)
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store.dispositions)
-        await end_lost_runs(store, checkpoints)
+        graphs = ServedGraphs({"test": checkpoints})
+        await end_lost_runs(store, graphs)
         logs = MemoryLogs()
         settings = RunSettings(
-            "test", RunLimits(max_run_seconds, 0, max_run_bytes), retention_seconds=60
+            RunLimits(max_run_seconds, 0, max_run_bytes),
+            retention_seconds=60,
+            client_values=client_values,
         )
-        runs = Runs(checkpoints, classifier, store, logs, settings)
-        reader = RunReader(checkpoints, store, logs)
+        runs = Runs(graphs, classifier, store, logs, settings)
+        reader = RunReader(graphs, store, logs)
         try:
             yield Backend(checkpoints, runs, reader, catalogue, store)
         finally:
@@ -137,11 +148,15 @@ async def backend(
 
 @asynccontextmanager
 async def after_crash(
-    path: Path, model: BaseChatModel, catalogue: Catalogue = CATALOGUE, build: Build = built_in
+    path: Path,
+    model: BaseChatModel,
+    catalogue: Catalogue = CATALOGUE,
+    build: Build = built_in,
+    **fields: Any,
 ) -> AsyncIterator[Backend]:
     """The server on what its disk held at this instant, as after kill -9."""
     copy = path.with_name("after-the-crash.db")
     for suffix in ("", "-wal", "-shm"):
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
-    async with backend(copy, model, catalogue=catalogue, build=build) as inside:
+    async with backend(copy, model, catalogue=catalogue, build=build, **fields) as inside:
         yield inside

@@ -10,7 +10,10 @@ from server.turns.chunks import (
     Disposition,
     Done,
     Error,
+    Interrupt,
+    InterruptsDiscarded,
     MessageFinish,
+    MessagesRemoved,
     Part,
     PartFinish,
     PartStart,
@@ -19,6 +22,7 @@ from server.turns.chunks import (
     RunEnded,
     StepFinish,
     StepStart,
+    StepWithdrawn,
     TextDelta,
     ToolCallPart,
     ToolProgress,
@@ -29,6 +33,7 @@ from server.turns.chunks import (
 @dataclass
 class _Open:
     part: Part
+    path: Path
     args_finished: bool = False
     answered: bool = False
     disposition: Disposition | None = None
@@ -36,19 +41,24 @@ class _Open:
 
 @dataclass
 class _Reader:
-    in_step: bool = False
+    steps: dict[str, set[Path]] = field(default_factory=dict)
+    """The open steps, and all parts of each."""
+    ended: dict[str, set[Path]] = field(default_factory=dict)
+    latest: str = ""
     parts: dict[Path, _Open] = field(default_factory=dict)
     started: int = 0
     unanswered: list[_Open] = field(default_factory=list)
     call_ids: set[str] = field(default_factory=set)
+    calls: dict[Path, str] = field(default_factory=dict)
 
     def take(self, chunk: Chunk) -> None:
         match chunk:
             case StepStart():
-                assert not self.in_step, "a step begins inside a step"
-                self.in_step = True
+                assert chunk.step_id not in {*self.steps, *self.ended}, "a step begins twice"
+                self.latest = chunk.step_id
+                self.steps[chunk.step_id] = set()
             case PartStart():
-                self._start(chunk.part)
+                self._start(chunk.part, chunk.step_id or self.latest)
             case TextDelta():
                 assert chunk.text, "an empty delta"
                 assert not self._part(chunk.path).args_finished, "text behind the arguments"
@@ -65,19 +75,37 @@ class _Reader:
             case PartFinish():
                 self._finish(chunk.path)
             case StepFinish():
-                assert self.in_step, "a step ends that has not begun"
-                assert not self.parts, "a step ends with open parts"
-                self.in_step = False
+                id = chunk.step_id or self.latest
+                assert id in {*self.steps, *self.ended}, "a step ends that has not begun"
+                if id in self.steps:
+                    assert self.parts.keys().isdisjoint(self.steps[id]), "it ends with open parts"
+                    self.ended[id] = self.steps.pop(id)
+            case StepWithdrawn():
+                told = self.ended.pop(chunk.step_id)
+                assert {(part,) for part in chunk.parts} == told, "not the parts of the step"
+                self.unanswered = [call for call in self.unanswered if call.path not in told]
+                self.call_ids -= {call_id for path, call_id in self.calls.items() if path in told}
             case _:
-                others = RunEnded | ToolSettled | ToolProgress | Custom
+                others = (
+                    RunEnded
+                    | ToolSettled
+                    | ToolProgress
+                    | Custom
+                    | Interrupt
+                    | InterruptsDiscarded
+                    | MessagesRemoved
+                )
                 assert isinstance(chunk, others), f"{type(chunk).__name__} before the end"
 
-    def _start(self, part: Part) -> None:
-        assert self.in_step, "a part outside of a step"
+    def _start(self, part: Part, step_id: str) -> None:
+        assert step_id in self.steps, "a part outside of a step"
+        path = (self.started,)
         if isinstance(part, ToolCallPart):
             assert part.tool_call_id not in self.call_ids, "a call id twice"
             self.call_ids.add(part.tool_call_id)
-        self.parts[(self.started,)] = _Open(part)
+            self.calls[path] = part.tool_call_id
+        self.parts[path] = _Open(part, path)
+        self.steps[step_id].add(path)
         self.started += 1
 
     def _part(self, path: Path) -> _Open:
@@ -108,6 +136,6 @@ def check(chunks: Sequence[Chunk]) -> None:
     reader = _Reader()
     for chunk in said[:-1] if failed else said:
         reader.take(chunk)
-    assert not reader.in_step, "the last step has not ended"
+    assert not reader.steps, "a step has not ended"
     assert all(call.disposition == "client" for call in reader.unanswered), "a call without an end"
     assert bool(reader.unanswered) <= (last.reason == "tool-calls"), "pending, and not said so"

@@ -87,12 +87,23 @@ def _replaced(state: Any, path: tuple[str, ...], change: Any) -> Any:
 def accumulated(said: Iterable[str]) -> Json:
     """The assistant message that the part chunks build: `parts`, `steps`, `data` and the rest.
     What the server adds to assistant-stream's chunks is kept: `stepId`, `disposition`, `end`."""
-    message: Json = {"parts": [], "steps": [], "data": [], "open": set()}
+    message: Json = {"parts": [], "steps": [], "data": [], "open": set(), "step_of": []}
     for event in events(said):
         if event["type"] != "update-state":
             _PART_CHUNKS[event["type"]](message, event)
     if message.pop("open"):
         raise BadStreamError("a part is still open")
+    return _without_withdrawn(message)
+
+
+def _without_withdrawn(message: Json) -> Json:
+    """The filter that docs/clients.md shows, and the parts of a step together."""
+    data = [item["data"] for item in message["data"] if item["name"] == "step-withdrawn"]
+    gone = {number for withdrawn in data for number in withdrawn["parts"]}
+    parts = [(i, part) for i, part in enumerate(message["parts"]) if i not in gone]
+    steps = [step["stepId"] for step in message["steps"]]
+    step_of = message.pop("step_of")
+    message["parts"] = [part for _, part in sorted(parts, key=lambda p: steps.index(step_of[p[0]]))]
     return message
 
 
@@ -111,6 +122,7 @@ def _on_part_start(message: Json, event: Json) -> None:
     is_call = start["type"] == "tool-call"
     empty = {"argsText": "", "state": "pending"} if is_call else {"text": ""}
     message["parts"].append({**start, **empty})
+    message["step_of"].append(event.get("stepId", message["latest"]))
 
 
 def _on_text_delta(message: Json, event: Json) -> None:
@@ -142,17 +154,24 @@ def _on_part_finish(message: Json, event: Json) -> None:
 def _on_step_start(message: Json, event: Json) -> None:
     assert event["path"] == []
     message["id"] = event["messageId"]
+    message["latest"] = event["stepId"]
     message["steps"].append({"stepId": event["stepId"]})
 
 
 def _on_step_finish(message: Json, event: Json) -> None:
-    if message["open"]:
+    id = event.get("stepId", message["latest"])
+    if any(message["step_of"][number] == id for number in message["open"]):
         raise BadStreamError("a part outlives its step")
-    message["steps"][-1] |= {"finishReason": event["finishReason"], "usage": event["usage"]}
+    (step,) = [step for step in message["steps"] if step["stepId"] == id]
+    step |= {"finishReason": event["finishReason"], "usage": event["usage"]}
 
 
 def _on_data(message: Json, event: Json) -> None:
     message["data"] += event["data"]
+    for item in event["data"]:
+        if item["name"] == "step-withdrawn":
+            id = item["data"]["step_id"]
+            message["steps"] = [step for step in message["steps"] if step["stepId"] != id]
 
 
 def _on_error(message: Json, event: Json) -> None:
@@ -213,8 +232,28 @@ class UIMessageReader:
     def _on_start_step(self, _: Json) -> None:
         self.parts.append({"type": "step-start"})
 
+    @property
+    def kept_parts(self) -> list[Json]:
+        """Without those that were withdrawn: the filter that docs/clients.md shows."""
+        gone = set[int]()
+        for place, part in enumerate(self.parts):
+            if part["type"] == "data-step-withdrawn":
+                gone |= {place, *(place - back for back in part["data"]["parts_back"])}
+        return [part for place, part in enumerate(self.parts) if place not in gone]
+
+    def _on_data_step_withdrawn(self, event: Json) -> None:
+        known = [part for part in self.parts if part.get("id") == event["id"]]
+        if known:
+            known[0]["data"] = event["data"]
+        else:
+            self.parts.append(event)
+
     def _on_data_custom(self, _: Json) -> None:
         """Transient: an app's `onData` gets it, and no message."""
+
+    _on_data_interrupt = _on_data_custom
+    _on_data_interrupts_discarded = _on_data_custom
+    _on_data_messages_removed = _on_data_custom
 
     def _on_finish_step(self, _: Json) -> None:
         self._open.clear()
@@ -319,6 +358,10 @@ _UI_KEYS: dict[str, tuple[set[str], set[str]]] = {
     "tool-output-available": ({"toolCallId", "output"}, _MARK | {"preliminary"}),
     "tool-output-error": ({"toolCallId", "errorText"}, _MARK),
     "data-custom": ({"data", "transient"}, set()),
+    "data-interrupt": ({"data", "transient"}, set()),
+    "data-interrupts-discarded": ({"data", "transient"}, set()),
+    "data-messages-removed": ({"data", "transient"}, set()),
+    "data-step-withdrawn": ({"id", "data"}, set()),
     "abort": (set(), set()),
     "error": ({"errorText"}, set()),
     "finish": ({"finishReason", "messageMetadata"}, set()),

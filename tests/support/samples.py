@@ -13,10 +13,10 @@ LONG = os.environ.get("LONG_TESTS") == "1"
 """Set by `make test-long`."""
 
 
-Number = TypeVar("Number", int, float)
+T = TypeVar("T")
 
 
-def sample(whole: Number, part: Number) -> Number:
+def sample(whole: T, part: T) -> T:
     """`whole` in a long run, else `part`."""
     return whole if LONG else part
 

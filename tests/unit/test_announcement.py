@@ -10,10 +10,12 @@ from server.announcement import ANY_HOST, OPEN_TO_ALL, announce, is_loopback
 from tests.support.serving import settings
 
 
-def announced(caplog: pytest.LogCaptureFixture, level: int, **values: Any) -> list[str]:
-    """What is said of these settings at this level."""
+def announced(
+    caplog: pytest.LogCaptureFixture, level: int, *graphs: str, **values: Any
+) -> list[str]:
+    """What is said of these settings and graphs at this level."""
     with caplog.at_level(logging.INFO, logger="turnstream"):
-        announce(settings(Path("t.db"), **values), 8000)
+        announce(settings(Path("t.db"), **values), 8000, graphs)
     return [record.getMessage() for record in caplog.records if record.levelno == level]
 
 
@@ -49,3 +51,8 @@ def test_a_graph_of_ones_own_is_named_and_may_have_its_own_model(
     said = announced(caplog, logging.INFO, graph="./agent.py:graph")
     assert "graph: ./agent.py:graph" in said
     assert said[-1].startswith("model, if the graph takes the server's: offline")
+
+
+def test_several_graphs_are_named_with_their_default(caplog: pytest.LogCaptureFixture) -> None:
+    said = announced(caplog, logging.INFO, "planner", "critic", graph="langgraph.json#planner")
+    assert "graphs served: planner, critic; the default: planner" in said

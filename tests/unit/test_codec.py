@@ -104,6 +104,7 @@ def test_an_item_is_an_object_of_its_type_and_fields() -> None:
             "tool_name": "add",
             "disposition": "server",
         },
+        "step_id": None,
     }
 
 

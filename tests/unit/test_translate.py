@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from graphs.answers import answer, failed
 from graphs.calls import parse_args
 from graphs.classify import Classifier
+from graphs.result_view import own_result
 from graphs.stored import Ended, ai_metadata
 from server.runs.failures import Failure
 from server.runs.translate import Translator
@@ -47,7 +48,7 @@ STOPPED: Ended = {"reason": "stopped"}
 
 
 def translator(*history: AnyMessage) -> Translator:
-    return Translator("u1.a", [HumanMessage("Go", id="u1"), *history], CLASSIFIER)
+    return Translator("u1.a", [HumanMessage("Go", id="u1"), *history], CLASSIFIER, own_result)
 
 
 def streams(step_id: str, *chunks: BaseMessage) -> list[dict[str, Any]]:

@@ -1,8 +1,9 @@
 """The AI SDK's UI message stream v1 (`useChat`)."""
 
+from server.protocols.ai_sdk.replay import prologue
 from server.protocols.ai_sdk.request import parse, recognises
 from server.protocols.ai_sdk.snapshot import snapshot
-from server.protocols.ai_sdk.stream import UIMessageStreamEncoder, prologue
+from server.protocols.ai_sdk.stream import UIMessageStreamEncoder
 from server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
 from server.protocols.json_text import DONE
 from server.turns.header import RunHeader

@@ -3,22 +3,21 @@
 Its parsers reject a null for a missing field, and some builds any key they do not know. Deliberate
 departures:
 
-1. The message's `start` is in the prologue, so that a replay can put the parts of earlier runs
-   between it and the first event.
+1. The message's `start` is in the prologue (`server.protocols.ai_sdk.replay`), so that a replay can
+   put the parts of earlier runs between it and the first event.
 2. Arguments that are no JSON object are said once, when the call's error is known:
    `tool-input-error` carries its sentence. Until then the input is streaming.
 3. `useChat` stops reading at `error`. The run's `finish` follows all the same, for other readers.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from server.protocols.ai_sdk.told_parts import ToldParts
 from server.protocols.ai_sdk.tool_call import (
     error_text,
-    executed_by,
     input_available,
-    input_delta,
     input_start,
     output,
 )
@@ -26,7 +25,9 @@ from server.protocols.format import StreamContext
 from server.protocols.json_text import DONE, dumps, quote
 from server.protocols.metadata import (
     added_timing,
+    custom_json,
     ended_json,
+    interrupt_json,
     timing_json,
     total,
     total_timing,
@@ -38,7 +39,10 @@ from server.turns.chunks import (
     Custom,
     Done,
     Error,
+    Interrupt,
+    InterruptsDiscarded,
     MessageFinish,
+    MessagesRemoved,
     PartFinish,
     PartStart,
     ReasoningPart,
@@ -46,13 +50,14 @@ from server.turns.chunks import (
     RunEnded,
     StepFinish,
     StepStart,
+    StepWithdrawn,
     TextDelta,
     ToolCallPart,
     ToolProgress,
     ToolSettled,
     Usage,
 )
-from server.turns.messages import AssistantTurn, Reasoning, Text, ToolCall, settle_call
+from server.turns.messages import AssistantTurn, ToolCall, settle_call
 
 Payload = dict[str, Any]
 
@@ -82,14 +87,19 @@ class UIMessageStreamEncoder:
         self._earlier_calls = _calls(earlier)
         self._started = 0
         self._open: dict[int, _OpenText | _OpenCall] = {}
+        self._told = ToldParts()
         self._ended: RunEnded | None = None
         self._payloads: Mapping[type[Chunk], Callable[[Any], list[Payload]]] = {
-            StepStart: _step_start,
+            StepStart: self._told.start,
             PartStart: self._part_start,
             ArgsFinish: self._args_finish,
             Result: self._result,
             PartFinish: self._part_finish,
-            StepFinish: _step_finish,
+            StepFinish: self._step_finish,
+            StepWithdrawn: self._told.withdraw,
+            MessagesRemoved: _messages_removed,
+            Interrupt: _interrupt,
+            InterruptsDiscarded: _interrupts_discarded,
             RunEnded: self._run_ended,
             ToolSettled: self._settled,
             ToolProgress: self._progress,
@@ -113,8 +123,9 @@ class UIMessageStreamEncoder:
 
     def _part_start(self, chunk: PartStart) -> list[Payload]:
         path, self._started = self._started, self._started + 1
+        told_again = self._told.add(path, chunk.part)
         if isinstance(chunk.part, ToolCallPart):
-            return self._start_call(path, chunk.part)
+            return self._start_call(path, chunk.part) + told_again
         kind = "reasoning" if isinstance(chunk.part, ReasoningPart) else "text"
         id = part_id(self._message_id, self._first + path)
         delta = f'{{"type":"{kind}-delta","id":{quote(id)},"delta":'
@@ -145,7 +156,17 @@ class UIMessageStreamEncoder:
 
     def _part_finish(self, chunk: PartFinish) -> list[Payload]:
         part = self._open.pop(chunk.path[0])
-        return [part.end] if isinstance(part, _OpenText) else []
+        return [part.end, *self._finish_steps()] if isinstance(part, _OpenText) else []
+
+    def _step_finish(self, chunk: StepFinish) -> list[Payload]:
+        self._told.finish(chunk)
+        return self._finish_steps()
+
+    def _finish_steps(self) -> list[Payload]:
+        """At `finish-step` the client lets go of all open texts, those of other steps too."""
+        if any(isinstance(part, _OpenText) for part in self._open.values()):
+            return []
+        return self._told.finish_steps()
 
     def _call(self, path: int) -> _OpenCall:
         part = self._open[path]
@@ -183,15 +204,21 @@ class UIMessageStreamEncoder:
 
 def _custom(chunk: Custom) -> list[Payload]:
     """Transient: for `onData`, and no part of a message, since none has it that is loaded."""
-    return [{"type": "data-custom", "data": {"value": chunk.value}, "transient": True}]
+    return [{"type": "data-custom", "data": custom_json(chunk), "transient": True}]
 
 
-def _step_start(_: StepStart) -> list[Payload]:
-    return [{"type": "start-step"}]
+def _messages_removed(chunk: MessagesRemoved) -> list[Payload]:
+    return [{"type": "data-messages-removed", "data": {"ids": chunk.ids}, "transient": True}]
 
 
-def _step_finish(_: StepFinish) -> list[Payload]:
-    return [{"type": "finish-step"}]
+def _interrupt(chunk: Interrupt) -> list[Payload]:
+    """Transient, as it is no part of a message in the thread: a client that loads the thread finds
+    what is open beside the messages."""
+    return [{"type": "data-interrupt", "data": interrupt_json(chunk), "transient": True}]
+
+
+def _interrupts_discarded(chunk: InterruptsDiscarded) -> list[Payload]:
+    return [{"type": "data-interrupts-discarded", "data": {"ids": chunk.ids}, "transient": True}]
 
 
 def _error(chunk: Error) -> list[Payload]:
@@ -199,59 +226,15 @@ def _error(chunk: Error) -> list[Payload]:
     return [{"type": "error", "errorText": error_text(error)}]
 
 
+def _is_running(call: ToolCall) -> bool:
+    return call.args is not None and call.end is None and call.disposition == "server"
+
+
 def part_id(message_id: str, position: int) -> str:
     """`position`: of the part in the whole message, over all its runs."""
     return f"{message_id}.{position}"
 
 
-def _is_running(call: ToolCall) -> bool:
-    return call.args is not None and call.end is None and call.disposition == "server"
-
-
-def prologue(context: StreamContext, *, replay: bool) -> list[str]:
-    """The message's `start`, and for a replay the parts of earlier runs."""
-    earlier = context.continued if replay else None
-    start = {"type": "start", "messageId": context.message_id}
-    return [dumps(payload) for payload in (start, *(_replay(earlier) if earlier else ()))]
-
-
 def _calls(turn: AssistantTurn | None) -> Mapping[str, ToolCall]:
     parts = turn.parts if turn else ()
     return {part.tool_call_id: part for part in parts if isinstance(part, ToolCall)}
-
-
-def _replay(turn: AssistantTurn) -> Iterator[Payload]:
-    """The parts of a message that earlier runs said, each in one piece."""
-    position = 0
-    for step in turn.steps:
-        yield {"type": "start-step"}
-        for part in step.parts:
-            match part:
-                case Text(text):
-                    yield from _whole("text", part_id(turn.id, position), text)
-                case Reasoning(text):
-                    yield from _whole("reasoning", part_id(turn.id, position), text)
-                case ToolCall():
-                    yield from _whole_call(part)
-            position += 1
-        yield {"type": "finish-step"}
-
-
-def _whole(kind: str, part_id: str, text: str) -> Iterator[Payload]:
-    yield {"type": f"{kind}-start", "id": part_id}
-    yield {"type": f"{kind}-delta", "id": part_id, "delta": text}
-    yield {"type": f"{kind}-end", "id": part_id}
-
-
-def _whole_call(call: ToolCall) -> Iterator[Payload]:
-    """An answered question comes without `tool-input-available`, at which the client would call the
-    app's `onToolCall`: the app has answered it."""
-    if call.args is not None and call.end is not None and not executed_by(call):
-        yield input_start(call)
-        yield input_delta(call)
-    elif call.args is not None:
-        yield input_available(call)
-    elif call.end is None:
-        yield input_start(call)
-    if call.end is not None:
-        yield output(call)

@@ -7,76 +7,47 @@ run the operations in strict mode.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from server.protocols.assistant_transport.state import (
-    ai_message,
-    block,
-    call_json,
-    snapshot,
-    tool_message,
-)
+from server.protocols.assistant_transport.state import ai_message, snapshot
+from server.protocols.assistant_transport.state_step import StatePart, StateStep
 from server.protocols.assistant_transport.stream import PartsEncoder
 from server.protocols.format import StreamContext, View
 from server.protocols.json_text import dumps, quote
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    MessagesRemoved,
     PartStart,
-    ReasoningPart,
     Result,
     StepStart,
+    StepWithdrawn,
     TextDelta,
-    TextPart,
-    ToolCallPart,
     ToolSettled,
 )
-from server.turns.messages import Reasoning, Text, ToolCall, settle_turn
+from server.turns.messages import settle_turn, without
 
 Operation = dict[str, Any]
-
-
-@dataclass(slots=True)
-class _Call:
-    """A tool call of the running step. `position`: in the ai message's `tool_calls`."""
-
-    position: int
-    part: ToolCallPart
-
-
-@dataclass(slots=True)
-class _Step:
-    """The running step. `index`: of its ai message in the state."""
-
-    step_id: str
-    index: int
-    started: bool = False
-    spoken: int = 0
-    calls: dict[int, _Call] = field(default_factory=dict)
-    results: dict[int, Operation] = field(default_factory=dict)
-
-    @property
-    def end(self) -> int:
-        return self.index + self.started + len(self.results)
 
 
 class StateEncoder:
     def __init__(self, context: StreamContext) -> None:
         self._parts = PartsEncoder()
-        self._state = snapshot(context.turns, context.thread_id)
+        self._before: list[Operation] = snapshot(context.turns, context.thread_id)["messages"]
         self._turns, self._thread_id = context.turns, context.thread_id
-        self._step = _Step("", index=len(self._state["messages"]))
-        self._started = 0
+        self._steps: dict[str, StateStep] = {}
+        self._latest: StateStep | None = None
+        self._told: list[tuple[StateStep, StatePart]] = []
+        """By the number in a part's path."""
         self._append: dict[int, str] = {}
-        self._plain_path: int | None = None
-        """The part whose text is the whole `content`, which is a string as long as there is one."""
-        self._plain_texts: list[str] = []
+        """The payload of an `append-text` up to its value, by part."""
         self._operations: Mapping[type[Chunk], Callable[[Any], list[Operation]]] = {
             StepStart: self._step_start,
             PartStart: self._part_start,
             ArgsFinish: self._args_finish,
             Result: self._result,
+            StepWithdrawn: self._withdrawn,
+            MessagesRemoved: self._removed,
             ToolSettled: self._settled,
         }
 
@@ -89,107 +60,113 @@ class StateEncoder:
         return payloads
 
     def _text_delta(self, chunk: TextDelta) -> str:
-        path = chunk.path[0]
-        if path == self._plain_path:
-            self._plain_texts.append(chunk.text)
-        return f'{self._append[path]}{quote(chunk.text)}}}],"path":[]}}'
+        number = chunk.path[0]
+        step, part = self._told[number]
+        part.texts.append(chunk.text)
+        target = self._append.get(number)
+        if target is None:
+            target = self._append[number] = _append_to(step.target(part))
+        return f'{target}{quote(chunk.text)}}}],"path":[]}}'
 
     def _step_start(self, chunk: StepStart) -> list[Operation]:
-        self._step = _Step(chunk.step_id, index=self._step.end)
-        self._plain_path = None
+        index = self._latest.index + self._latest.size if self._latest else len(self._before)
+        self._latest = self._steps[chunk.step_id] = StateStep(chunk.step_id, index)
         return []
 
     def _part_start(self, chunk: PartStart) -> list[Operation]:
-        path, step = self._started, self._step
-        self._started += 1
+        step = self._latest if chunk.step_id is None else self._steps[chunk.step_id]
+        assert step is not None, "a part belongs to a step"
+        is_new, was_plain = not step.is_started, step.is_plain
+        part = step.add(chunk.part)
+        self._told.append((step, part))
+        if is_new and step is not self._latest:
+            return self._again(step)
         operations = []
-        if not step.started:
-            step.started = True
+        if is_new:
             operations.append(_set(["messages", step.index], ai_message(step.step_id, "", [])))
-        match chunk.part:
-            case ToolCallPart() as part:
-                return operations + self._start_call(path, part)
-            case TextPart() | ReasoningPart() as part:
-                return operations + self._start_spoken(path, part)
+        if part.call is not None:
+            target: list[str | int] = ["messages", step.index, "tool_calls", part.position]
+            return [*operations, _set(target, part.call_json())]
+        content: list[str | int] = ["messages", step.index, "content"]
+        if step.is_plain:
+            return operations
+        if was_plain:
+            self._forget_targets(step)
+        if was_plain or part.position == 0:
+            return [*operations, _set(content, step.content())]
+        return [*operations, _set([*content, part.position], part.block())]
 
-    def _start_call(self, path: int, part: ToolCallPart) -> list[Operation]:
-        call = _Call(len(self._step.calls), part)
-        self._step.calls[path] = call
-        target = [*self._message, "tool_calls", call.position]
-        self._append[path] = _append_to([*target, "partial_json"])
-        return [_set(target, call_json(ToolCall(part.tool_call_id, part.tool_name, "", None)))]
-
-    def _start_spoken(self, path: int, part: TextPart | ReasoningPart) -> list[Operation]:
-        position, self._step.spoken = self._step.spoken, self._step.spoken + 1
-        content = [*self._message, "content"]
-        if position == 0 and isinstance(part, TextPart):
-            self._append[path] = _append_to(content)
-            self._plain_path, self._plain_texts = path, []
-            return []
-        new, target = _EMPTY[type(part)]
-        self._append[path] = _append_to([*content, position, *target])
-        if position == 0:
-            return [_set(content, [block(new)])]
-        if self._plain_path is None:
-            return [_set([*content, position], block(new))]
-        return [_set(content, [self._plain_block(content), block(new)])]
-
-    def _plain_block(self, content: list[str | int]) -> Operation:
-        """Content ceases to be a string: what there is of it, as the first block."""
-        assert self._plain_path is not None
-        self._append[self._plain_path] = _append_to([*content, 0, "text"])
-        self._plain_path = None
-        return block(Text("".join(self._plain_texts)))
+    def _forget_targets(self, *steps: StateStep) -> None:
+        """Their parts have moved."""
+        moved = {id(step) for step in steps}
+        for number, (step, _) in enumerate(self._told):
+            if id(step) in moved:
+                self._append.pop(number, None)
 
     def _args_finish(self, chunk: ArgsFinish) -> list[Operation]:
+        step, part = self._told[chunk.path[0]]
+        step.finish_args(part, chunk)
         if chunk.args is None:
             return []
-        call = self._step.calls[chunk.path[0]]
-        return [_set([*self._message, "tool_calls", call.position, "args"], chunk.args)]
+        return [_set(["messages", step.index, "tool_calls", part.position, "args"], chunk.args)]
 
     def _result(self, chunk: Result) -> list[Operation]:
-        """The tool messages stand in the order of their calls, in whatever order they come: those
-        behind a new one move up."""
-        step, call = self._step, self._step.calls[chunk.path[0]]
-        step.results[call.position] = tool_message(
-            ToolCall(
-                call.part.tool_call_id,
-                call.part.tool_name,
-                args_text="",
-                args=None,
-                end=chunk.end,
-                result=chunk.result,
-                result_id=chunk.result_id,
-            )
-        )
+        """Those behind a new tool message move up."""
+        step, part = self._told[chunk.path[0]]
+        rank = step.answer(part, chunk)
+        if step is not self._latest:
+            return self._again(step)
+        messages = step.messages()
+        first = 1 + rank
         return [
-            _set(["messages", step.index + 1 + rank], step.results[position])
-            for rank, position in enumerate(sorted(step.results))
-            if position >= call.position
+            _set(["messages", step.index + place], message)
+            for place, message in enumerate(messages[first:], start=first)
         ]
+
+    def _again(self, first: StateStep) -> list[Operation]:
+        """A step's messages and all behind it, which have moved."""
+        steps = [*self._steps.values()]
+        steps = steps[steps.index(first) :]
+        index, operations = first.index, list[Operation]()
+        for step in steps:
+            step.index = index
+            for message in step.messages():
+                operations.append(_set(["messages", index], message))
+                index += 1
+        self._forget_targets(*steps)
+        return operations
+
+    def _withdrawn(self, chunk: StepWithdrawn) -> list[Operation]:
+        step = self._steps.pop(chunk.step_id)
+        if step is self._latest:
+            self._latest = next(reversed(self._steps.values()), None)
+        return self._whole() if step.is_started else []
+
+    def _whole(self) -> list[Operation]:
+        """All messages: a list can lose some in no other way."""
+        messages = list(self._before)
+        for step in self._steps.values():
+            step.index = len(messages)
+            messages += step.messages()
+        self._forget_targets(*self._steps.values())
+        return [_set(["messages"], messages)]
+
+    def _removed(self, chunk: MessagesRemoved) -> list[Operation]:
+        self._turns = tuple(without(self._turns, chunk.ids))
+        self._before = snapshot(self._turns, self._thread_id)["messages"]
+        return self._whole()
 
     def _settled(self, chunk: ToolSettled) -> list[Operation]:
         """The end of a call of an earlier run: its tool message comes before all that this run
-        says, and so is told before it says anything."""
-        if self._step.started:
-            return []
-        before = self._state["messages"]
+        says."""
+        before = self._before
         self._turns = tuple(settle_turn(turn, chunk) for turn in self._turns)
-        self._state = snapshot(self._turns, self._thread_id)
-        after = self._state["messages"]
-        self._step.index += len(after) - len(before)
-        return _from_first_difference(before, after)
-
-    @property
-    def _message(self) -> list[str | int]:
-        return ["messages", self._step.index]
-
-
-_EMPTY: Mapping[type[TextPart | ReasoningPart], tuple[Text | Reasoning, list[str | int]]] = {
-    TextPart: (Text(""), ["text"]),
-    ReasoningPart: (Reasoning(""), ["summary", 0, "text"]),
-}
-"""An empty block, and where in it the text goes."""
+        self._before = snapshot(self._turns, self._thread_id)["messages"]
+        if any(step.is_started for step in self._steps.values()):
+            return self._whole() if self._before != before else []
+        for step in self._steps.values():
+            step.index = len(self._before)
+        return _from_first_difference(before, self._before)
 
 
 def catch_up(context: StreamContext, posted: View) -> list[str]:

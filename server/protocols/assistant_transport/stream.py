@@ -1,22 +1,34 @@
 """assistant-transport: chunks to payloads.
 
 The canonical part chunks of assistant-stream (0.3.44): one payload a chunk, and all a reader of
-parts needs. Extra keys are allowed in this format: a step has its `stepId`, a tool call its
-`disposition`, a result its `end`, an `error` the `id` of its log entry.
+parts needs. Extra keys are allowed in this format: a step has its `stepId`, `node` and `namespace`,
+a part its `stepId` if that is not the step that started last, a tool call its `disposition`, a
+result its `end`, an `error` the `id` of its log entry.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from server.protocols.json_text import DONE, dumps, quote
-from server.protocols.metadata import ended_json, settled_json, timing_json, usage_json
+from server.protocols.metadata import (
+    custom_json,
+    ended_json,
+    interrupt_json,
+    place_json,
+    settled_json,
+    timing_json,
+    usage_json,
+)
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,
     Done,
     Error,
+    Interrupt,
+    InterruptsDiscarded,
     MessageFinish,
+    MessagesRemoved,
     Part,
     PartFinish,
     PartStart,
@@ -25,6 +37,7 @@ from server.turns.chunks import (
     RunEnded,
     StepFinish,
     StepStart,
+    StepWithdrawn,
     TextDelta,
     TextPart,
     ToolCallPart,
@@ -44,13 +57,19 @@ def _step_start(chunk: StepStart) -> str:
             "type": "step-start",
             "messageId": chunk.message_id,
             "stepId": chunk.step_id,
+            **place_json(chunk.node, chunk.namespace),
             "path": [],
         }
     )
 
 
 def _part_start(chunk: PartStart) -> str:
-    return dumps({"type": "part-start", "part": _part(chunk.part), "path": []})
+    step = _step(chunk.step_id)
+    return dumps({"type": "part-start", "part": _part(chunk.part), **step, "path": []})
+
+
+def _step(step_id: str | None) -> dict[str, str]:
+    return {} if step_id is None else {"stepId": step_id}
 
 
 def _part(part: Part) -> dict[str, str]:
@@ -107,6 +126,7 @@ def _step_finish(chunk: StepFinish) -> str:
             "usage": usage_json(chunk.usage),
             **timing_json(chunk.timing, chunk.tool_ms),
             "isContinued": False,
+            **_step(chunk.step_id),
             "path": [],
         }
     )
@@ -125,7 +145,23 @@ def _tool_progress(chunk: ToolProgress) -> str:
 
 
 def _custom(chunk: Custom) -> str:
-    return _data("custom", {"value": chunk.value})
+    return _data("custom", custom_json(chunk))
+
+
+def _step_withdrawn(chunk: StepWithdrawn) -> str:
+    return _data("step-withdrawn", {"step_id": chunk.step_id, "parts": chunk.parts})
+
+
+def _messages_removed(chunk: MessagesRemoved) -> str:
+    return _data("messages-removed", {"ids": chunk.ids})
+
+
+def _interrupt(chunk: Interrupt) -> str:
+    return _data("interrupt", interrupt_json(chunk))
+
+
+def _interrupts_discarded(chunk: InterruptsDiscarded) -> str:
+    return _data("interrupts-discarded", {"ids": chunk.ids})
 
 
 def _data(name: str, data: Mapping[str, Any]) -> str:
@@ -163,6 +199,10 @@ _ENCODE: Mapping[type[Chunk], Callable[[Any], str]] = {
     Result: _result,
     PartFinish: _part_finish,
     StepFinish: _step_finish,
+    StepWithdrawn: _step_withdrawn,
+    MessagesRemoved: _messages_removed,
+    Interrupt: _interrupt,
+    InterruptsDiscarded: _interrupts_discarded,
     RunEnded: _run_ended,
     ToolSettled: _tool_settled,
     ToolProgress: _tool_progress,

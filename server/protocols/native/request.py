@@ -28,7 +28,7 @@ from server.protocols.fields import (
     thread_id,
 )
 from server.protocols.format import Parsed
-from server.protocols.graph_values import VALUES
+from server.protocols.graph_values import KEYS
 from server.protocols.tool_fields import tool_answer, tools_from_list
 from server.turns.requests import (
     Branch,
@@ -42,7 +42,7 @@ from server.turns.requests import (
 
 _ACTIONS = ("message", "tool_results", "continue", "regenerate", "edit")
 _ON_BUSY: tuple[OnBusy, ...] = ("reject", "stop")
-_KEYS = (*_ACTIONS, "thread_id", "client_tools", "on_busy", *VALUES)
+_KEYS = (*_ACTIONS, "thread_id", "client_tools", "on_busy", *KEYS)
 
 
 def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:

@@ -12,6 +12,7 @@ from tests.support.contracts.threads import (
     SECOND,
     THREAD,
     begin,
+    entry_of,
     ids,
     listed,
     moment,
@@ -143,6 +144,18 @@ class ThreadListContract:
 
 class RecoveryContract:
     """Of a store whose process died."""
+
+    async def test_a_thread_has_the_graph_of_its_last_run(self, store: ThreadStore) -> None:
+        for run_id, graph in (("r1", None), ("r2", "planner"), ("r3", "critic")):
+            await store.claim(THREAD, run_id)
+            await store.begin_run(THREAD, run_id, "Hello", graph)
+            assert (await entry_of(store, THREAD)).graph == graph
+            assert (await store.page("ann", 1)).entries[0].graph == graph
+            await store.release(THREAD, run_id)
+
+    async def test_recovery_names_the_graph_of_a_live_run(self, store: ThreadStore) -> None:
+        await store.begin_run(THREAD, "r1", "Hello", "planner")
+        assert list(await store.recover()) == [LostRun(THREAD, "r1", "planner")]
 
     async def test_recovery_names_the_live_runs_of_all_owners(self, store: ThreadStore) -> None:
         await run_through(store, SECOND, "r0")

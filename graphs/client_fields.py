@@ -1,0 +1,70 @@
+"""Which fields of its tools' results a graph declares for clients.
+
+A tool declares its own with `tools.contract.client_fields`; the module of the graph may have a
+table of them, which needs no import:
+
+    CLIENT_FIELDS = {"search": ["title", "url"], "book": ["*"]}
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from langchain_core.tools import BaseTool
+
+from graphs.faults import GraphError
+from tools.contract import CLIENT_FIELDS
+
+TABLE = "CLIENT_FIELDS"
+MAX_NAMED = 20
+
+Fields = Mapping[str, tuple[str, ...]]
+"""By the name of the tool."""
+
+
+def table_of(module: object) -> Fields:
+    """The table of a module; empty if it has none. Raises GraphError for one that is not a dict of
+    lists of strings."""
+    table = getattr(module, TABLE, {})
+    if not isinstance(table, Mapping):
+        raise GraphError(
+            f"its {TABLE} is a {type(table).__name__}; write a dict of lists of field names, as in "
+            f'{TABLE} = {{"search": ["title", "url"]}}'
+        )
+    for name in table:
+        if not isinstance(name, str):
+            raise GraphError(f"its {TABLE} has the key {name!r:.100}; write the name of a tool")
+    return {name: _fields(value, f'{TABLE}["{name}"]') for name, value in table.items()}
+
+
+def declared(tools: Mapping[str, BaseTool], table: Fields) -> Fields:
+    """What a graph's tools declare, and its module's table, which takes precedence.
+
+    Raises GraphError for a tool whose metadata has anything but a list of strings.
+    """
+    by_tools = {
+        name: _fields(tool.metadata[CLIENT_FIELDS], f"{CLIENT_FIELDS} of the tool {name!r}")
+        for name, tool in tools.items()
+        if tool.metadata and CLIENT_FIELDS in tool.metadata
+    }
+    return {**by_tools, **table}
+
+
+def how_to_declare(undeclared: Collection[str]) -> str:
+    """One sentence that names the tools that declare nothing, and the ways to declare it."""
+    names = sorted(undeclared)
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return (
+        f'clients see {{"hidden": true}} instead of the results of {", ".join(names[:MAX_NAMED])}'
+        f"{more}: say which fields they may see, in the graph's module with "
+        f'{TABLE} = {{"{names[0]}": ["a field"]}} or at the tool with client_fields of '
+        'tools.contract ("*": all fields), or set TURNSTREAM_UNDECLARED_RESULTS=show'
+    )
+
+
+def _fields(value: Any, what: str) -> tuple[str, ...]:
+    if isinstance(value, list | tuple) and all(isinstance(field, str) for field in value):
+        return tuple(value)
+    raise GraphError(
+        f'{what} is {value!r:.100}; write a list of field names, as in ["title", "url"], or ["*"] '
+        "for all of them"
+    )

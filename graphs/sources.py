@@ -1,0 +1,139 @@
+"""Where the graphs of the setting are.
+
+`module:name`, `path/to/file.py:name`, or `path/to/langgraph.json` with all of its graphs; `#name`
+behind it makes one of them the default. What a langgraph.json holds:
+https://docs.langchain.com/langgraph-platform/cli#configuration-file
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
+
+from graphs.faults import GraphError
+from graphs.user_modules import place_of
+
+BUILT_IN = "graphs.chat:build"
+MAX_FAULT_CHARS = 500
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSource:
+    """Where one graph is."""
+
+    setting: str
+    """What names it alone."""
+    name: str
+    """Its key in the langgraph.json, else the name of its module."""
+    module: str | Path
+    attribute: str
+    folders: tuple[Path, ...] = ()
+    """Where its modules are looked for, first to last."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    description: str | None = None
+
+
+class NamedGraphError(GraphError):
+    """One that names its setting."""
+
+
+def find(setting: str) -> tuple[GraphSource, ...]:
+    """The graphs that a setting names, the default first. Raises GraphError."""
+    with named(setting, (Path.cwd(),)):
+        place, _, name = setting.partition("#")
+        if place.endswith(".json"):
+            return _configured(place, name)
+        # The built-in one is ours, whatever the user's folder has.
+        return (_placed(setting, setting, () if setting == BUILT_IN else (Path.cwd(),)),)
+
+
+@contextmanager
+def named(setting: str, folders: Sequence[Path]) -> Iterator[None]:
+    """Whatever is raised within becomes a GraphError of one line, with the setting and the place in
+    the folders."""
+    try:
+        yield
+    except NamedGraphError:
+        raise
+    except GraphError as error:
+        raise NamedGraphError(_refusal(setting, str(error))) from error.__cause__
+    except (Exception, SystemExit) as error:
+        words = " ".join(str(error).split())[:MAX_FAULT_CHARS].rstrip(".")
+        place = place_of(error, folders)
+        fault = f"{type(error).__name__}: {words}{f' ({place})' if place else ''}"
+        raise NamedGraphError(_refusal(setting, fault)) from error
+
+
+def once(*folders: Path) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(folders))
+
+
+def _refusal(setting: str, fault: str) -> str:
+    return f"TURNSTREAM_GRAPH cannot be {setting!r}: {fault}."
+
+
+def _placed(
+    setting: str, place: str, folders: tuple[Path, ...], base: Path = Path()
+) -> GraphSource:
+    module, colon, attribute = place.rpartition(":")
+    if not (colon and module and attribute):
+        raise GraphError(
+            "name it as module:name, file.py:name or langgraph.json; the built-in one is "
+            f"{BUILT_IN}"
+        )
+    if not module.endswith(".py"):
+        return GraphSource(setting, module.rpartition(".")[2], module, attribute, folders)
+    file = (base / module).resolve()
+    if not file.is_file():
+        raise GraphError(f"there is no file {file}")
+    root = file.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    beside = () if any(map(file.is_relative_to, folders)) and base != Path() else (root,)
+    return GraphSource(setting, file.stem, file, attribute, once(*beside, *folders))
+
+
+def _configured(place: str, default: str) -> tuple[GraphSource, ...]:
+    """The graphs of a langgraph.json."""
+    file = Path(place).resolve()
+    config = json.loads(file.read_text(encoding="utf-8"))
+    graphs = config.get("graphs") or {}
+    if not graphs or (default and default not in graphs):
+        known = ", ".join(f"{place}#{name}" for name in graphs) or "none"
+        raise GraphError(f"its graphs are: {known}")
+    if config.get("store"):
+        logger.warning(
+            "the store of %(file)s is not used: the server's has no index and keeps its items for "
+            "good",
+            {"file": place},
+        )
+    base = file.parent
+    local = [base / d for d in config.get("dependencies") or ["."] if (base / d).is_dir()]
+    folders = once(*(p.resolve() for d in local for p in (d, d / "src") if p.is_dir()), base)
+    environment = _environment(config.get("env") or {}, base)
+    names = sorted(graphs, key=lambda name: name != default)
+    return tuple(
+        replace(_entry(f"{place}#{name}", graphs[name], folders, base), environment=environment)
+        for name in names
+    )
+
+
+def _entry(setting: str, entry: Any, folders: tuple[Path, ...], base: Path) -> GraphSource:
+    with named(setting, folders):
+        described = entry if isinstance(entry, dict) else {"path": entry}
+        source = _placed(setting, described["path"], folders, base)
+        name, description = setting.partition("#")[2], described.get("description")
+        return replace(source, name=name, description=description)
+
+
+def _environment(env: Any, base: Path) -> dict[str, str]:
+    """`env` is a file of variables, or an object."""
+    values = dotenv_values(base / env) if isinstance(env, str) else env
+    return {name: str(value) for name, value in values.items() if value is not None}

@@ -1,0 +1,66 @@
+"""The graphs that are served, and which of them a thread belongs to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from server.runs.checkpoints import Checkpoints
+from server.storage.interfaces import ThreadEntry, ThreadStore
+from server.turns.header import ThreadKey
+from server.turns.requests import InvalidRequest, TurnRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ServedGraphs:
+    by_name: Mapping[str, Checkpoints]
+    """Their threads; the first is the default."""
+
+    @property
+    def default(self) -> str:
+        return next(iter(self.by_name))
+
+    @property
+    def are_several(self) -> bool:
+        return len(self.by_name) > 1
+
+    def name_of(self, entry: ThreadEntry) -> str:
+        """The graph that a thread belongs to, which may not be served any more. A single graph has
+        all threads; the default has those of versions that kept no graph."""
+        return (entry.graph or self.default) if self.are_several else self.default
+
+    def checkpoints(self, name: str | None) -> Checkpoints:
+        """Of a graph that is not served any more: by the default, which reads messages too."""
+        return self.by_name.get(name or self.default, self.by_name[self.default])
+
+    async def choose(self, request: TurnRequest, key: ThreadKey, store: ThreadStore) -> str:
+        """The graph that takes a request, by name.
+
+        Raises InvalidRequest: 422 `unknown_graph`, 409 `graph_mismatch`, 409 `graph_not_served`.
+        """
+        asked = request.graph
+        if asked is not None and asked not in self.by_name:
+            raise InvalidRequest(
+                "unknown_graph", f"There is no graph {asked[:64]!r}; there {self._listed}."
+            )
+        entry = await store.get(key) if self.are_several and request.thread_id else None
+        if entry is None:
+            return asked or self.default
+        own = self.name_of(entry)
+        if own not in self.by_name:
+            raise InvalidRequest(
+                "graph_not_served",
+                f"The thread belongs to the graph {own!r}, which is not served now; there "
+                f"{self._listed}. Start a new thread, or serve that graph again.",
+                409,
+            )
+        if asked not in (None, own):
+            raise InvalidRequest(
+                "graph_mismatch",
+                f"The thread belongs to the graph {own!r}, the request names {asked!r}. Name "
+                f"{own!r} or none, or start a new thread.",
+                409,
+            )
+        return own
+
+    @property
+    def _listed(self) -> str:
+        return f"{'are' if self.are_several else 'is'} {', '.join(self.by_name)}"

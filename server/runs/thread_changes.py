@@ -1,0 +1,57 @@
+"""What a graph does to the messages of a thread, as the run that works on it sees it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.types import Overwrite
+
+
+class ThreadBefore:
+    """The thread as a run begins."""
+
+    def __init__(self, messages: Sequence[AnyMessage]) -> None:
+        self._messages = messages
+        self._ids = {message.id for message in messages}
+        self._removed: set[str] = set()
+
+    def has(self, message_id: str) -> bool:
+        return message_id in self._ids
+
+    def compared(
+        self, messages: Sequence[AnyMessage]
+    ) -> tuple[tuple[str, ...], Sequence[AnyMessage]]:
+        """The thread by now: the ids of user's and model's messages that are gone since this was
+        asked last, and the messages that are new since the run began, in order."""
+        length = len(self._messages)
+        is_behind = length <= len(messages) and (
+            length == 0 or messages[length - 1].id == self._messages[-1].id
+        )
+        if is_behind and not self._removed:
+            return (), messages[length:]
+        left = {message.id for message in messages}
+        gone = tuple(
+            message.id or ""
+            for message in self._messages
+            if isinstance(message, HumanMessage | AIMessage)
+            and message.id not in left
+            and message.id not in self._removed
+        )
+        self._removed.update(gone)
+        return gone, [message for message in messages if message.id not in self._ids]
+
+
+def ids_in(written: Any) -> set[str]:
+    """The ids of the messages that a task writes: one, a list, an `Overwrite`, or several writes,
+    which LangGraph gives as `{"$writes": [...]}`."""
+    match written:
+        case Overwrite(value=value):
+            return ids_in(value)
+        case {"$writes": list(writes)}:
+            return {id for write in writes for id in ids_in(write)}
+        case list() | tuple():
+            return {id for message in written for id in ids_in(message)}
+        case {"id": str(id)}:
+            return {id}
+    id_of_message = getattr(written, "id", None)
+    return {id_of_message} if isinstance(id_of_message, str) else set()

@@ -1,0 +1,213 @@
+"""The steps that a run has told: opened, grown, completed, ended and withdrawn, as chunks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from graphs import stored
+from graphs.calls import StreamedCall, parse_args
+from graphs.classify import Classifier
+from graphs.dispositions import of_message
+from graphs.parts import PartAssembler, PartDelta, StreamedPart, stored_parts
+from graphs.result_view import ResultView
+from server.runs.endings import timing_of, usage_of
+from server.runs.speakers import Speaker
+from server.runs.step import StreamedStep
+from server.turns.chunks import (
+    ArgsFinish,
+    Chunk,
+    Disposition,
+    FinishReason,
+    MessageFinish,
+    Part,
+    PartFinish,
+    PartStart,
+    ReasoningPart,
+    Result,
+    StepFinish,
+    StepStart,
+    TextDelta,
+    TextPart,
+    Timing,
+    ToolCallPart,
+    Usage,
+)
+
+
+class ToldSteps:
+    """By step id, in the order in which they were told; without those that were withdrawn.
+
+    `call_ids` are those that the thread has: a call that is told gets another.
+    """
+
+    def __init__(
+        self, message_id: str, call_ids: set[str], classifier: Classifier, results: ResultView
+    ) -> None:
+        self.by_id: dict[str, StreamedStep] = {}
+        self._message_id = message_id
+        self._call_ids = call_ids
+        self._classifier = classifier
+        self._results = results
+        self._latest: StreamedStep | None = None
+        self._parts = 0
+
+    def __iter__(self) -> Iterator[StreamedStep]:
+        return iter([*self.by_id.values()])
+
+    @property
+    def open_calls(self) -> dict[str, StreamedStep]:
+        return {id: step for step in self.by_id.values() for id in step.open_calls}
+
+    def open(self, step_id: str, speaker: Speaker) -> Iterator[Chunk]:
+        """A step begins; those that are done end."""
+        for step in self:
+            if step.is_done and step.reason is None:
+                yield from self.close(step, "tool-calls")
+        assembler = PartAssembler(step_id, self._call_ids)
+        self._latest = self.by_id[step_id] = StreamedStep(step_id, speaker, assembler)
+        yield StepStart(self._message_id, step_id, speaker.node, speaker.namespace)
+
+    def grow(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
+        """A piece of what the model says, or all of it."""
+        for delta in step.parts.feed(message):
+            yield from self._grow(step, delta)
+
+    def _grow(self, step: StreamedStep, delta: PartDelta) -> Iterator[Chunk]:
+        if delta.opened:
+            yield from step.close_text()
+            if isinstance(delta.part, StreamedCall):
+                step.tool_names[delta.part.id] = delta.part.given_name
+            yield self._start(step, self._part(delta.part))
+        if delta.text:
+            yield TextDelta(step.paths[delta.part.position], delta.text)
+
+    def _part(self, part: StreamedPart) -> Part:
+        if isinstance(part, StreamedCall):
+            self._call_ids.add(part.id)
+            return ToolCallPart(part.id, part.name, self._classifier.expected(part.given_name))
+        return TextPart() if part.kind == "text" else ReasoningPart()
+
+    def _start(self, step: StreamedStep, part: Part) -> PartStart:
+        path, self._parts = (self._parts,), self._parts + 1
+        if isinstance(part, ToolCallPart):
+            step.open_call(path, part.tool_call_id)
+        else:
+            step.open_text(path)
+        return PartStart(part, self._other(step))
+
+    def _other(self, step: StreamedStep) -> str | None:
+        return None if step is self._latest else step.step_id
+
+    def complete(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
+        """The message is whole: its texts end, and its calls have all their arguments."""
+        step.message = message
+        step.usage, step.timing = usage_of(message), timing_of(message)
+        yield from step.close_text()
+        carried = of_message(message, {}, self._classifier.fallback)
+        yield from step.finish_args(
+            {
+                # A graph that is not ours may have given a call another id than the streamed one.
+                call.id: carried.get(call.id) or self._classifier.expected(call.given_name)
+                for call in step.parts.calls
+            }
+        )
+
+    def tell(self, message: AIMessage, speaker: Speaker) -> Iterator[Chunk]:
+        """A whole message, as the thread has it."""
+        yield from self.open(message.id or "", speaker)
+        step = self.by_id[message.id or ""]
+        step.message = message
+        step.usage, step.timing = usage_of(message), timing_of(message)
+        dispositions = of_message(message, {}, self._classifier.fallback)
+        for part in stored_parts(message):
+            path = (self._parts,)
+            if part.call is None:
+                yield self._start(step, TextPart() if part.kind == "text" else ReasoningPart())
+                yield TextDelta(path, part.text)
+                yield from step.close_text()
+            else:
+                id = part.call["id"] or ""
+                step.tool_names[id] = part.call["name"]
+                disposition: Disposition = dispositions.get(id, "server")
+                yield self._start(step, ToolCallPart(id, part.call["name"], disposition))
+                yield TextDelta(path, part.text)
+                yield ArgsFinish(path, parse_args(part.text), disposition)
+
+    def tell_as_kept(self, message: AIMessage) -> Iterator[Chunk]:
+        """A message that the thread has: told if it was not, and again if it was told otherwise."""
+        step = self.by_id.get(message.id or "")
+        if step is None:
+            yield from self.tell(message, Speaker())
+        elif step.kept is message:
+            return
+        elif step.is_as(message):
+            if step.message is None:
+                yield from self.complete(step, message)
+        else:
+            yield from self.withdraw(step)
+            yield from self.tell(message, step.speaker)
+        self.by_id[message.id or ""].kept = message
+
+    def put_in_order(self, messages: Sequence[AIMessage]) -> Iterator[Chunk]:
+        """Tell those steps again that the thread has in another order; their answers are to be
+        told after that."""
+        places = {id: place for place, id in enumerate(self.by_id)}
+        latest = -1
+        for message in messages:
+            step = self.by_id[message.id or ""]
+            if places[step.step_id] > latest:
+                latest = places[step.step_id]
+            else:
+                yield from self.withdraw(step)
+                yield from self.tell(message, step.speaker)
+                self.by_id[step.step_id].kept = message
+
+    def answer(self, message: ToolMessage) -> list[Chunk] | None:
+        """The answer to an open call; None if no step has such a call."""
+        step = self.open_calls.get(message.tool_call_id)
+        if step is None:
+            return None
+        path = step.open_calls.pop(message.tool_call_id)
+        step.answers.append(message)
+        ms = stored.duration_ms(message)
+        if ms is not None:
+            step.tool_ms[message.tool_call_id] = ms
+        view = self._results(message, step.tool_names[message.tool_call_id])
+        result = Result(path, view, stored.end_of(message), message.id or "", ms)
+        return [result, PartFinish(path)]
+
+    def cut_off(self, step: StreamedStep) -> Iterator[Chunk]:
+        """What ends the words of a message that never became whole."""
+        if step.message is None:
+            yield from step.close_text()
+            yield from step.finish_args({})
+
+    def close(self, step: StreamedStep, reason: FinishReason) -> Iterator[Chunk]:
+        """Its end, said again if it turns out to be another."""
+        if step.reason == reason:
+            return
+        step.reason = reason
+        yield from step.close_text()
+        yield from (PartFinish(path) for path in step.open_calls.values())
+        step.open_calls = {}
+        yield StepFinish(reason, step.usage, step.timing, step.tool_ms, self._other(step))
+
+    def withdraw(self, step: StreamedStep) -> Iterator[Chunk]:
+        yield from self.cut_off(step)
+        if step.reason is None:
+            yield from self.close(step, "other")
+        del self.by_id[step.step_id]
+        yield step.withdrawn()
+
+    def message_finish(self, reason: FinishReason) -> MessageFinish:
+        """Sums over the steps, whose first token is that of the first."""
+        usage, timing = Usage(0, 0), None
+        tool_ms: dict[str, int] = {}
+        for step in self:
+            usage += step.usage
+            tool_ms |= step.tool_ms
+            if step.timing:
+                known: Timing = timing or replace(step.timing, model_ms=0)
+                timing = replace(known, model_ms=known.model_ms + step.timing.model_ms)
+        return MessageFinish(reason, usage, timing, tool_ms)

@@ -1,0 +1,89 @@
+"""The zoo on the server: what a graph says, asks and leaves in a plain loop, a client gets."""
+
+import random
+import re
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+
+import pytest
+
+from server.turns.chunks import PartStart, TextDelta, ToolCallPart
+from tests.graphs.zoo import ZOO, Animal
+from tests.graphs.zoo.plain_loop import shown
+from tests.graphs.zoo.served import Home, served, values
+from tests.support.samples import sample
+from tests.support.served_run import VARIANTS, ServedRun
+
+pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+REPLAYED = sample(ZOO, ZOO[::4])
+CUTS = sample(1000, 10)
+
+
+@pytest.fixture(params=ZOO, ids=lambda animal: animal.name)
+def animal(request: pytest.FixtureRequest) -> Animal:
+    found: Animal = request.param
+    return found
+
+
+@pytest.fixture
+async def home(tmp_path: Path, animal: Animal) -> AsyncIterator[Home]:
+    async with served(tmp_path / "t.db", animal) as home:
+        yield home
+        assert not home.model.refused
+
+
+async def test_a_client_gets_what_a_plain_loop_hears(home: Home, animal: Animal) -> None:
+    """`test_zoo_in_process` holds the animal against the loop."""
+    runs = await home.turn()
+    asked = [question.asked or [None] for question in animal.questions]
+    assert [values(run) for run in runs] == [*asked, []]
+    assert [run.reason for run in runs] == ["tool-calls"] * len(asked) + ["stop"]
+    assert [chunk.value for run in runs for chunk in run.named("Custom")] == list(animal.custom)
+    assert words_of_loop(animal) <= words_of_stream(runs)
+    assert tuple(shown(message) for message in await home.inside.messages()) == animal.thread
+
+
+async def test_its_stream_is_its_thread(home: Home, animal: Animal) -> None:
+    for _ in range(2):
+        runs = await home.turn()
+        for run in runs:
+            run.check_chunks()
+            for variant in VARIANTS:
+                await run.check_format(variant, in_order=not animal.parallel)
+        assert len(runs) == len(animal.questions) + 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("animal", REPLAYED, ids=lambda animal: animal.name, indirect=True)
+async def test_every_cut_replays_the_same_bytes(home: Home, animal: Animal) -> None:
+    runs, chance = await home.turn(), random.Random(animal.name)
+    assert len(runs) == len(animal.questions) + 1
+    for run in runs:
+        events = range(len(run.chunks) + 1)
+        cuts = chance.sample(events, min(CUTS, len(events)))
+        for variant in VARIANTS:
+            await run.check_cuts(variant, cuts)
+
+
+def words_of_loop(animal: Animal) -> set[str]:
+    """The texts and the names of calls that the model says, kept or not."""
+    said = [line.removeprefix("ai: ") for line in animal.thread if line.startswith("ai: ")]
+    found = set[str]()
+    for line in (*said, *animal.beside):
+        text, called = re.fullmatch(r"(.*?) ?(?:\[([\w, ]+)\])?", line).groups()  # type: ignore[union-attr]
+        found |= {text, *(called or "").split(", ")}
+    return found - {""}
+
+
+def words_of_stream(runs: Iterable[ServedRun]) -> set[str]:
+    """The same of chunks, with what was withdrawn again."""
+    found = set[str]()
+    for run in runs:
+        parts = [chunk.part for chunk in run.chunks if isinstance(chunk, PartStart)]
+        texts = [""] * len(parts)
+        for chunk in run.chunks:
+            if isinstance(chunk, TextDelta):
+                texts[chunk.path[0]] += chunk.text
+        for part, text in zip(parts, texts, strict=True):
+            found.add(part.tool_name if isinstance(part, ToolCallPart) else text)
+    return found

@@ -1,0 +1,136 @@
+"""The zoo when runs are stopped at any moment, and when the server is killed."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.runs.reader import LoggedRun
+from server.turns.requests import TurnRequest
+from tests.graphs.zoo import ZOO, Animal
+from tests.graphs.zoo.model import Gate
+from tests.graphs.zoo.plain_loop import shown
+from tests.graphs.zoo.served import Home, resumption, served
+from tests.support.backend import THREAD
+from tests.support.samples import sample
+from tests.support.served_run import ended
+from tests.support.waiting import WAIT_SECONDS
+
+pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+CONTINUE = TurnRequest(continue_=True)
+STOPPED, KILLED, MOMENTS = sample(ZOO, ZOO[::2]), sample(ZOO, ZOO[1::2]), sample(10, 1)
+
+
+ASKING = [animal for animal in ZOO if animal.questions]
+
+
+def name_of(animal: Animal) -> str:
+    return animal.name
+
+
+class StreamGate:
+    """Holds the graph's stream before one of its items, counted over all runs."""
+
+    def __init__(self, home: Home, patch: pytest.MonkeyPatch) -> None:
+        self.items = 0
+        self.hold_at: int | None = None
+        self.reached = asyncio.Event()
+        self._stream = home.inside.checkpoints.stream
+        patch.setattr(home.inside.checkpoints, "stream", self._held)
+
+    async def _held(self, *given: Any, **named: Any) -> AsyncIterator[Any]:
+        stream: Any = self._stream(*given, **named)
+        async with aclosing(stream) as items:
+            async for item in items:
+                self.items += 1
+                if self.items == self.hold_at:
+                    self.reached.set()
+                    await asyncio.Event().wait()
+                yield item
+
+
+async def until_held(home: Home, held: asyncio.Event, thread: str = THREAD) -> LoggedRun:
+    """Play a turn until one of its runs is held: that run."""
+    request = home.request
+    while True:
+        run = await home.inside.start(request, thread)
+        ending = asyncio.create_task(ended(home.inside, run, thread))
+        holding = asyncio.create_task(held.wait())
+        async with asyncio.timeout(WAIT_SECONDS):
+            await asyncio.wait((ending, holding), return_when=asyncio.FIRST_COMPLETED)
+        holding.cancel()
+        if held.is_set():
+            ending.cancel()
+            return run
+        asking = await ending
+        request = resumption(asking, home.open_questions(asking)[0])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("animal", STOPPED, ids=name_of)
+async def test_a_stop_at_any_moment_leaves_what_was_told_and_a_thread_that_goes_on(
+    tmp_path: Path, animal: Animal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with served(tmp_path / "t.db", animal) as home:
+        stream = StreamGate(home, monkeypatch)
+        assert len(await home.turn("whole")) == len(animal.questions) + 1
+        deltas, items = home.model.gate.deltas, stream.items
+        chance = random.Random(animal.name)
+        for moment in chance.sample(range(1, deltas + items + 1), MOMENTS):
+            thread = f"stopped-at-{moment}"
+            home.model.gate = Gate(moment if moment <= deltas else None)
+            stream.items, stream.hold_at = 0, max(moment - deltas, 0)
+            stream.reached = asyncio.Event()
+            held = home.model.gate.reached if moment <= deltas else stream.reached
+            run = await until_held(home, held, thread)
+            await home.inside.stop(thread)
+            home.model.gate.open()
+            stopped = await ended(home.inside, run, thread)
+            stopped.check_chunks()
+            await goes_on(home, thread)
+
+
+async def goes_on(home: Home, thread: str = THREAD) -> None:
+    """The next message is taken, and comes to its end."""
+    *_, last = await home.turn(thread)
+    assert last.reason == "stop"
+    assert not home.model.refused
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("animal", KILLED, ids=name_of)
+async def test_a_turn_that_a_crash_broke_off_is_continued_to_the_same_end(
+    tmp_path: Path, animal: Animal
+) -> None:
+    async with served(tmp_path / "whole.db", animal) as whole:
+        assert len(await whole.turn()) == len(animal.questions) + 1
+        deltas = whole.model.gate.deltas
+    chance = random.Random(animal.name)
+    for moment in chance.sample(range(1, deltas + 1), min(MOMENTS, deltas)):
+        model, path = animal.model().held_at(moment), tmp_path / f"{moment}.db"
+        async with served(path, animal, model) as before:
+            await until_held(before, model.gate.reached)
+            async with served(path, animal, crashed=True) as after:
+                continued = await ended(after.inside, await after.inside.start(CONTINUE))
+                for one in await after.resumed(continued):
+                    one.check_chunks()
+                messages = await after.inside.messages()
+                assert tuple(shown(message) for message in messages) == animal.thread
+                await goes_on(after)
+            await before.inside.stop()
+
+
+@pytest.mark.parametrize("animal", ASKING, ids=name_of)
+async def test_a_question_survives_a_crash(tmp_path: Path, animal: Animal) -> None:
+    path = tmp_path / "t.db"
+    async with served(path, animal) as before:
+        asking = await ended(before.inside, await before.inside.start(before.request))
+        async with served(path, animal, crashed=True) as after:
+            *_, last = await after.resumed(asking)
+            assert last.reason == "stop"
+            messages = await after.inside.messages()
+            assert tuple(shown(message) for message in messages) == animal.thread

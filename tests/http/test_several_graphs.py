@@ -1,0 +1,284 @@
+"""Several graphs of one langgraph.json: listed, named by a body, and each thread belongs to one."""
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.serving import Client, serving, settings, text_of
+
+AGENT = """
+from dataclasses import dataclass
+
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+
+@dataclass
+class Context:
+    tone: str = "plain"
+
+
+class State(MessagesState):
+    topic: str
+
+
+def speak(state):
+    return {"messages": [AIMessage("NAME %d" % len(state["messages"]))]}
+
+
+graph = StateGraph(State, context_schema=Context)
+graph.add_node("speak", speak)
+graph.add_edge(START, "speak")
+"""
+NAMES = ("writer", "planner", "critic")
+
+
+@asynccontextmanager
+async def served(
+    folder: Path, *names: str, default: str = "", allowed: Sequence[str] = ()
+) -> AsyncIterator[Client]:
+    """A project of these graphs, each of which says its name and how many messages came before."""
+    graphs: dict[str, Any] = {}
+    for name in names:
+        (folder / f"several_{name}.py").write_text(AGENT.replace("NAME", name))
+        graphs[name] = f"./several_{name}.py:graph"
+    graphs[names[-1]] = {"path": graphs[names[-1]], "description": "The last one."}
+    file = folder / "langgraph.json"
+    file.write_text(json.dumps({"graphs": graphs}))
+    setting = f"{file}#{default}" if default else str(file)
+    given = settings(folder / "t.db", graph=setting, client_context=tuple(allowed))
+    async with serving(given) as client:
+        yield client
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    async with served(tmp_path, *NAMES) as client:
+        yield client
+
+
+async def said(client: Client, **body: Any) -> tuple[str, str]:
+    """The thread's id, and what the graph said."""
+    thread_id, events = await client.turn({"message": "Hello", **body})
+    return thread_id, text_of(events)
+
+
+async def problem(client: Client, **body: Any) -> tuple[int, str, str]:
+    answer = await client.http.post("/chat", json={"message": "Hello", **body})
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    return answer.status_code, answer.json()["code"], answer.json()["detail"]
+
+
+async def listed_graphs(client: Client) -> list[dict[str, Any]]:
+    answer = await client.http.get("/graphs")
+    assert answer.status_code == 200
+    graphs: list[dict[str, Any]] = answer.json()["graphs"]
+    return graphs
+
+
+async def test_the_list_says_what_a_client_may_choose_and_set(tmp_path: Path) -> None:
+    takes = {"context": ["tone"], "configurable": ["tone", "topic"], "input": ["topic"]}
+    async with served(tmp_path, "writer", "planner", allowed=["topic", "tone"]) as client:
+        assert await listed_graphs(client) == [
+            {"name": "writer", "default": True, **takes, "client_tools": False},
+            {
+                "name": "planner",
+                "description": "The last one.",
+                "default": False,
+                **takes,
+                "client_tools": False,
+            },
+        ]
+
+
+async def test_the_built_in_graph_is_a_list_of_one(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        assert await listed_graphs(client) == [
+            {
+                "name": "chat",
+                "default": True,
+                "context": [],
+                "configurable": [],
+                "input": [],
+                "client_tools": True,
+            }
+        ]
+        thread_id, _ = await client.turn({"message": "Hello", "graph": "chat"})
+        assert "graph" not in await client.thread(thread_id)
+
+
+PARTS = [{"type": "text", "text": "Hello"}]
+MESSAGE = {"role": "user", "parts": PARTS}
+BODIES: list[dict[str, Any]] = [
+    {"message": "Hello"},
+    {"id": "t1", "trigger": "submit-message", "messages": [{"id": "u1", **MESSAGE}]},
+    {"commands": [{"type": "add-message", "message": MESSAGE}]},
+]
+
+
+@pytest.mark.parametrize("body", BODIES, ids=["native", "AI SDK", "assistant-transport"])
+async def test_any_body_chooses_a_graph(body: dict[str, Any], client: Client) -> None:
+    thread_id, _ = await client.turn({**body, "graph": "planner"})
+    thread = await client.thread(thread_id)
+    assert thread["graph"] == "planner"
+    assert thread["messages"][-1]["parts"][-1]["text"] == "planner 1"
+
+
+async def test_without_a_name_the_first_takes_a_new_thread(client: Client) -> None:
+    thread_id, words = await said(client)
+    assert words == "writer 1"
+    assert (await client.thread(thread_id))["graph"] == "writer"
+
+
+async def test_the_one_behind_the_hash_is_the_default_beside_the_others(tmp_path: Path) -> None:
+    async with served(tmp_path, *NAMES, default="critic") as client:
+        graphs = await listed_graphs(client)
+        assert [graph["name"] for graph in graphs] == ["critic", "writer", "planner"]
+        assert (await said(client))[1] == "critic 1"
+        assert (await said(client, graph="writer"))[1] == "writer 1"
+
+
+async def test_an_unknown_graph_is_refused_with_those_there_are(client: Client) -> None:
+    expected = "There is no graph 'poet'; there are writer, planner, critic."
+    assert await problem(client, graph="poet") == (422, "unknown_graph", expected)
+    assert (await problem(client, graph=5))[:2] == (422, "invalid_body")
+    assert (await client.http.get("/threads")).json()["threads"] == []
+
+
+async def test_a_thread_goes_on_with_its_own_graph(client: Client) -> None:
+    thread_id, _ = await said(client, graph="critic")
+    assert (await said(client, thread_id=thread_id))[1] == "critic 3"
+    assert (await said(client, thread_id=thread_id, graph="critic"))[1] == "critic 5"
+    _, events = await client.turn({"thread_id": thread_id, "regenerate": True})
+    assert text_of(events) == "critic 5"
+
+
+async def test_another_graph_than_the_threads_own_is_refused_with_both_names(
+    client: Client,
+) -> None:
+    thread_id, _ = await said(client, graph="critic")
+    before = await client.thread(thread_id)
+    status, code, detail = await problem(client, thread_id=thread_id, graph="planner")
+    assert (status, code) == (409, "graph_mismatch")
+    assert "belongs to the graph 'critic', the request names 'planner'" in detail
+    assert await client.thread(thread_id) == before
+
+
+async def test_a_thread_that_a_client_named_itself_is_new_until_it_has_run(client: Client) -> None:
+    assert (await said(client, thread_id="mine", graph="critic"))[1] == "critic 1"
+    assert (await problem(client, thread_id="mine", graph="writer"))[1] == "graph_mismatch"
+
+
+async def test_the_list_of_threads_names_their_graphs(client: Client) -> None:
+    for graph in NAMES:
+        await said(client, graph=graph)
+    threads = (await client.http.get("/threads")).json()["threads"]
+    assert [thread["graph"] for thread in threads] == [*reversed(NAMES)]
+
+
+async def test_a_thread_keeps_its_graph_when_the_default_changes(tmp_path: Path) -> None:
+    async with served(tmp_path, *NAMES) as client:
+        thread_id, _ = await said(client)
+    async with served(tmp_path, *NAMES, default="critic") as client:
+        assert (await said(client, thread_id=thread_id))[1] == "writer 3"
+
+
+async def test_a_thread_of_a_graph_that_is_gone_is_shown_and_deleted_but_takes_nothing(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path, *NAMES) as client:
+        thread_id, _ = await said(client, graph="critic")
+        before = await client.thread(thread_id)
+    async with served(tmp_path, "writer", "planner") as client:
+        assert await client.thread(thread_id) == before
+        for named in ({}, {"graph": "writer"}):
+            status, code, detail = await problem(client, thread_id=thread_id, **named)
+            assert (status, code) == (409, "graph_not_served")
+            assert "belongs to the graph 'critic'" in detail
+            assert "there are writer, planner." in detail
+        assert (await client.http.delete(f"/threads/{thread_id}")).status_code == 204
+        assert (await said(client, thread_id=thread_id))[1] == "writer 1"
+
+
+async def test_a_single_graph_has_the_threads_of_every_other(tmp_path: Path) -> None:
+    async with served(tmp_path, *NAMES) as client:
+        thread_id, _ = await said(client, graph="critic")
+    async with served(tmp_path, "writer") as client:
+        assert (await said(client, thread_id=thread_id))[1] == "writer 3"
+        assert "graph" not in await client.thread(thread_id)
+
+
+async def test_threads_of_a_version_without_graphs_belong_to_the_default(tmp_path: Path) -> None:
+    async with served(tmp_path, *NAMES) as client:
+        thread_id, _ = await said(client, graph="critic")
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.execute("ALTER TABLE threads DROP COLUMN graph")
+        connection.commit()
+    async with served(tmp_path, *NAMES) as client:
+        assert (await client.thread(thread_id))["graph"] == "writer"
+        assert (await problem(client, thread_id=thread_id, graph="critic"))[1] == "graph_mismatch"
+        assert (await said(client, thread_id=thread_id))[1] == "writer 3"
+
+
+async def test_each_graph_says_what_may_be_set_of_it(tmp_path: Path) -> None:
+    async with served(tmp_path, *NAMES, allowed=["topic"]) as client:
+        refused = await problem(client, graph="critic", context={"tone": "kind"})
+        assert refused[:2] == (422, "value_not_allowed")
+        assert (await said(client, graph="critic", input={"topic": "tides"}))[1] == "critic 1"
+
+
+KEPT = """
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, StateGraph
+from typing import TypedDict
+from graphs.state import ChatState
+
+
+class Plain(TypedDict):
+    messages: list
+
+
+def speak(state):
+    if state["messages"][-1].text == "Fail":
+        raise RuntimeError
+    return {"messages": [AIMessage("Kept.")]}
+
+
+def graph_of(state):
+    graph = StateGraph(state)
+    graph.add_node("speak", speak)
+    graph.add_edge(START, "speak")
+    return graph
+
+
+plain, kept = graph_of(Plain), graph_of(ChatState)
+"""
+
+
+async def test_a_thread_is_read_by_its_own_graph(tmp_path: Path) -> None:
+    """The default could not: it keeps messages in another way."""
+    file = tmp_path / "langgraph.json"
+    (tmp_path / "keeping_agents.py").write_text(KEPT)
+    graphs = {name: f"./keeping_agents.py:{name}" for name in ("plain", "kept")}
+    file.write_text(json.dumps({"graphs": graphs}))
+    given = settings(tmp_path / "t.db", graph=str(file))
+    async with serving(given) as client:
+        thread_id, _ = await client.turn({"message": "First", "graph": "kept"})
+        shown = (await client.thread(thread_id))["messages"]
+        assert [message["role"] for message in shown] == ["user", "assistant"]
+        state, new = {"thread_id": thread_id}, BODIES[2]["commands"]
+        for commands in (new[:0], new):
+            answer = await client.http.post("/chat", json={"commands": commands, "state": state})
+            assert '"First"' in answer.text
+        await client.turn({"thread_id": thread_id, "message": "Fail"})
+        assert (await client.thread(thread_id))["run_state"] == "failed"
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.execute("UPDATE threads SET run_state = 'live'")
+        connection.commit()
+    async with serving(given) as client:
+        assert (await client.thread(thread_id))["run_state"] == "failed"

@@ -1,0 +1,148 @@
+"""A run of the server as its clients have it: its chunks, and the bytes of every wire format."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from server.http.event_streams import Encoding, frame
+from server.protocols import WIRE_FORMATS
+from server.protocols.assistant_transport.state import snapshot as state_snapshot
+from server.protocols.format import StreamContext, View
+from server.runs.reader import LoggedRun
+from server.turns.accumulate import accumulate
+from server.turns.chunks import Chunk, MessageFinish
+from server.turns.messages import AssistantTurn, Step, Turn
+from server.turns.requests import TurnRequest
+from tests.support import chunk_grammar
+from tests.support.backend import THREAD, Backend, chunks_of
+from tests.support.protocol_readers import (
+    UIMessageReader,
+    accumulated,
+    decoded_state,
+    payloads,
+)
+from tests.support.sse_frames import event_id, frames, frames_after
+
+Json = dict[str, Any]
+PARTS, STATE, UI = "assistant-transport", "assistant-transport with a state", "ui-message-stream"
+VARIANTS: Mapping[str, tuple[str, View]] = {
+    PARTS: ("assistant-transport", None),
+    STATE: ("assistant-transport", {}),
+    UI: ("ui-message-stream", None),
+}
+"""Of each variant its wire format, and a view that asks for it."""
+
+_UNSAID = ("args", "rawInput", "input", "providerExecuted")
+"""What only a snapshot says of a part."""
+
+
+@dataclass(frozen=True)
+class ServedRun:
+    run: LoggedRun
+    chunks: Sequence[Chunk]
+    before: tuple[Turn, ...]
+    """The thread as the run began, with what its request added."""
+    kept: tuple[Turn, ...]
+    """The thread as the run left it."""
+    thread_id: str = THREAD
+
+    @property
+    def message_id(self) -> str:
+        return self.run.header.message_id
+
+    @property
+    def earlier(self) -> AssistantTurn | None:
+        """What earlier runs have said of the run's message."""
+        last = self.before[-1] if self.before else None
+        return last if isinstance(last, AssistantTurn) and last.id == self.message_id else None
+
+    @property
+    def told(self) -> tuple[Turn, ...]:
+        """The thread as its client has it after the last chunk."""
+        others = self.before[:-1] if self.earlier else self.before
+        return (*others, accumulate(self.chunks, self.message_id, self._steps))
+
+    @property
+    def reason(self) -> str:
+        return next(chunk.reason for chunk in self.chunks if isinstance(chunk, MessageFinish))
+
+    def named(self, name: str) -> list[Any]:
+        """The chunks of a class."""
+        return [chunk for chunk in self.chunks if type(chunk).__name__ == name]
+
+    def check_chunks(self) -> None:
+        """The chunks keep their grammar, and add up to the thread."""
+        chunk_grammar.check(self.chunks)
+        assert self.told == self.kept
+
+    async def check_format(self, variant: str, *, in_order: bool = True) -> None:
+        """A client of the wire format has the thread. `in_order`: it appends in the thread's order;
+        models that speak at once are appended in the order of their first words."""
+        said = self._prologue(variant) + payloads(await self.bytes_after(variant, 0))
+        if variant == STATE:
+            assert decoded_state({}, said) == state_snapshot(self.kept, self.thread_id)
+            return
+        snapshot = WIRE_FORMATS[VARIANTS[variant][0]].snapshot(self.kept)[-1]["parts"]
+        if variant == UI:
+            built = UIMessageReader().read(said).parts
+        else:
+            built = accumulated(said)["parts"]
+            snapshot = snapshot[sum(len(step.parts) for step in self._steps) :]
+        shown, expected = ([_plain(part) for part in parts] for parts in (built, snapshot))
+        if in_order:
+            assert shown == expected
+        else:
+            assert sorted(shown, key=str) == sorted(expected, key=str)
+
+    async def check_cuts(self, variant: str, cuts: Sequence[int]) -> None:
+        """A reader that comes with a cursor gets the rest of the same bytes."""
+        whole, run_id = await self.bytes_after(variant, 0), self.run.header.run_id
+        ids = [id for id in map(event_id, frames(whole)) if id]
+        assert ids[-1] == f"{run_id}:{len(self.chunks)}"
+        for cut in cuts:
+            rest = await self.bytes_after(variant, cut)
+            assert whole.endswith(rest)
+            if f"{run_id}:{cut}" in ids:
+                assert rest == frames_after(whole, f"{run_id}:{cut}")
+
+    async def bytes_after(self, variant: str, number: int) -> bytes:
+        """What a reader gets who has so many events, from an encoder of its own."""
+        name, view = VARIANTS[variant]
+        context = self._context(variant)
+        encoder = WIRE_FORMATS[name].encoder(context, view)
+        encoding, said = Encoding(self.run.header.run_id, context, encoder), b""
+        async for batch in self.run.log.read(number):
+            said += await encoding.frames(self.run.log, batch)
+        return said
+
+    @property
+    def _steps(self) -> tuple[Step, ...]:
+        return self.earlier.steps if self.earlier else ()
+
+    def _prologue(self, variant: str) -> list[str]:
+        """Of a client that knows nothing of the thread."""
+        name, view = VARIANTS[variant]
+        ahead = WIRE_FORMATS[name].prologue(self._context(variant), view, True)
+        return payloads(frame(ahead, None))
+
+    def _context(self, variant: str) -> StreamContext:
+        """As the server makes it: with the turns only where the format asks for them."""
+        name, view = VARIANTS[variant]
+        needed = WIRE_FORMATS[name].needs_turns(self.run.header, view)
+        return StreamContext(self.thread_id, self.message_id, self.before if needed else ())
+
+
+async def serve_run(inside: Backend, request: TurnRequest, thread: str = THREAD) -> ServedRun:
+    """A request, and its run to the end."""
+    return await ended(inside, await inside.start(request, thread), thread)
+
+
+async def ended(inside: Backend, run: LoggedRun, thread: str = THREAD) -> ServedRun:
+    """A run that was started, read to its end."""
+    chunks = await chunks_of(run)
+    before = await inside.reader.turns_before(run.header)
+    return ServedRun(run, chunks, before, await inside.turns(thread), thread)
+
+
+def _plain(part: Json) -> Json:
+    return {key: value for key, value in part.items() if key not in _UNSAID}
