@@ -181,9 +181,8 @@ export class ThreadStore {
 
   #attach({ id, run }) {
     const message = this.state.messages.find((item) => item.id === run.message_id);
-    const earlier = { ...message, parts: message.parts.slice(0, run.first_part) };
-    if (run.paths) return this.#replay(id, run, new Turn(earlier));
     const parts = message.parts.slice(run.first_part).map(toAccumulated);
+    const earlier = { ...message, parts: message.parts.slice(0, run.first_part) };
     const turn = new Turn(earlier, undefined, parts.length);
     turn.take({ parts, metadata: { steps: [], unstable_data: [] }, status: { type: "running" } });
     this.#reader = new AbortController();
@@ -192,24 +191,10 @@ export class ThreadStore {
     return this.#follow(turn, { cursor: run.cursor, parts, threadId: id });
   }
 
-  /**
-   * Steps of this run have interleaved, or were withdrawn: only its stream tells which parts are
-   * whose. It is read from its beginning, and shown from where the loaded thread is.
-   */
-  #replay(id, run, turn) {
-    this.#reader = new AbortController();
-    const messages = this.state.messages.map((message) =>
-      message.key === turn.message.key ? { ...message, running: true } : message,
-    );
-    this.#set({ ...this.state, messages, run: { id: run.id, attempt: 0 }, runState: "live" });
-    return this.#follow(turn, { cursor: `${run.id}:0`, shownFrom: run.cursor, threadId: id });
-  }
-
-  async #follow(turn, { shownFrom, ...source }) {
+  async #follow(turn, source) {
     const reader = this.#reader;
     const { signal } = reader;
-    let isShown = shownFrom === undefined;
-    const changed = () => isShown && !signal.aborted && this.#update(turn);
+    const changed = () => !signal.aborted && this.#update(turn);
     let end;
     try {
       end = await readRun({
@@ -224,7 +209,6 @@ export class ThreadStore {
         },
         onEvent: (event) => {
           turn.see(event, performance.now());
-          isShown ||= event.id === shownFrom;
           if (!signal.aborted) this.#discard(turn.newlyDiscarded());
           this.listeners.onEvent(event);
         },

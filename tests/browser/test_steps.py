@@ -2,12 +2,14 @@
 
 import asyncio
 
-from playwright.async_api import Locator, Request, expect
+import pytest
+from playwright.async_api import Locator, expect
 
 from tests.browser.scripted_wire import (
     ANSWER,
     RUN,
     THREAD,
+    Json,
     Reply,
     ScriptedWire,
     begin,
@@ -52,7 +54,7 @@ async def test_steps_that_interleave_are_shown_one_after_the_other_with_who_spea
     await expect(texts(wired)).to_have_text(["One", "one more", "Two"])
     names = ["From team · researcher", "From team · desk · writer"]
     await expect(speakers(wired)).to_have_text(names)
-    parts = [{"type": "text", "text": words} for words in ("One", "one more", "Two")]
+    parts = map(written, ("One", "one more", "Two"))
     wire.hold(spoken(*parts, steps=[{"stepId": "a"}, {"stepId": "b"}]), title="Loaded")
     await wired.page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
     await expect(wired.page.locator("#title")).to_have_text("Loaded")
@@ -100,32 +102,32 @@ async def test_what_is_withdrawn_vanishes_and_what_a_person_reads_stays_in_its_p
     assert abs(await top(line) - place) < 1
 
 
-async def test_a_reload_amid_interleaved_steps_goes_on_with_the_parts_in_their_places(
-    wired: Visit, wire: ScriptedWire
+@pytest.mark.parametrize("known", [[], ["One", "Two"]], ids=["of nothing", "of two parts"])
+async def test_a_reload_amid_steps_that_interleave_ends_with_the_parts_in_their_places(
+    wired: Visit, wire: ScriptedWire, known: list[str]
 ) -> None:
-    told = [*BESIDE, begin("a"), delta(2, "one more")]
-    draft = [step("d", "draft"), *text(3, "Draft"), end_step("d")]
-    gone = data("step-withdrawn", step_id="d", parts=[3])
-    parts = [{"type": "text", "text": words} for words in ("One", "one more", "Two")]
-    run = {"id": RUN, "cursor": f"{RUN}:{len(told) + 6}", "message_id": ANSWER, "first_part": 0}
-    live = spoken(*parts, steps=[{"stepId": "a"}, {"stepId": "b"}])
-    del live["finishReason"]
-    wire.hold(live, run=run | {"paths": [0, 2, 1]}, run_state="live")
-    rest = [delta(2, ", and more"), *text(4, "Three", "b"), finish()]
-    go = asyncio.Event()
-    wire.script(Reply(told[:3]), Reply([*told[3:], *draft, gone, *rest], 4, go))
-    async with wired.page.expect_request(_goes_on_after_three):
-        await wired.open(THREAD)
-    await expect(texts(wired)).to_have_text(["One", "one more", "Two"])
+    cursor = len(BESIDE) if known else 0
+    run = {"id": RUN, "cursor": f"{RUN}:{cursor}", "message_id": ANSWER, "first_part": 0}
+    steps = [{"stepId": "a"}, {"stepId": "b"}]
+    live = spoken(*map(written, known), steps=steps if known else [], finishReason=None)
+    wire.hold(live, run=run, run_state="live")
+    go, loads = asyncio.Event(), wire.loads
+    rest = [begin("a"), delta(2, "one more"), end_part(2), *text(3, "Three"), finish()]
+    wire.script(Reply([*BESIDE, *rest][cursor:], cursor + 1, go))
+    await wired.open(THREAD)
+    await expect(texts(wired)).to_have_text(known)
     await expect(wired.reply).to_have_attribute("aria-busy", "true")
+    ordered = ["One", "one more", "Two", "Three"]
+    wire.hold(spoken(*map(written, ordered), steps=steps))
     go.set()
-    await expect(texts(wired)).to_have_text(["One", "one more, and more", "Two", "Three"])
-    await expect(speakers(wired)).to_have_count(2)
-    assert wire.cursors == [f"{RUN}:0", f"{RUN}:3"]
+    await expect(texts(wired)).to_have_text(ordered)
+    await wired.idle()
+    assert wire.cursors == [f"{RUN}:{cursor}"]
+    assert wire.loads - loads == (2 if known else 1)
 
 
-def _goes_on_after_three(request: Request) -> bool:
-    return request.headers.get("last-event-id") == f"{RUN}:3"
+def written(words: str) -> Json:
+    return {"type": "text", "text": words}
 
 
 async def test_messages_that_the_graph_removed_are_gone_when_the_run_has_ended(
