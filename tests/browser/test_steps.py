@@ -126,6 +126,20 @@ async def test_a_reload_amid_steps_that_interleave_ends_with_the_parts_in_their_
     assert wire.loads - loads == (2 if known else 1)
 
 
+async def test_a_reload_goes_on_with_who_speaks_next_and_loads_the_thread_once(
+    wired: Visit, wire: ScriptedWire
+) -> None:
+    run = {"id": RUN, "cursor": f"{RUN}:6", "message_id": ANSWER, "first_part": 0}
+    wire.hold(spoken(*map(written, ("One", "Two")), finishReason=None), run=run, run_state="live")
+    wire.script(Reply([TWO, *text(2, "Three"), end_step(), finish()], 7))
+    await wired.open(THREAD)
+    await wired.idle()
+    await expect(texts(wired)).to_have_text(["One", "Two", "Three"])
+    await expect(speakers(wired)).to_have_text(["From team · desk · writer"])
+    await expect(wired.reply.locator(".speaker + .markdown")).to_have_text("Three")
+    assert wire.loads == 1
+
+
 def written(words: str) -> Json:
     return {"type": "text", "text": words}
 
