@@ -22,11 +22,12 @@ export class Announcer {
   }
 }
 
-function wordsOf({ run, messages, problem }, said) {
+function wordsOf({ run, messages, problem, interrupts }, said) {
   if (run?.attempt) return `Reconnecting, attempt ${run.attempt}`;
   if (run) return run.stopping ? "Stopping" : "Generating a reply";
+  if (problem && said) return "The reply failed";
+  if (interrupts.length) return "Your answer is needed";
   if (!said) return null;
-  if (problem) return "The reply failed";
   const last = messages.at(-1);
   if (last?.parts.some((part) => part.state === "pending")) return "Your answer is needed";
   if (last?.error) return "The reply failed";

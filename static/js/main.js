@@ -61,18 +61,26 @@ const thread = new ThreadStore({
   onSettled(state) {
     list.refresh();
     tell({ type: "run", id: state.id });
-    if (state.messages.at(-1)?.parts.some((part) => part.state === "pending")) focusQuestion();
+    if (state.interrupts.length || isAsked(state)) focusQuestion();
   },
   onEvent: (event) => inspector.event(event),
   onRequest: (body) => inspector.request(body),
   onRefused: (text) => composer.restore(text),
 });
 
+const isAsked = ({ messages }) => messages.at(-1)?.parts.some((part) => part.state === "pending");
+
 const threadActions = {
   onAnswer: (callId, result) => {
     follower.pin();
     composer.focus();
     thread.answer(callId, result);
+  },
+  async onAnswerInterrupts(values) {
+    follower.pin();
+    composer.focus();
+    await thread.answerInterrupts(values);
+    if (thread.state.resuming) focusQuestion();
   },
   onEdit(messageId) {
     page.editing = messageId;
@@ -210,7 +218,8 @@ function focusEditor() {
 function focusQuestion() {
   if (!composer.isEmpty) return;
   requestAnimationFrame(() => {
-    document.querySelector("form.question input")?.focus({ preventScroll: true });
+    const field = "form.question :is(input, textarea, button)";
+    document.querySelector(field)?.focus({ preventScroll: true });
     follower.follow();
   });
 }

@@ -1,14 +1,15 @@
 /** One message: its parts, and what can be done with it. */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { keyed } from "../vendor/lit-html/directives/keyed.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
-import { formatMs, formatNumber } from "./format.js";
+import { formatMs, formatNumber, visible } from "./format.js";
 import { icons } from "./icons.js";
 import { markdown } from "./markdown.js";
 import { RENDER, SELECT, textOf } from "./parts.js";
 import { selection } from "./selection.js";
+import { speakersOf } from "./steps.js";
 import { toolCard } from "./tool-card.js";
 
 /**
@@ -77,14 +78,22 @@ function editor(message, text, actions) {
 
 function assistantMessage(message, about, actions) {
   const { parts, running } = message;
+  const speakers = speakersOf(message);
   return html`
     <article class="message assistant" aria-label="Assistant" aria-busy=${Boolean(running)}>
-      ${parts.map((part, index) => keyed(`${index}-${part.type}`, partView(part, about, actions)))}
+      ${repeat(
+        parts,
+        (part, index) => `${part.key ?? index}-${part.type}`,
+        (part, index) => html`${speaker(speakers[index])}${partView(part, about, actions)}`,
+      )}
       ${running && isWaiting(parts) ? html`<p class="waiting" aria-hidden="true"><i></i><i></i><i></i></p>` : nothing}
       ${mark(message)} ${running ? nothing : footer(message, about, actions)}
     </article>
   `;
 }
+
+const speaker = (name) =>
+  name ? html`<p class="speaker"><span class="visually-hidden">From </span>${visible(name)}</p>` : nothing;
 
 /** Nothing on the screen says that work goes on. */
 function isWaiting(parts) {

@@ -15,12 +15,26 @@ export const newAnswer = () => ({ key: newKey(), id: null, role: "assistant", pa
 /** The messages of a snapshot; those that are known keep their keys and what only the page knows. */
 export function hydrated(snapshot, shown) {
   const known = new Map(shown.map((message) => [message.id, message]));
-  return snapshot.map((message) => ({
-    ...message,
-    key: known.get(message.id)?.key ?? newKey(),
-    timing: known.get(message.id)?.timing,
-    parts: message.parts.map(fromSnapshot),
-  }));
+  return snapshot.map((message) => {
+    const before = known.get(message.id);
+    return {
+      ...withSpeakers({ ...message, parts: message.parts.map(fromSnapshot) }, before),
+      key: before?.key ?? newKey(),
+      timing: before?.timing,
+    };
+  });
+}
+
+/** The message with who spoke in it, as far as that was seen; a snapshot does not tell. */
+function withSpeakers(message, before) {
+  if (!before?.steps || before.parts.length !== message.parts.length) return message;
+  const seen = new Map(before.steps.map((step) => [step.stepId, step]));
+  const parts = message.parts.map((part, index) => ({ ...part, stepId: before.parts[index].stepId }));
+  const steps = message.steps.map((step) => {
+    const { node, namespace } = seen.get(step.stepId) ?? {};
+    return { node, namespace, ...step };
+  });
+  return { ...message, parts, steps };
 }
 
 /** What stands before a message; all if there is none of this id. */

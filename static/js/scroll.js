@@ -4,6 +4,9 @@
  * Positions alone cannot tell a person from a layout change, so only real input lets go: wheel,
  * touch, keys, the scrollbar. Coming down to near the end takes hold again. No clock is asked: a busy
  * browser may scroll long after the input.
+ *
+ * Content may get shorter, too. Where a person reads stays then where it is: the browser anchors
+ * what is seen, and a spacer keeps the place at the end that it would have to scroll away from.
  */
 
 const NEAR_PX = 48;
@@ -11,6 +14,7 @@ const UP_KEYS = ["PageUp", "ArrowUp", "Home"];
 
 export class Follower {
   #scroller;
+  #spacer = document.createElement("div");
   #onPinned;
   #top = 0;
   pinned = true;
@@ -19,6 +23,8 @@ export class Follower {
 
   constructor(scroller, content, onPinned) {
     this.#scroller = scroller;
+    this.#spacer.className = "scroll-spacer";
+    scroller.append(this.#spacer);
     this.#onPinned = onPinned;
     const options = { passive: true };
     // Not passive: the browser must ask before it scrolls. Else, on a busy main thread, it scrolls
@@ -59,6 +65,7 @@ export class Follower {
     const { scrollTop } = this.#scroller;
     const cameDown = scrollTop > this.#top;
     this.#top = scrollTop;
+    this.#hold();
     if (!this.pinned && cameDown && this.#distance < NEAR_PX) this.#set(true);
   }
 
@@ -73,9 +80,16 @@ export class Follower {
     if (this.#distance > NEAR_PX) this.#set(false);
   }
 
+  #hold() {
+    const { scrollTop, clientHeight } = this.#scroller;
+    this.#spacer.style.height = this.pinned ? "0" : `${scrollTop + clientHeight}px`;
+  }
+
   #set(pinned) {
     if (pinned === this.pinned) return;
     this.pinned = pinned;
+    this.#scroller.style.overflowAnchor = pinned ? "none" : "auto";
+    this.#hold();
     this.#onPinned(pinned);
   }
 }

@@ -4,6 +4,7 @@
  */
 
 import * as api from "./api.js";
+import { keyed } from "./interrupts.js";
 import { hydrated, newAnswer, newQuestion, settledIn, upTo } from "./messages.js";
 import { toAccumulated } from "./parts.js";
 import { DONE, readRun } from "./run-stream.js";
@@ -19,6 +20,9 @@ const EMPTY = {
   run: null,
   problem: null,
   answers: {},
+  /** What the graph stopped to ask, and the answers to it that are on their way or failed. */
+  interrupts: [],
+  resuming: null,
 };
 
 export class ThreadStore {
@@ -81,11 +85,7 @@ export class ThreadStore {
   async resume() {
     await this.refresh();
     if (this.busy || this.state.problem) return;
-    const before = this.state.messages;
-    if (before.at(-1)?.role !== "assistant") {
-      this.#set({ ...this.state, messages: [...before, newAnswer()] });
-    }
-    await this.#post({ continue: true }, { before });
+    await this.#post({ continue: true }, { before: this.#withAnswer() });
   }
 
   /** Answer a question; the answer is kept until the server has it. */
@@ -95,6 +95,13 @@ export class ThreadStore {
     if (this.state.answers[callId]?.state !== "sending") return;
     const before = this.state.messages;
     await this.#post({ tool_results: [{ tool_call_id: callId, result }] }, { before, callId });
+  }
+
+  /** Answer open interrupts, by id; the forms keep what was typed until the server has it. */
+  async answerInterrupts(values) {
+    this.#set({ ...this.state, resuming: { values: new Map(Object.entries(values)) } });
+    const before = this.#withAnswer();
+    await this.#post({ resume: values }, { before, resumed: true });
   }
 
   async stop() {
@@ -118,6 +125,15 @@ export class ThreadStore {
 
   rename(id, title) {
     if (this.state.id === id) this.#set({ ...this.state, title });
+  }
+
+  /** Have the thread end with a message that a run can go on with; returns what was there before. */
+  #withAnswer() {
+    const before = this.state.messages;
+    if (before.at(-1)?.role !== "assistant") {
+      this.#set({ ...this.state, messages: [...before, newAnswer()] });
+    }
+    return before;
   }
 
   async #post(body, undo) {
@@ -147,7 +163,7 @@ export class ThreadStore {
   }
 
   /** The server has taken the request: the thread and its messages get their ids. */
-  #begun(headers, turn, { callId }) {
+  #begun(headers, turn, { callId, resumed }) {
     const userId = headers.get("X-Message-Id");
     const id = headers.get("X-Thread-Id");
     const isNew = this.state.id === null;
@@ -156,7 +172,8 @@ export class ThreadStore {
       message.role === "user" && message.id === null ? { ...message, id: userId } : message,
     );
     const run = { ...this.state.run, id: headers.get("X-Run-Id") };
-    this.#set({ ...this.state, id, messages, run, runState: "live" });
+    const interrupts = resumed ? this.#notAnswered() : [];
+    this.#set({ ...this.state, id, messages, run, interrupts, resuming: null, runState: "live" });
     if (callId) this.#accepted(callId, turn);
     this.#update(turn);
     this.listeners.onStarted(id, isNew);
@@ -165,7 +182,8 @@ export class ThreadStore {
   #attach({ id, run }) {
     const message = this.state.messages.find((item) => item.id === run.message_id);
     const parts = message.parts.slice(run.first_part).map(toAccumulated);
-    const turn = new Turn({ ...message, parts: message.parts.slice(0, run.first_part) });
+    const earlier = { ...message, parts: message.parts.slice(0, run.first_part) };
+    const turn = new Turn(earlier, undefined, parts.length);
     turn.take({ parts, metadata: { steps: [], unstable_data: [] }, status: { type: "running" } });
     this.#reader = new AbortController();
     this.#set({ ...this.state, run: { id: run.id, attempt: 0 }, runState: "live" });
@@ -191,6 +209,7 @@ export class ThreadStore {
         },
         onEvent: (event) => {
           turn.see(event, performance.now());
+          if (!signal.aborted) this.#discard(turn.newlyDiscarded());
           this.listeners.onEvent(event);
         },
         onConnection: (attempt) => {
@@ -205,7 +224,7 @@ export class ThreadStore {
     }
     if (signal.aborted) return;
     this.#closeRun(turn);
-    const orderly = end === DONE && !turn.message.error && !turn.message.ended;
+    const orderly = end === DONE && !turn.message.error && !turn.message.ended && !turn.isStale;
     if (!orderly) await this.refresh();
     this.listeners.onSettled(this.state);
   }
@@ -213,15 +232,21 @@ export class ThreadStore {
   #closeRun(turn) {
     turn.finish(performance.now());
     this.#reader = null;
-    this.#set({ ...this.state, run: null, runState: "finished" });
+    const interrupts = keyed([...this.state.interrupts, ...turn.interrupts], this.state.interrupts);
+    const runState = interrupts.length ? "waiting" : "finished";
+    this.#set({ ...this.state, run: null, runState, interrupts });
     this.#update(turn);
     this.#wake();
   }
 
-  #refused(error, { before, text, callId }, again) {
+  #refused(error, { before, text, callId, resumed }, again) {
     this.#reader = null;
     this.#set({ ...this.state, run: null });
     this.#wake();
+    if (resumed) {
+      this.#notResumed(error, before);
+      return;
+    }
     if (callId) {
       this.#answered(callId, { ...this.state.answers[callId], state: "failed", error });
       this.#set({ ...this.state, messages: before });
@@ -242,6 +267,28 @@ export class ThreadStore {
     if (error.code === "run_in_progress" || error.status === 409) this.refresh();
   }
 
+  /** The forms open again; one that was answered elsewhere is gone when the thread is loaded. */
+  async #notResumed(error, messages) {
+    const { values } = this.state.resuming;
+    this.#set({ ...this.state, messages, resuming: { values, error } });
+    if (error.isTransient) return;
+    await this.refresh();
+    const isOther = this.state.resuming?.values !== values;
+    if (isOther || this.state.interrupts.some(({ id }) => values.has(id))) return;
+    this.#set({ ...this.state, resuming: null });
+    if (!this.busy && !this.state.missing) this.#fail(error, null);
+  }
+
+  #notAnswered() {
+    return this.state.interrupts.filter(({ id }) => !this.state.resuming.values.has(id));
+  }
+
+  #discard(ids) {
+    if (!ids.length) return;
+    const interrupts = this.state.interrupts.filter(({ id }) => !ids.includes(id));
+    this.#set({ ...this.state, interrupts });
+  }
+
   #notLoaded(error) {
     const missing = error.status === 404;
     this.#set({ ...this.state, loading: false, missing });
@@ -250,8 +297,10 @@ export class ThreadStore {
 
   #hydrate(loaded) {
     const messages = hydrated(loaded.messages, this.state.messages);
+    const interrupts = keyed(loaded.interrupts ?? [], this.state.interrupts);
     const { id, title, run_state: runState } = loaded;
-    this.#set({ ...this.state, id, title, runState, messages, loading: false, missing: false });
+    const about = { id, title, runState, loading: false, missing: false };
+    this.#set({ ...this.state, ...about, messages, interrupts });
   }
 
   #fail(error, retry) {

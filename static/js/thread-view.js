@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { icons } from "./icons.js";
+import { interruptsView } from "./interrupt-view.js";
 import { messageView } from "./message-view.js";
 
 /**
@@ -16,9 +17,10 @@ export function threadView(state, { examples, editing, limit }, actions) {
   if (state.missing) return missing(actions);
   if (!state.messages.length && !state.problem) return empty(examples, actions);
   const idle = state.run === null;
+  const messages = state.messages.filter((message) => !isEmpty(message, state));
   return html`
     ${repeat(
-      limit < state.messages.length ? state.messages.slice(-limit) : state.messages,
+      limit < messages.length ? messages.slice(-limit) : messages,
       (message) => message.key,
       (message) => {
         const isEdited = editing !== null && message.id === editing;
@@ -26,9 +28,13 @@ export function threadView(state, { examples, editing, limit }, actions) {
         return guard([message, state.answers, isEdited, idle], () => messageView(message, about, actions));
       },
     )}
-    ${ending(state, actions)}
+    ${interruptsView(state, actions)} ${ending(state, actions)}
   `;
 }
+
+/** The graph has stopped to ask before a word was said. */
+const isEmpty = ({ role, parts, running }, { interrupts }) =>
+  interrupts.length > 0 && role === "assistant" && !parts.length && !running;
 
 const skeleton = () => html`
   <div class="loading" role="img" aria-label="Loading the thread">
@@ -70,7 +76,7 @@ function ending(state, actions) {
     return banner("danger", detail, button);
   }
   const last = state.messages.at(-1);
-  if (!last) return nothing;
+  if (!last || state.interrupts.length) return nothing;
   const goOn = (word) =>
     html`<button type="button" @click=${actions.onResume}>${icons.again} ${word}</button>`;
   if (last.error) return banner("danger", "The reply broke off.", goOn("Retry"));

@@ -40,13 +40,16 @@ const row = (thread, { openId, renaming }, actions) => html`
   </li>
 `;
 
+/** Dots before the title. */
+const MARKS = { live: "Generating", waiting: "Waiting for an answer" };
+
 const entry = ({ id, title, run_state: runState }, openId, actions) => html`
   <a
     href=${urlOf(id)}
     aria-current=${id === openId ? "page" : nothing}
     @click=${(event) => actions.onOpen(event, id)}
   >
-    ${runState === "live" ? html`<span class="live" role="img" aria-label="Generating"></span>` : nothing}
+    ${Object.hasOwn(MARKS, runState) ? html`<span class="run-mark ${runState}" role="img" aria-label=${MARKS[runState]}></span>` : nothing}
     <span class="thread-title">${title || "Untitled"}</span>
   </a>
   <span class="thread-actions">

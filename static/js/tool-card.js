@@ -41,8 +41,16 @@ export function toolCard(part) {
 const body = (part) => html`
   ${part.progress === undefined ? nothing : section("Progress", part.progress)}
   ${section("Arguments", argumentsOf(part))}
-  ${part.result === undefined ? nothing : section(part.isError ? "Error" : "Result", part.result)}
+  ${part.result === undefined ? nothing : result(part)}
 `;
+
+function result({ isError, result }) {
+  if (isHidden(result)) return html`<p class="tool-hidden">Result not shown</p>`;
+  return section(isError ? "Error" : "Result", result);
+}
+
+/** What the server sends in place of a result that the client may not see. */
+const isHidden = (result) => result?.hidden === true && Object.keys(result).length === 1;
 
 const MAX_CHARS = 100_000;
 

@@ -1,24 +1,33 @@
 /** The assistant message of a turn while one of its runs is read. */
 
 import { fromAccumulated, withSettled } from "./parts.js";
+import { Steps } from "./steps.js";
 
 export class Turn {
   #base;
-  #baseSteps;
+  #steps;
   #accumulated = null;
   #live = true;
-  #dataSeen = 0;
+  #isStale = false;
   #settled = [];
+  #discarded = [];
   #progress = {};
   /** How the run's tool calls ended, by the index of their part. */
   #ends = {};
 
-  /** @param {object} message  with the parts of earlier runs @param {number} [startedAt]  ms */
-  constructor(message, startedAt) {
+  /** What the run stopped to ask. */
+  interrupts = [];
+
+  /**
+   * @param {object} message  with the parts of earlier runs
+   * @param {number} [startedAt]  ms
+   * @param {number} [partCount]  parts of the run that the accumulator is seeded with
+   */
+  constructor(message, startedAt, partCount) {
     const { ended: _ended, error: _error, finishReason: _reason, ...base } = message;
     this.message = { ...base };
     this.#base = base.parts;
-    this.#baseSteps = base.steps ?? [];
+    this.#steps = new Steps(base.steps ?? [], partCount);
     this.timing = startedAt === undefined ? undefined : { startedAt };
     this.before = base.timing;
   }
@@ -26,14 +35,30 @@ export class Turn {
   /** The run's parts as the accumulator has them now. */
   take(accumulated) {
     this.#accumulated = accumulated;
-    const data = accumulated.metadata.unstable_data;
-    for (; this.#dataSeen < data.length; this.#dataSeen += 1) this.#read(data[this.#dataSeen]);
+  }
+
+  /** Only the server knows how the message is now: load it when the run has ended. */
+  get isStale() {
+    return this.#isStale || this.#steps.isUnsure;
   }
 
   /** An event as it came: what the accumulator does not keep. */
   see(event, now) {
     const { chunk } = event;
+    if (chunk?.path?.length) this.#steps.seePart(chunk.path[0]);
     switch (chunk?.type) {
+      case "step-start":
+        this.#steps.start(chunk);
+        break;
+      case "part-start":
+        this.#steps.startPart(chunk);
+        break;
+      case "step-finish":
+        this.#steps.finish(chunk);
+        break;
+      case "data":
+        for (const item of chunk.data) this.#read(item);
+        break;
       case "text-delta":
         if (this.timing) this.timing.firstAt ??= now;
         break;
@@ -55,6 +80,11 @@ export class Turn {
     return this.#settled.splice(0);
   }
 
+  /** Ids of interrupts that a new message has discarded. */
+  newlyDiscarded() {
+    return this.#discarded.splice(0);
+  }
+
   finish(now) {
     this.#live = false;
     if (this.timing) this.message.timing = this.#measured(now);
@@ -63,8 +93,9 @@ export class Turn {
   /** The message to show: a new object each time. */
   shown() {
     const run = this.#accumulated;
-    const parts = run ? run.parts.map((part, index) => this.#part(part, index)) : [];
-    const steps = [...this.#baseSteps, ...(run?.metadata.steps ?? [])];
+    const order = run ? this.#steps.order(run.parts.length) : [];
+    const parts = order.map((number) => this.#part(run.parts[number], number));
+    const steps = this.#steps.list;
     return {
       ...this.message,
       parts: [...this.#base, ...parts],
@@ -75,14 +106,22 @@ export class Turn {
     };
   }
 
-  #part(part, index) {
-    const shown = fromAccumulated(part, this.#live, this.#ends[index]);
+  #part(part, number) {
+    const shown = {
+      ...fromAccumulated(part, this.#live, this.#ends[number]),
+      key: this.#base.length + number,
+      stepId: this.#steps.ownerOf(number),
+    };
     const progress = this.#progress[part.toolCallId];
     return progress === undefined ? shown : { ...shown, progress };
   }
 
   #read({ name, data }) {
     if (name === "run-ended") this.message.ended = data;
+    if (name === "step-withdrawn") this.#steps.withdraw(data);
+    if (name === "messages-removed") this.#isStale = true;
+    if (name === "interrupt") this.interrupts.push(data);
+    if (name === "interrupts-discarded") this.#discarded.push(...data.ids);
     if (name === "tool-progress") this.#progress[data.tool_call_id] = data.data;
     if (name === "tool-settled") {
       this.settle(data);

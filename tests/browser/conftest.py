@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
+from tests.browser.scripted_wire import ScriptedWire, scripted_wire
 from tests.browser.site import Account, Visit
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import StrictEndpoint
@@ -173,3 +174,22 @@ async def scripted_visit(scripted: Client, visitors: Visitors, look: str) -> Vis
 @pytest_asyncio.fixture(loop_scope="session")
 async def counting_visit(counting_client: Client, visitors: Visitors, look: str) -> Visit:
     return await (await visitors(counting_client.url, look)).open()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def page_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """A server that has nothing to do but to serve the page: one for all tests."""
+    async with serving(settings(tmp_path_factory.mktemp("page") / "t.db")) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def wired(page_server: Client, visitors: Visitors, look: str) -> Visit:
+    """A tab, for the page whose calls `wire` answers."""
+    return await visitors(page_server.url, look)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def wire(wired: Visit) -> AsyncIterator[ScriptedWire]:
+    async with scripted_wire(wired.page) as wire:
+        yield wire

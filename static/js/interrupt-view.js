@@ -1,0 +1,243 @@
+/**
+ * Open interrupts as forms. What is typed lives in the inputs alone, so that a form which is shut
+ * while its answer is on its way, and opened again when that failed, has it still.
+ */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { guard } from "../vendor/lit-html/directives/guard.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { visible } from "./format.js";
+import { icons } from "./icons.js";
+import { decisionOf, jsonKind, jsonOf, requestOf, reviewAnswer } from "./interrupts.js";
+import { speakerOf } from "./steps.js";
+
+/** More than this is shown in part; an answer is made of the whole. */
+const MAX_CHARS = 100_000;
+/** A longer prompt scrolls in a box of its own. */
+const LONG_CHARS = 1200;
+
+/**
+ * @param {{interrupts, resuming, run}} state  of the thread store
+ * @param {{onAnswerInterrupts: (values: object) => void}} actions  values by interrupt id
+ */
+export function interruptsView({ interrupts, resuming, run }, { onAnswerInterrupts }) {
+  if (!interrupts.length) return nothing;
+  const failed = resuming?.error && interrupts.find(({ id }) => resuming.values.has(id));
+  const isSending = (id) => Boolean(resuming && !resuming.error && resuming.values.has(id));
+  return html`
+    <section class="interrupts" aria-label="Waiting for your answer">
+      ${repeat(
+        interrupts,
+        ({ key }) => key,
+        (interrupt) => {
+          const error = interrupt === failed ? resuming.error : null;
+          const about = { isShut: run !== null, isSending: isSending(interrupt.id), isOne: interrupts.length === 1, error };
+          return form(interrupt, about, onAnswerInterrupts);
+        },
+      )}
+      <div class="interrupts-bar">
+        ${interrupts.length > 1 ? sendAll(interrupts, run !== null, onAnswerInterrupts) : nothing}
+        <p class="muted">${NOTE[interrupts.length > 1 ? "many" : "one"]}</p>
+      </div>
+    </section>
+  `;
+}
+
+const NOTE = {
+  one: "Instead of an answer you can write a new message. This is then discarded.",
+  many: "Instead of answers you can write a new message. All of these are then discarded.",
+};
+
+function sendAll(interrupts, isShut, onAnswer) {
+  const send = ({ currentTarget }) => {
+    const forms = [...currentTarget.closest(".interrupts").querySelectorAll("form.interrupt")];
+    const answers = interrupts.map((interrupt, index) => [interrupt.id, read(forms[index], interrupt)]);
+    forms.find((form) => form.querySelector(".question-hint").textContent)?.querySelector(FIELDS).focus();
+    if (answers.every(([, answer]) => answer)) {
+      onAnswer(Object.fromEntries(answers.map(([id, { value }]) => [id, value])));
+    }
+  };
+  return html`<button type="button" class="primary" ?disabled=${isShut} @click=${send}>
+    Send all ${interrupts.length} answers
+  </button>`;
+}
+
+const FIELDS = "input:not([hidden] *), textarea, button";
+
+function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
+  const { id, key } = interrupt;
+  const submit = (event) => {
+    event.preventDefault();
+    const answer = read(event.currentTarget, interrupt);
+    if (answer) onAnswer({ [id]: answer.value });
+  };
+  return html`
+    <form class="question interrupt" novalidate aria-busy=${isSending} @submit=${submit}>
+      <fieldset class="interrupt-fields" ?disabled=${isShut} aria-describedby="${key}-hint">
+        ${guard([interrupt], () => VIEWS[requestOf(interrupt).kind](requestOf(interrupt), interrupt))}
+        <p class="question-hint" id="${key}-hint" role="alert"></p>
+        ${error
+          ? html`<p class="question-failed" role="alert">${icons.warning} Your answer was not sent. ${error.message}</p>`
+          : nothing}
+        <div class="question-bar">
+          <button type="submit" class=${isOne ? "primary" : ""}>${BUTTONS[requestOf(interrupt).kind]}</button>
+          ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
+        </div>
+      </fieldset>
+    </form>
+  `;
+}
+
+const BUTTONS = { review: "Send decision", question: "Send answer", value: "Send answer", pause: "Continue" };
+
+const heading = (words, interrupt) => html`
+  <legend class="interrupt-legend">
+    ${icons.question} <span>${words}</span> <span class="muted">${visible(speakerOf(interrupt))}</span>
+  </legend>
+`;
+
+const VIEWS = {
+  review: ({ actions }, interrupt) => html`
+    ${heading(actions.length > 1 ? `${actions.length} calls wait for a decision` : "A call waits for a decision", interrupt)}
+    ${actions.map((action, index) => review(action, `${interrupt.key}-${index}`))}
+  `,
+  question: ({ prompt, rest }, interrupt) => html`
+    ${heading("A question", interrupt)} ${promptView(prompt, interrupt.key)}
+    ${rest === undefined ? nothing : box("Details", inJson(rest))} ${answerField(interrupt.key, false)}
+  `,
+  value: ({ value }, interrupt) => html`
+    ${heading("An answer is needed", interrupt)}
+    <div id="${interrupt.key}-prompt">${box("Value", inJson(value))}</div>
+    ${answerField(interrupt.key, true)}
+  `,
+  pause: (_, interrupt) => html`
+    ${heading("Paused at a breakpoint", interrupt)}
+    <p>The graph goes on when you continue.</p>
+  `,
+};
+
+const inJson = (value) => JSON.stringify(value, null, 2);
+
+const cut = (text) => visible(text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}\n…` : text);
+
+/** Text of any length, in a box that scrolls. */
+const box = (label, text) =>
+  html`<pre class="interrupt-box" tabindex="0" role="region" aria-label=${label}>${cut(text)}</pre>`;
+
+const promptView = (prompt, key) => html`
+  <div id="${key}-prompt">
+    ${prompt.length > LONG_CHARS ? box("Question", prompt) : html`<p class="interrupt-prompt">${cut(prompt)}</p>`}
+  </div>
+`;
+
+/** A text; what is JSON may be sent as such. */
+function answerField(key, asJson) {
+  const typed = ({ currentTarget }) => {
+    const kind = jsonKind(currentTarget.value);
+    const choice = currentTarget.form.querySelector(".as-json");
+    choice.hidden = kind === null;
+    choice.querySelector("span").textContent = `Send as JSON (${kind}), not as text`;
+  };
+  const keys = (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    event.currentTarget.form.requestSubmit();
+  };
+  return html`
+    <label class="detail">
+      <span>Your answer</span>
+      <textarea name="answer" rows="2" aria-describedby="${key}-prompt" @input=${typed} @keydown=${keys}></textarea>
+    </label>
+    <label class="as-json" hidden>
+      <input type="checkbox" name="json" ?checked=${asJson} /><span></span>
+    </label>
+  `;
+}
+
+const LABELS = { approve: "Approve", edit: "Edit", reject: "Reject", respond: "Reply instead" };
+
+const review = ({ name, args, description, allowed }, key) => html`
+  <fieldset class="review">
+    <legend><code>${cut(name)}</code></legend>
+    ${description.length > LONG_CHARS
+      ? box("Description", description)
+      : html`<p class="review-about">${cut(description)}</p>`}
+    ${argumentsView(name, args)}
+    <div class="choices">
+      ${allowed.map(
+        (decision) => html`<label class="choice">
+          <input type="radio" name=${key} value=${decision} ?checked=${allowed.length === 1} />
+          <span>${LABELS[decision]}</span>
+        </label>`,
+      )}
+    </div>
+    ${detail("edit", "args", "Arguments, as JSON", visible(inJson(args)))}
+    ${detail("reject", "reason", "Reason (optional)", "")}
+    ${detail("respond", "message", "Reply that stands in for the tool's result", "")}
+  </fieldset>
+`;
+
+/** Shown by the style sheet while its decision is the chosen one. */
+const detail = (decision, name, label, text) => html`
+  <label class="detail for-${decision}">
+    <span>${label}</span>
+    <textarea
+      name=${name}
+      rows=${Math.min(12, text.split("\n").length + 1)}
+      class=${name === "args" ? "code-field" : ""}
+      spellcheck=${name !== "args"}
+      .defaultValue=${text}
+    ></textarea>
+  </label>
+`;
+
+function argumentsView(name, args) {
+  const entries = Object.entries(args);
+  if (!entries.length) return html`<p class="muted">No arguments</p>`;
+  return html`
+    <div class="interrupt-box" tabindex="0" role="region" aria-label="Arguments of ${name.slice(0, 80)}">
+      <dl class="arguments">
+        ${entries.map(
+          ([key, value]) => html`
+            <dt>${cut(key)}</dt>
+            <dd>${cut(typeof value === "string" ? value : inJson(value))}</dd>
+          `,
+        )}
+      </dl>
+    </div>
+  `;
+}
+
+/** The answer in a form, as `{value}`; null when something is missing, which the form then says. */
+function read(form, interrupt) {
+  const request = requestOf(interrupt);
+  const { value, problem = "" } = READ[request.kind](form, request);
+  form.querySelector(".question-hint").textContent = problem;
+  return problem ? null : { value };
+}
+
+const READ = {
+  review(form, request) {
+    const read = [...form.querySelectorAll(".review")].map((fields, index) => decided(fields, request.actions[index]));
+    const { problem } = read.find((answer) => answer.problem) ?? {};
+    return problem ? { problem } : { value: reviewAnswer(request, read.map(({ decision }) => decision)) };
+  },
+  question: answered,
+  value: answered,
+  /** A breakpoint takes any answer. */
+  pause: () => ({ value: true }),
+};
+
+function decided(fields, action) {
+  const text = (name) => fields.querySelector(`[name=${name}]`).value;
+  const choice = fields.querySelector("input:checked")?.value;
+  const answer = decisionOf(action, { choice, args: text("args"), reason: text("reason"), message: text("message") });
+  return answer.problem ? { problem: `${action.name.slice(0, 80)}: ${answer.problem}` } : answer;
+}
+
+function answered(form) {
+  const { answer, json } = form.elements;
+  if (!answer.value.trim()) return { problem: "Write an answer." };
+  const isJson = json.checked && jsonKind(answer.value) !== null;
+  return { value: isJson ? jsonOf(answer.value) : answer.value.trim() };
+}

@@ -1,0 +1,126 @@
+/**
+ * Interrupts: what a graph stopped to ask, and the answers that it takes. Pure functions.
+ *
+ * An interrupt is one of four requests:
+ *   review    tool calls to decide on, as LangChain's HumanInTheLoopMiddleware asks for them
+ *   question  a text, perhaps with further values
+ *   value     any other JSON
+ *   pause     nothing at all: a breakpoint
+ */
+
+/** What a reviewer can decide of a call, in the order in which it is offered. */
+export const DECISIONS = ["approve", "edit", "reject", "respond"];
+const PROMPTS = ["question", "prompt", "message"];
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isText = (value) => typeof value === "string";
+
+let keys = 0;
+
+/**
+ * Open interrupts as the page holds them. `key` names what is asked: a graph may ask again under
+ * the same id, and what was typed belongs to the first question.
+ *
+ * @param {{id, value?, node, namespace?}[]} told @param {object[]} known  with keys
+ */
+export function keyed(told, known) {
+  const latest = [...new Map(told.map((interrupt) => [interrupt.id, interrupt])).values()];
+  return latest.map((interrupt) => {
+    const same = known.find((other) => other.id === interrupt.id && asksTheSame(other, interrupt));
+    return same ?? { ...interrupt, key: `interrupt-${(keys += 1)}` };
+  });
+}
+
+const asksTheSame = (one, other) => JSON.stringify(one.value) === JSON.stringify(other.value);
+
+export function requestOf({ value }) {
+  if (value === undefined) return { kind: "pause" };
+  const actions = batch(value) ?? single(value);
+  if (actions) return { kind: "review", actions, isBatch: "action_requests" in value };
+  if (isText(value)) return { kind: "question", prompt: value };
+  const name = isObject(value) && PROMPTS.find((key) => isText(value[key]) && value[key].trim());
+  if (!name) return { kind: "value", value };
+  const { [name]: prompt, ...rest } = value;
+  return { kind: "question", prompt, ...(Object.keys(rest).length ? { rest } : {}) };
+}
+
+/** `{"action_requests": [...], "review_configs": [...]}`: answered by position, all at once. */
+function batch(value) {
+  const requests = value?.action_requests;
+  if (!Array.isArray(requests) || !requests.length || !requests.every(isAction)) return null;
+  const configs = Array.isArray(value.review_configs) ? value.review_configs : [];
+  const actions = requests.map((request) => {
+    const config = configs.find((item) => item?.action_name === request.name);
+    return action(request, config?.allowed_decisions);
+  });
+  return actions.every(({ allowed }) => allowed.length) ? actions : null;
+}
+
+/** `{"type": "tool_approval", ...}`: one call. The value does not say which decisions it allows. */
+const single = (value) => (value?.type === "tool_approval" && isAction(value) ? [action(value, DECISIONS)] : null);
+
+const isAction = (request) => isText(request?.name) && isObject(request.args);
+
+const action = ({ name, args, description }, allowed) => ({
+  name,
+  args,
+  description: isText(description) ? withoutCall(description, name) : "",
+  allowed: DECISIONS.filter((decision) => Array.isArray(allowed) && allowed.includes(decision)),
+});
+
+/** LangChain's default description ends with the call itself, in Python; the form shows it. */
+function withoutCall(description, name) {
+  const [before, call] = description.split(`\n\nTool: ${name}\nArgs: {`, 2);
+  return call === undefined || call.includes("\n") ? description : before;
+}
+
+/** The answer to a review, of one decision for each of its calls. */
+export const reviewAnswer = ({ isBatch }, decisions) => (isBatch ? { decisions } : decisions[0]);
+
+/**
+ * A decision on a call.
+ *
+ * @param {{name: string}} action
+ * @param {{choice?: string, args: string, reason: string, message: string}} typed
+ * @returns {{decision: object} | {problem: string}}
+ */
+export function decisionOf({ name }, { choice, args, reason, message }) {
+  switch (choice) {
+    case "approve":
+      return { decision: { type: "approve" } };
+    case "edit":
+      return edited(name, args);
+    case "reject":
+      return { decision: { type: "reject", ...(reason.trim() ? { message: reason.trim() } : {}) } };
+    case "respond":
+      if (!message.trim()) return { problem: "Write the reply that stands in for the tool's result." };
+      return { decision: { type: "respond", message: message.trim() } };
+    default:
+      return { problem: "Choose one of the decisions." };
+  }
+}
+
+function edited(name, text) {
+  const args = jsonOf(text);
+  if (args === undefined) return { problem: "The arguments are not valid JSON. Correct them, or choose another decision." };
+  if (!isObject(args)) return { problem: "The arguments have to be a JSON object: {…}." };
+  return { decision: { type: "edit", edited_action: { name, args } } };
+}
+
+/** The JSON that a text is; undefined when it is none. */
+export function jsonOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a text would be as JSON, in words; null when it is no JSON, or only a string. */
+export function jsonKind(text) {
+  const value = jsonOf(text);
+  if (value === undefined || isText(value)) return null;
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return { object: "an object", number: "a number", boolean: "true or false" }[typeof value];
+}
