@@ -145,18 +145,16 @@ class Checkpoints:
         context: TurnContext,
         point: BranchPoint | None = None,
         values: GraphValues = NO_VALUES,
-        resume: Mapping[str, Any] | None = None,
+        resume: Command[Any] | None = None,
     ) -> AsyncIterator[Any]:
         """Run the graph on new messages, or with None on from the last checkpoint, with the answers
-        to interrupts, by id.
+        to interrupts.
 
         With a branch point the messages begin a new branch there. Every step is on disk before the
         next begins; when the first item, of `tasks`, comes, the messages are.
         """
         stream: AsyncIterator[Any] = self._graph.astream(
-            (Command(resume=dict(resume)) if resume else None)
-            if messages is None
-            else {**values.input, **self._input(messages, point)},
+            resume if messages is None else {**values.input, **self._input(messages, point)},
             _config(
                 key,
                 point.checkpoint_id if point else None,

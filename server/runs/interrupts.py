@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from langgraph.types import PregelTask, StateSnapshot
+from langgraph.types import Command, PregelTask, StateSnapshot
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from server.turns.chunks import Interrupt
@@ -67,11 +67,24 @@ def _json(value: Any) -> Any:
     return {"hidden": True}
 
 
-def resume_values(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
-    """What goes to LangGraph, by id; a breakpoint takes no value. Raises InvalidRequest."""
+def resume_command(resume: Resume, interrupts: Sequence[Interrupt]) -> Command[Any] | None:
+    """What goes to LangGraph; None if only breakpoints are passed, which take no value. Raises
+    InvalidRequest."""
+    given = _given(resume, interrupts)
+    values = {id: value for id, value in given.items() if "@" not in id}
+    if not values:
+        return None
+    (first, *others) = values.values()
+    # LangGraph saves a bare value before the graph goes on, answers by id only as they are taken.
+    # None is no answer to it, and an object of ids is taken for answers by id.
+    is_bare = len(interrupts) == 1 and first is not None and not _is_by_id(first)
+    return Command(resume=first if is_bare and not others else values)
+
+
+def _given(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
+    """The answers by id."""
     given = resume.value
-    by_id = isinstance(given, dict) and bool(given) and all(map(_ID.fullmatch, given))
-    if not by_id:
+    if not _is_by_id(given):
         if len(interrupts) > 1:
             raise InvalidRequest(
                 "invalid_resume",
@@ -86,7 +99,11 @@ def resume_values(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[st
         raise InvalidRequest(
             "unknown_interrupt", f"The thread has {which} that is open. {listed}", 409
         )
-    return {id: value for id, value in given.items() if "@" not in id}
+    return dict(given)
+
+
+def _is_by_id(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_ID.fullmatch, value))
 
 
 def check_goes_past(request: TurnRequest, interrupts: Sequence[Interrupt]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langgraph.types import Command
 
 from graphs import stored
 from graphs.answers import answer, client_view, failed
@@ -14,7 +15,7 @@ from graphs.state import add_messages_in_order
 from server.runs.branches import BranchPoint
 from server.runs.checkpoints import ThreadState
 from server.runs.endings import broke_off, settled
-from server.runs.interrupts import resume_values
+from server.runs.interrupts import resume_command
 from server.runs.transcript import assistant_id, last_spoken
 from server.turns.chunks import ToolSettled
 from server.turns.requests import (
@@ -43,8 +44,8 @@ class Plan:
     calls_model: bool = True
     point: BranchPoint | None = None
     """The run begins a new branch here."""
-    resume: Mapping[str, Any] | None = None
-    """The answers to interrupts, by id: the graph goes on from where it stopped to ask."""
+    resume: Command[Any] | None = None
+    """The answers to interrupts: the graph goes on from where it stopped to ask."""
     discarded: tuple[str, ...] = ()
     """The interrupts that the request goes past."""
 
@@ -78,7 +79,7 @@ def plan(
     Raises InvalidRequest if the thread cannot take the request.
     """
     if request.resume:
-        resume = resume_values(request.resume, state.interrupts)
+        resume = resume_command(request.resume, state.interrupts)
         return Plan(_last_user_id(state.messages), state, None, resume=resume)
     if request.continue_:
         return _continue(state)

@@ -86,7 +86,8 @@ class ServedRun:
         if variant == STATE:
             assert decoded_state({}, said) == state_snapshot(self.kept, self.thread_id)
             return
-        snapshot = WIRE_FORMATS[VARIANTS[variant][0]].snapshot(self.kept)[-1]["parts"]
+        loaded = WIRE_FORMATS[VARIANTS[variant][0]].snapshot(self.kept)[-1]
+        snapshot = loaded["parts"] if loaded["role"] == "assistant" else []
         if variant == UI:
             built = UIMessageReader().read(said).kept_parts
         else:
