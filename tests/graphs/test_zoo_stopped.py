@@ -61,7 +61,7 @@ async def until_held(
     thread: str = THREAD,
     request: TurnRequest | None = None,
 ) -> LoggedRun:
-    """Play a turn, from a request on, until one of its runs is held: that run."""
+    """Play a turn, from a request on, until one of its runs is held: that run, else the last."""
     request = request or home.request
     while True:
         run = await home.inside.start(request, thread)
@@ -74,7 +74,10 @@ async def until_held(
             ending.cancel()
             return run
         asking = await ending
-        request = resumption(asking, home.open_questions(asking)[0])
+        questions = home.open_questions(asking)
+        if not questions:
+            return run
+        request = resumption(asking, questions[0])
 
 
 @pytest.mark.long
