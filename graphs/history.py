@@ -115,7 +115,7 @@ def _with_answers(
         replies.append(reply)
     if calls != message.tool_calls or message.invalid_tool_calls or message.additional_kwargs:
         message = AIMessage(content=message.content, tool_calls=calls, id=message.id)
-    if calls or message.text.strip():
+    if calls or (message.text.strip() and not stored.only_ends_its_run(message)):
         yield message
         yield from replies
 

@@ -89,6 +89,18 @@ def ai_metadata(
     return {key: value for key, value in values.items() if value}
 
 
+def end_message(run_id: str) -> AIMessage:
+    """A message that is there for the end of its run alone, which has said nothing. It has a text
+    since a model's server may refuse an empty message."""
+    metadata = ai_metadata(run_id=run_id)
+    return AIMessage("(no answer)", id=f"end-{run_id}", response_metadata=metadata)
+
+
+def only_ends_its_run(message: AIMessage) -> bool:
+    """Whether the message is there for the end of its run alone."""
+    return message.id == f"end-{run_id(message) or ''}"
+
+
 def with_end(message: AIMessage, *, ended: Ended | None, error: StoredError | None) -> AIMessage:
     """The message with how its run ended, of which one is given."""
     end = {"ended": ended, "error": error}

@@ -40,16 +40,6 @@ def broke_off(messages: Sequence[AnyMessage]) -> bool:
     return not any(isinstance(m, ToolMessage) and stored.end_of(m) == "shown" for m in answers)
 
 
-def end_id(run_id: str) -> str:
-    """The id of a message that is there for the end of its run alone."""
-    return f"end-{run_id}"
-
-
-def only_ends_its_run(message: AIMessage) -> bool:
-    """Whether the message is there for the end of its run alone."""
-    return message.id == end_id(stored.run_id(message) or "")
-
-
 def last_reason(message: AIMessage, *, pending: bool) -> FinishReason:
     """The finish reason of a turn that ended with this message."""
     if stored.error(message):

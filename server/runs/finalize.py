@@ -15,7 +15,6 @@ from graphs.history import close_pending
 from graphs.parts import partial_message
 from graphs.stored import Ended
 from server.runs.checkpoints import Checkpoints, ThreadState
-from server.runs.endings import end_id
 from server.runs.failures import Failure
 from server.runs.plan import Plan
 from server.runs.translate import Translator
@@ -92,8 +91,7 @@ def _last_message(run: Unfinished, messages: Sequence[AnyMessage]) -> AIMessage:
             return message
         if not isinstance(message, ToolMessage):
             break
-    metadata = stored.ai_metadata(run_id=run.run_id)
-    return AIMessage("", id=end_id(run.run_id), response_metadata=metadata)
+    return stored.end_message(run.run_id)
 
 
 def _in_order(spoken: Sequence[AIMessage], answers: Sequence[ToolMessage]) -> list[AnyMessage]:

@@ -23,27 +23,28 @@ _ID = re.compile(r"[0-9a-f]{32}|.+@[0-9a-f-]{36}")
 def asked(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
     """The interrupts that wait for an answer, of a snapshot with its subgraphs, each with the
     innermost node that is known to have asked."""
-    found: dict[str, Interrupt] = {}
-    for task, namespace in _tasks(snapshot, ()):
-        for interrupt in task.interrupts:
-            value = _json(interrupt.value)
-            # Inner tasks come later: what a subgraph asks, the task around it asks too.
-            found[interrupt.id] = Interrupt(interrupt.id, value, task.name, namespace)
-    return tuple(found.values())
+    return tuple(
+        Interrupt(interrupt.id, _json(interrupt.value), task.name, namespace)
+        for task, namespace in _tasks(snapshot, ())
+        if not _is_around(task)
+        for interrupt in task.interrupts
+    )
 
 
 def breakpoints(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
     """Of a graph that waits at a breakpoint: one for each node that is to go on."""
     checkpoint_id = snapshot.config["configurable"]["checkpoint_id"]
-    inner = [
-        (task, namespace)
-        for task, namespace in _tasks(snapshot, ())
-        if not isinstance(task.state, StateSnapshot) or not task.state.next
-    ]
     return tuple(
         Interrupt(f"{task.name}@{checkpoint_id}", None, task.name, namespace)
-        for task, namespace in inner
+        for task, namespace in _tasks(snapshot, ())
+        if not _is_around(task)
     )
+
+
+def _is_around(task: PregelTask) -> bool:
+    """Whether a subgraph is at work in the task: what that asks, the task is said to ask too, even
+    when it has its answer."""
+    return isinstance(task.state, StateSnapshot) and bool(task.state.tasks)
 
 
 def _tasks(

@@ -12,7 +12,6 @@ from graphs.parts import StoredPart, stored_parts
 from graphs.result_view import ResultView
 from server.runs.endings import (
     last_reason,
-    only_ends_its_run,
     run_ended,
     timing_of,
     usage_of,
@@ -127,7 +126,7 @@ def _assistant_turn(
             timing=timing_of(message),
         )
         for message in spoken
-        if not only_ends_its_run(message)
+        if not stored.only_ends_its_run(message)
     )
     first_id = human.id if human else spoken[0].id
     id = assistant_id(first_id or "")

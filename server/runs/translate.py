@@ -22,7 +22,7 @@ from graphs.execution import INNER
 from graphs.history import pending_calls
 from graphs.result_view import ResultView
 from graphs.stored import Ended
-from server.runs.endings import last_reason, only_ends_its_run, run_ended, settled
+from server.runs.endings import last_reason, run_ended, settled
 from server.runs.failures import Failure
 from server.runs.progress import progress
 from server.runs.speakers import RunningTasks, Speakers, speaker_of
@@ -96,9 +96,10 @@ class Translator:
         thread is not to keep is withdrawn.
         """
         removed, new = self._history.compared(messages)
-        spoken = [m for m in new if isinstance(m, AIMessage) and not only_ends_its_run(m)]
+        by_model = [message for message in new if isinstance(message, AIMessage)]
+        spoken = [message for message in by_model if not stored.only_ends_its_run(message)]
         self._saved = frozenset(message.id or "" for message in new)
-        self._last = spoken[-1] if spoken else None
+        self._last = by_model[-1] if by_model else None
         chunks: list[Chunk] = [MessagesRemoved(removed)] if removed else []
         chunks += [c for message in spoken for c in self._steps.tell_as_kept(message)]
         chunks += self._steps.put_in_order(spoken)
@@ -106,7 +107,8 @@ class Translator:
             answers = [message for message in new if isinstance(message, ToolMessage)]
             chunks += [c for message in answers for c in self._answered(message)]
         for step in self.unsaved:
-            if not (at_rest and self._speakers.is_lasting(step.speaker)):
+            lasts = bool(step.paths) and self._speakers.is_lasting(step.speaker)
+            if not (at_rest and lasts):
                 chunks += self._withdraw(step)
         return chunks
 
@@ -143,7 +145,8 @@ class Translator:
         for message in [*answers, *self._unanswered(answered)]:
             chunks += self._answered(message)
         reason: FinishReason = "error" if failed else "other"
-        chunks += self._close_all(next(reversed([*self._steps]), None), reason)
+        last = self._steps.by_id.get(self._last.id or "") if self._last else None
+        chunks += self._close_all(last, reason)
         if ended:
             chunks.append(run_ended(ended))
         if failed:

@@ -157,7 +157,7 @@ async def test_a_run_stopped_before_its_request_was_stored_keeps_it(
     await first.reached.wait()
     await stop(inside)
     await start
-    assert [m.text for m in await inside.messages()] == ["Hello", ""]
+    assert [m.text for m in await inside.messages()] == ["Hello", "(no answer)"]
     assert endpoint.requests == []
     await takes_a_message(inside, endpoint)
 

@@ -64,7 +64,10 @@ class ServedRun:
         left = (_without(turn, removed) for turn in others)
         told = accumulate(self.chunks, self.message_id, self._steps)
         # A graph may stop to ask before any word.
-        return (*(turn for turn in left if turn), *([told] if told.steps else []))
+        return (
+            *(turn for turn in left if turn),
+            *([told] if told.steps or told.ended or told.error else []),
+        )
 
     @property
     def reason(self) -> str:

@@ -76,7 +76,7 @@ def test_empty_values_are_left_out() -> None:
     assert stored.ai_metadata(**empty) == {"format": stored.FORMAT}
     assert stored.ai_metadata(run_id="run-1") == {"format": stored.FORMAT, "run_id": "run-1"}
     assert stored.tool_metadata("result") == {}
-    assert stored.human_metadata(None) == {}
+    assert stored.human_metadata(None) == {"format": stored.FORMAT}
 
 
 def test_a_message_without_metadata_has_nothing_but_defaults() -> None:
