@@ -1,7 +1,7 @@
 """/threads: the list, one thread (hydrate), rename, delete."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 from langchain_core.messages import ToolCall
 from starlette.endpoints import HTTPEndpoint
@@ -10,29 +10,40 @@ from starlette.responses import JSONResponse, Response
 from server.http.problems import Problem, unknown_thread
 from server.http.state import ApiRequest, owner, thread_key
 from server.protocols import DEFAULT, wire_format
+from server.protocols.metadata import interrupt_json
 from server.runs.checkpoints import ThreadState
 from server.runs.reader import LoggedRun
-from server.storage.interfaces import ThreadEntry
+from server.storage.interfaces import ThreadEntry, ThreadRunState
 from server.turns.header import ThreadKey
 from server.turns.messages import Turn
 from server.turns.requests import InvalidRequest
 
+STATES: tuple[str, ...] = get_args(ThreadRunState)
 PAGE_SIZE, MAX_PAGE_SIZE = 30, 100
 MAX_TITLE_CHARS = 200
 
 
 class Threads(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"threads": [entry], "cursor"?}`, newest first by last activity."""
+        """`{"threads": [entry], "cursor"?}`, newest first by last activity; with `state`
+        those whose last run is in it."""
         query = request.query_params
         limit = query.get("limit", str(PAGE_SIZE))
         if not (_is_number(limit) and 1 <= int(limit) <= MAX_PAGE_SIZE):
             raise Problem(
                 422, "invalid_limit", f"limit is {limit[:20]!r}: ask for 1 to {MAX_PAGE_SIZE}."
             )
+        state = query.get("state")
+        if state is not None and state not in STATES:
+            raise Problem(
+                422, "invalid_state", f"state is {state[:20]!r}: ask for {' or '.join(STATES)}."
+            )
         try:
             page = await request.state["store"].page(
-                owner(request), int(limit), query.get("cursor")
+                owner(request),
+                int(limit),
+                query.get("cursor"),
+                state,  # type: ignore[arg-type]
             )
         except ValueError as error:
             raise Problem(422, "invalid_cursor", f"{error}; begin without one.") from None
@@ -46,6 +57,7 @@ class Thread(HTTPEndpoint):
 
             {"id", "title", "created_at", "updated_at", "run_id", "run_state", "graph"?, "messages",
              "pending": [{"tool_call_id", "tool_name", "args"}],
+             "interrupts"?: [{"id", "value"?, "node", "namespace"?}],
              "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"}}
 
         `run_id` and `run_state` are of the last run; `graph` is there if several are served.
@@ -98,7 +110,9 @@ async def _content(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> C
     if live is not None:
         return await _so_far(request, live)
     state = await reader.state(key, entry.graph)
-    return reader.shown(state), {"pending": _pending(state), "run": None}
+    asked = [interrupt_json(interrupt) for interrupt in state.interrupts]
+    rest = {"pending": _pending(state), **({"interrupts": asked} if asked else {}), "run": None}
+    return reader.shown(state), rest
 
 
 async def _so_far(request: ApiRequest, run: LoggedRun) -> Content:

@@ -6,7 +6,8 @@ A body is recognised by its shape:
     {"messages": [...], "trigger", ...}     AI SDK
     any other object                        native, answered in assistant-transport
 
-Each may also name the `graph`, and have `context`, `configurable` and `input` for it.
+Each may also have what `server.protocols.graph_values` reads: the `graph`, values for it, and the
+answers that it is resumed with.
 """
 
 from collections.abc import Mapping
@@ -16,8 +17,8 @@ from typing import Any
 from server.protocols import ai_sdk, assistant_transport, native
 from server.protocols.fields import BodyLimits, mapping, shown
 from server.protocols.format import BodyFormat, View, WireFormat
-from server.protocols.graph_values import graph_name, graph_values
-from server.turns.requests import AttachRequest, InvalidRequest, TurnRequest
+from server.protocols.graph_values import graph_name, graph_values, on_interrupt, resume
+from server.turns.requests import AttachRequest, InvalidRequest, Resume, TurnRequest
 
 __all__ = [
     "DEFAULT",
@@ -63,9 +64,15 @@ def parse(
     reader = next(format for format in BODY_FORMATS if format.recognises(fields))
     parsed = reader.parse(fields, limits)
     request = parsed.request
+    if answers := resume(fields, limits):
+        request = _resuming(request, answers, has_history=reader is ai_sdk.BODY_FORMAT)
     if isinstance(request, TurnRequest):
-        values = graph_values(fields, limits)
-        request = replace(request, graph=graph_name(fields), values=values)
+        request = replace(
+            request,
+            graph=graph_name(fields),
+            values=graph_values(fields, limits),
+            on_interrupt=on_interrupt(fields),
+        )
     if on_busy is not None:
         wanted = native.on_busy(on_busy)
         if isinstance(request, TurnRequest):
@@ -74,6 +81,20 @@ def parse(
     # A view is that of the body's own format; to another it says nothing.
     view = parsed.view if answer.name == reader.answered_in else None
     return PostedTurn(request, answer, view)
+
+
+def _resuming(
+    request: TurnRequest | AttachRequest, resume: Resume, *, has_history: bool
+) -> TurnRequest:
+    """The request with the answers that it resumes the graph with. A client that posts its history
+    each time brings no message along. Raises InvalidRequest."""
+    if isinstance(request, AttachRequest):
+        return TurnRequest(thread_id=request.thread_id, resume=resume)
+    if not has_history and (request.message or request.answers or request.branch):
+        raise InvalidRequest(
+            "conflicting_actions", "The body has resume and something else to do: send one of them."
+        )
+    return replace(request, message=None, answers=(), branch=None, resume=resume)
 
 
 def wire_format(name: str) -> WireFormat:

@@ -1,20 +1,45 @@
-"""What any body may say of the graph: `graph`, the name of one, and what it gets beside a message,
-each a JSON object: `context`, `configurable`, `input`."""
+"""What any body may say of the graph.
+
+graph          the name of one
+context, configurable, input    what it gets beside a message, each a JSON object
+resume         answers to what it has stopped to ask: {interrupt id: value}, or the bare value
+               if one interrupt is open
+on_interrupt   "discard" (the default) or "reject": what a new message does to an open interrupt
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
-from server.protocols.fields import BodyLimits, mapping, plain_json, string
-from server.turns.requests import GraphValues, InvalidRequest
+from server.protocols.fields import BodyLimits, mapping, plain_json, shown, string
+from server.turns.requests import GraphValues, InvalidRequest, OnInterrupt, Resume
 from tools import strict_json
 
 VALUES = ("context", "configurable", "input")
-KEYS = ("graph", *VALUES)
+KEYS = ("graph", *VALUES, "resume", "on_interrupt")
+_ON_INTERRUPT: tuple[OnInterrupt, ...] = ("discard", "reject")
 
 
 def graph_name(body: Mapping[str, Any]) -> str | None:
     """Raises InvalidRequest."""
     return None if body.get("graph") is None else string(body["graph"], "graph")
+
+
+def resume(body: Mapping[str, Any], limits: BodyLimits) -> Resume | None:
+    """Raises InvalidRequest."""
+    given = body.get("resume")
+    return None if given is None else Resume(plain_json(given, "resume", limits))
+
+
+def on_interrupt(body: Mapping[str, Any]) -> OnInterrupt:
+    """Raises InvalidRequest."""
+    given = body.get("on_interrupt")
+    for known in _ON_INTERRUPT:
+        if given in (None, known):
+            return known
+    raise InvalidRequest(
+        "invalid_on_interrupt",
+        f"on_interrupt is {shown(given)}: send {' or '.join(_ON_INTERRUPT)}.",
+    )
 
 
 def graph_values(body: Mapping[str, Any], limits: BodyLimits) -> GraphValues:

@@ -88,7 +88,12 @@ def custom_json(custom: Custom) -> dict[str, Any]:
 
 
 def interrupt_json(interrupt: Interrupt) -> dict[str, Any]:
-    """`{"id", "value"?, "node", "namespace"?}`; a breakpoint has no value."""
-    value = {} if interrupt.value is None else {"value": interrupt.value}
-    place = place_json(interrupt.node, interrupt.namespace)
-    return {"id": interrupt.id, **value, **place}
+    """`{"id", "value"?, "node", "namespace"?, "response_schema"?}`; a breakpoint has no value."""
+    value = {} if interrupt.is_breakpoint else {"value": interrupt.value}
+    schema = interrupt.response_schema
+    return {
+        "id": interrupt.id,
+        **value,
+        **place_json(interrupt.node, interrupt.namespace),
+        **({} if schema is None else {"response_schema": schema}),
+    }

@@ -24,7 +24,13 @@ def asked(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
     """The interrupts that wait for an answer, of a snapshot with its subgraphs, each with the
     innermost node that is known to have asked."""
     return tuple(
-        Interrupt(interrupt.id, _json(interrupt.value), task.name, namespace)
+        Interrupt(
+            interrupt.id,
+            _json(interrupt.value),
+            task.name,
+            namespace,
+            _json(schema) if isinstance(schema := interrupt.response_schema, dict) else None,
+        )
         for task, namespace in _tasks(snapshot, ())
         if not _is_around(task)
         for interrupt in task.interrupts

@@ -5,23 +5,20 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage
 
 from graphs import stored
-from graphs.classify import Classifier
-from graphs.context import TurnContext
 from graphs.dispositions import of_message
 from graphs.stored import Ended
 from server.runs.checkpoints import Checkpoints, Writes
 from server.runs.failures import Failure, failure
 from server.runs.finalize import Unfinished, finalize
 from server.runs.log_writer import LogWriter
-from server.runs.plan import Plan
 from server.runs.signals import StopSignal
+from server.runs.start import RunStart
 from server.runs.translate import Translator, added_messages
 from server.storage.interfaces import RunLog, ThreadStore
 from server.turns.chunks import (
@@ -32,8 +29,6 @@ from server.turns.chunks import (
     MessageFinish,
     Usage,
 )
-from server.turns.header import RunHeader, ThreadKey
-from server.turns.requests import GraphValues
 from server.turns.size import text_bytes
 
 logger = logging.getLogger(__name__)
@@ -41,44 +36,6 @@ logger = logging.getLogger(__name__)
 RunState = Literal["live", "finished", "waiting", "stopped", "failed"]
 _CANCEL_AGAIN_SECONDS = 0.1
 _CANCEL_TRIES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """What ends a run from outside."""
-
-    max_seconds: float
-    unread_seconds: float = 0
-    """Seconds without a reader; 0: it runs on unread."""
-    max_bytes: int = 20_000_000
-    """Of text in the log; see `server.turns.size`."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunStart:
-    """Everything that a run needs to exist."""
-
-    run_id: str
-    key: ThreadKey
-    graph: str
-    wire_format: str
-    plan: Plan
-    context: TurnContext
-    values: GraphValues
-    classifier: Classifier
-    limits: RunLimits
-
-    def header(self, checkpoint_id: str | None) -> RunHeader:
-        return RunHeader(
-            key=self.key,
-            run_id=self.run_id,
-            graph=self.graph,
-            message_id=self.plan.message_id,
-            user_message_id=self.plan.user_message_id,
-            wire_format=self.wire_format,
-            checkpoint_id=checkpoint_id,
-            continues=self.plan.continues,
-        )
 
 
 class Run:

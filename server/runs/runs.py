@@ -20,10 +20,11 @@ from server.runs.client_values import check_values
 from server.runs.prepare import prepare
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
-from server.runs.run import Run, RunLimits, RunStart
+from server.runs.run import Run
 from server.runs.served_graphs import ServedGraphs
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
+from server.runs.start import RunLimits, RunStart
 from server.runs.summary import summary
 from server.storage.interfaces import (
     Held,

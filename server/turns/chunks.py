@@ -17,41 +17,15 @@ the thread has it. Every chunk is one numbered item of the run's log.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other"]
-
-Disposition = Literal["server", "shown", "client", "approval", "invalid"]
-"""Who ends a tool call, as in `tools.contract`."""
-
-End = Literal["result", "error", "timeout", "cancelled", "shown"]
-"""How a tool call ended: it answered, it failed, it ran out of time, it was cancelled (a stop, a
-question that nobody answered), or the client shows it (its arguments are its result)."""
-
-EndReason = Literal["stopped", "shutdown", "limit"]
-
-Path = tuple[int, ...]
-"""`(i,)`: the i-th part of this run, from 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens, as the model counted them."""
-
-    input_tokens: int
-    output_tokens: int
-
-    def __add__(self, more: "Usage") -> "Usage":
-        output_tokens = self.output_tokens + more.output_tokens
-        return Usage(self.input_tokens + more.input_tokens, output_tokens)
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """How long the model took: to its first token, and in all."""
-
-    first_token_ms: int
-    model_ms: int
+from server.turns.terms import Disposition as Disposition
+from server.turns.terms import End as End
+from server.turns.terms import EndReason as EndReason
+from server.turns.terms import FinishReason as FinishReason
+from server.turns.terms import Path as Path
+from server.turns.terms import Timing as Timing
+from server.turns.terms import Usage as Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +139,12 @@ class Interrupt:
     """JSON."""
     node: str
     namespace: tuple[str, ...] = ()
+    response_schema: Any = None
+    """The JSON Schema of an answer, if the graph gives one."""
+
+    @property
+    def is_breakpoint(self) -> bool:
+        return "@" in self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +179,10 @@ class ToolSettled:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """What a tool says while it runs."""
+    """What a tool says while it runs: JSON."""
 
     tool_call_id: str
     data: Any
-    """JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +197,11 @@ class Custom:
 
 @dataclass(frozen=True, slots=True)
 class Error:
+    """`error_id` names the entry in the server's log."""
+
     code: str
     message: str
     error_id: str | None
-    """Names the entry in the server's log."""
 
 
 @dataclass(frozen=True, slots=True)

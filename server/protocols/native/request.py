@@ -6,6 +6,7 @@
     continue      true
     regenerate    true (the last answer), or a message's id
     edit          {"message_id", "message"}
+    resume        see `server.protocols.graph_values`
 
 and, if wanted, `thread_id`, `client_tools`, `on_busy`, and what every body may have (see
 `server.protocols.graph_values`). A null is as good as a missing key; an
@@ -40,9 +41,9 @@ from server.turns.requests import (
     UserMessage,
 )
 
-_ACTIONS = ("message", "tool_results", "continue", "regenerate", "edit")
+_ACTIONS = ("message", "tool_results", "continue", "regenerate", "edit", "resume")
 _ON_BUSY: tuple[OnBusy, ...] = ("reject", "stop")
-_KEYS = (*_ACTIONS, "thread_id", "client_tools", "on_busy", *KEYS)
+_KEYS = (*_ACTIONS, "thread_id", "client_tools", "on_busy", *(k for k in KEYS if k != "resume"))
 
 
 def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:

@@ -1,0 +1,47 @@
+"""What a run is made of, before it begins."""
+
+from dataclasses import dataclass
+
+from graphs.classify import Classifier
+from graphs.context import TurnContext
+from server.runs.plan import Plan
+from server.turns.header import RunHeader, ThreadKey
+from server.turns.requests import GraphValues
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What ends a run from outside."""
+
+    max_seconds: float
+    unread_seconds: float = 0
+    """Seconds without a reader; 0: it runs on unread."""
+    max_bytes: int = 20_000_000
+    """Of text in the log; see `server.turns.size`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """Everything that a run needs to exist."""
+
+    run_id: str
+    key: ThreadKey
+    graph: str
+    wire_format: str
+    plan: Plan
+    context: TurnContext
+    values: GraphValues
+    classifier: Classifier
+    limits: RunLimits
+
+    def header(self, checkpoint_id: str | None) -> RunHeader:
+        return RunHeader(
+            key=self.key,
+            run_id=self.run_id,
+            graph=self.graph,
+            message_id=self.plan.message_id,
+            user_message_id=self.plan.user_message_id,
+            wire_format=self.wire_format,
+            checkpoint_id=checkpoint_id,
+            continues=self.plan.continues,
+        )
