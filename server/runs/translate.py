@@ -55,7 +55,7 @@ class Translator:
         self._results = results
         self._speakers = speakers or Speakers()
         self._steps = ToldSteps(message_id, call_ids(history), classifier, results)
-        self._heard: dict[tuple[str, str], StreamedStep] = {}
+        self._heard: dict[tuple[str | None, str], StreamedStep] = {}
         """By the task that speaks and the message's id: models that give all their messages one id
         may speak beside each other."""
         self._tasks = RunningTasks()
@@ -161,12 +161,12 @@ class Translator:
         """A piece of what a model says, or all of it."""
         if not isinstance(message, AIMessage) or message.id is None:
             return
-        speaker = speaker_of(namespace, about)
-        if INNER in about.get("tags", ()) or self._speakers.is_hidden(speaker):
-            return
-        key = (str(about.get("langgraph_checkpoint_ns")), message.id)
+        key = (about.get("langgraph_checkpoint_ns"), message.id)
         step = self._heard.get(key)
         if step is None:
+            speaker = speaker_of(namespace, about)
+            if INNER in about.get("tags", ()) or self._speakers.is_hidden(speaker):
+                return
             id = self._free_id(message)
             if id is None:
                 return

@@ -1,19 +1,24 @@
-"""`make bench`: all figures, or those that are named (`make bench ARGS="turns storage"`)."""
+"""`make bench`: all figures, or those that are named (`make bench ARGS="turns storage"`).
+
+`before` is measured only if it is named: `make bench ARGS=before BEFORE=a-commit`.
+"""
 
 import argparse
 import subprocess
 import sys
 
 BENCHMARKS = ("turns", "storage", "streams", "tools", "page", "attack")
+NAMED = ("before",)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS + NAMED))
     names = parser.parse_args().names
-    unknown = set(names) - set(BENCHMARKS)
+    unknown = set(names) - {*BENCHMARKS, *NAMED}
     if unknown:
-        parser.error(f"no benchmark {', '.join(unknown)}: there are {', '.join(BENCHMARKS)}")
+        known = ", ".join(BENCHMARKS + NAMED)
+        parser.error(f"no benchmark {', '.join(unknown)}: there are {known}")
     failed = 0
     for name in names or BENCHMARKS:
         print(f"== {name}", flush=True)

@@ -44,10 +44,19 @@ class Process:
 @contextmanager
 def started(module: str, *arguments: str, **environment: str) -> Iterator[Process]:
     """`python -m module`, once it has said its URL."""
+    with started_in(PROJECT, module, *arguments, **environment) as process:
+        yield process
+
+
+@contextmanager
+def started_in(
+    project: Path, module: str, *arguments: str, **environment: str
+) -> Iterator[Process]:
+    """The same of another checkout of this project."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
     child = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
-        cwd=PROJECT,
+        cwd=project,
         env=clean | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import ToolMessage
 
+from graphs.result_view import DeclaredResults
 from server.turns.chunks import PartStart, TextDelta, ToolCallPart
 from tests.graphs.zoo import ZOO, Animal
 from tests.graphs.zoo.plain_loop import shown
@@ -51,6 +53,24 @@ async def test_its_stream_is_its_thread(home: Home, animal: Animal) -> None:
             for variant in VARIANTS:
                 await run.check_format(variant, in_order=not animal.parallel)
         assert len(runs) == len(animal.questions) + 1
+
+
+async def test_a_client_that_may_see_them_sees_what_the_tools_said(
+    tmp_path: Path, animal: Animal
+) -> None:
+    shows = DeclaredResults({}, "show")
+    async with served(tmp_path / "t.db", animal, results=shows) as home:
+        runs = await home.turn()
+        thread = await home.inside.messages()
+        seen = [
+            chunk.result
+            for run in runs
+            for chunk in (*run.named("Result"), *run.named("ToolSettled"))
+        ]
+        for message in thread:
+            if isinstance(message, ToolMessage) and message.status == "success":
+                assert shows(message, message.name or "") in seen
+                assert {"hidden": True} not in seen
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from graphs.result_view import ResultView
 from server.turns.requests import GraphValues, Resume, TurnRequest
 from tests.graphs.zoo.animal import Animal, Question
 from tests.graphs.zoo.model import ReplyingModel
@@ -62,7 +63,12 @@ def resumption(run: ServedRun, question: Question) -> TurnRequest:
 
 @asynccontextmanager
 async def served(
-    path: Path, animal: Animal, model: ReplyingModel | None = None, *, crashed: bool = False
+    path: Path,
+    animal: Animal,
+    model: ReplyingModel | None = None,
+    *,
+    crashed: bool = False,
+    results: ResultView | None = None,
 ) -> AsyncIterator[Home]:
     """The server with an animal; `crashed`: on what the disk holds at this instant."""
     speaker = model or animal.model()
@@ -72,6 +78,7 @@ async def served(
         build=lambda model, *_, **__: animal.graph(model),
         context=animal.context,
         client_values=tuple(animal.input),
+        results=results,
     )
     async with opened as inside:
         try:

@@ -1,0 +1,92 @@
+"""What a turn of the built-in graph costs beside an earlier commit, in paired rounds.
+
+    make bench ARGS=before BEFORE=a-commit
+
+The commit is checked out beside; both servers run from this environment, on one model server, and
+take turns in being measured first. The turn is that of `tests.benchmarks.turns`.
+"""
+
+import asyncio
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.benchmarks.processes import PROJECT, Process, started, started_in
+from tests.benchmarks.turns import WORDS, batch
+
+PAIRS, BATCHES = 12, 3
+T_95 = 2.201
+"""Student's t for 95 %, two-sided, of PAIRS - 1 degrees of freedom."""
+
+
+@contextmanager
+def checkout(commit: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        git = ("git", "-C", str(PROJECT), "worktree")
+        place = Path(folder, "before")
+        subprocess.run([*git, "add", "--quiet", "--detach", place, commit], check=True)
+        try:
+            yield place
+        finally:
+            subprocess.run([*git, "remove", "--force", place], check=True)
+
+
+async def cpu_seconds(server: Process, at_once: int) -> float:
+    """Of BATCHES batches: one is short beside the tick in which the system counts."""
+    return sum([(await batch(server, at_once)).cpu_seconds for _ in range(BATCHES)])
+
+
+async def compare(earlier: Path, at_once: int) -> None:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        endpoint = ("--words", str(WORDS), "--tool-call")
+        model = stack.enter_context(started("tests.support.endpoint", *endpoint))
+        variables = {
+            "OPENAI_BASE_URL": model.url,
+            "OPENAI_API_KEY": "test",
+            # A setting of later versions; earlier ones pass it over.
+            "TURNSTREAM_MAX_NEW_THREADS": "1000000",
+        }
+        servers = [
+            stack.enter_context(
+                started_in(
+                    project,
+                    "server",
+                    *("--port", "0", "--model", "scripted", "--database", str(folder / name)),
+                    **variables,
+                )
+            )
+            for name, project in (("after.db", PROJECT), ("before.db", earlier))
+        ]
+        for server in servers:
+            await batch(server, at_once)
+        ratios = []
+        for pair in range(PAIRS):
+            order = servers if pair % 2 else servers[::-1]
+            cost = {server.pid: await cpu_seconds(server, at_once) for server in order}
+            after, before = (cost[server.pid] for server in servers)
+            ratios.append(math.log(after / before))
+    mean = statistics.mean(ratios)
+    half = T_95 * statistics.stdev(ratios) / math.sqrt(PAIRS)
+    low, middle, high = (100 * math.expm1(value) for value in (mean - half, mean, mean + half))
+    print(f"{at_once} at once: server CPU a turn, difference: {middle:+.1f} %")
+    print(f"{at_once} at once: 95 % of it lies between {low:+.1f} % and {high:+.1f} %")
+
+
+async def main() -> None:
+    commit = os.environ.get("BEFORE")
+    if not commit:
+        sys.exit("Name the commit to compare with: make bench ARGS=before BEFORE=a-commit")
+    with checkout(commit) as earlier:
+        for at_once in (1, 8):
+            await compare(earlier, at_once)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
