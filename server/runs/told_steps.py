@@ -150,15 +150,15 @@ class ToldSteps:
         self.by_id[message.id or ""].kept = message
 
     def put_in_order(self, messages: Sequence[AIMessage]) -> Iterator[Chunk]:
-        """Tell the steps again from the first that the thread has in another place; their answers
-        are to be told after that."""
-        ids = {message.id for message in messages}
-        told = (id for id in [*self.by_id] if id in ids)
-        differs = False
-        for message, told_id in zip(messages, told, strict=True):
-            differs |= message.id != told_id
+        """Tell the steps again, in the thread's order, from the first that was told ahead of one
+        that the thread has earlier; their answers are to be told after that."""
+        places = {id: place for place, id in enumerate(self.by_id)}
+        latest, differs = -1, False
+        for message in messages:
+            step = self.by_id[message.id or ""]
+            differs |= places[step.step_id] < latest
+            latest = places[step.step_id]
             if differs:
-                step = self.by_id[message.id or ""]
                 yield from self.withdraw(step)
                 yield from self.tell(message, step.speaker)
                 self.by_id[step.step_id].kept = message

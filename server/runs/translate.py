@@ -146,6 +146,8 @@ class Translator:
             chunks += self._answered(message)
         reason: FinishReason = "error" if failed else "other"
         last = self._steps.by_id.get(self._last.id or "") if self._last else None
+        if self._saved is None:
+            last = next(reversed([*self._steps]), None)
         chunks += self._close_all(last, reason)
         if ended:
             chunks.append(run_ended(ended))
