@@ -49,7 +49,7 @@ function Chat({ id, thread }) {
     <>
       {chat.messages.map((message) => (
         <article key={message.id} aria-label={message.role}>
-          {message.parts.map((part, index) => (
+          {standing(message.parts).map((part, index) => (
             <Part key={index} part={part} chat={chat} />
           ))}
           {message.metadata?.ended && <p>Ended: {message.metadata.ended.reason}</p>}
@@ -73,6 +73,18 @@ function Chat({ id, thread }) {
       </form>
     </>
   );
+}
+
+// A graph may say what its thread does not get. Such parts stay in the message; a later part says how
+// far ahead of it they are.
+function standing(parts) {
+  const gone = new Set();
+  parts.forEach(({ type, data }, place) => {
+    if (type !== "data-step-withdrawn") return;
+    gone.add(place);
+    for (const back of data.parts_back) gone.add(place - back);
+  });
+  return parts.filter((_, place) => !gone.has(place));
 }
 
 function Part({ part, chat }) {
