@@ -103,7 +103,7 @@ async def _stream(
 
     async def context() -> StreamContext:
         turns = await reader.turns_before(header) if format.needs_turns(header, view) else ()
-        return StreamContext(header.key.thread_id, header.message_id, turns)
+        return StreamContext(header.key.thread_id, header.message_id, turns, header.run_id)
 
     stream = await request.state["streams"].open(run, format, view, context)
     return stream.response(_headers(run), after=after, replay=replay)

@@ -28,6 +28,7 @@ class StreamContext:
     turns: tuple[Turn, ...] = ()
     """The thread as it stands when the run begins: up to the branch point if there is one, with
     what the request added. Empty where the format does not need it."""
+    run_id: str = ""
 
     @property
     def continued(self) -> AssistantTurn | None:

@@ -83,8 +83,8 @@ def resume_command(resume: Resume, interrupts: Sequence[Interrupt]) -> Command[A
         return None
     (first, *others) = values.values()
     # LangGraph saves a bare value before the graph goes on, answers by id only as they are taken.
-    # None is no answer to it, and an object of ids is taken for answers by id.
-    is_bare = len(interrupts) == 1 and first is not None and not _is_by_id(first)
+    # None is no answer to it, and an object without keys or of ids is taken for answers by id.
+    is_bare = len(interrupts) == 1 and first not in (None, {}) and not _is_by_id(first)
     return Command(resume=first if is_bare and not others else values)
 
 

@@ -239,7 +239,9 @@ class UIMessageReader:
         for place, part in enumerate(self.parts):
             if part["type"] == "data-step-withdrawn":
                 gone |= {place, *(place - back for back in part["data"]["parts_back"])}
-        return [part for place, part in enumerate(self.parts) if place not in gone]
+        left = [part for place, part in enumerate(self.parts) if place not in gone]
+        calls = {part["toolCallId"]: part for part in left if "toolCallId" in part}
+        return [p for p in left if "toolCallId" not in p or calls[p["toolCallId"]] is p]
 
     def _on_data_step_withdrawn(self, event: Json) -> None:
         known = [part for part in self.parts if part.get("id") == event["id"]]

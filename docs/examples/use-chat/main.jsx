@@ -84,7 +84,9 @@ function standing(parts) {
     gone.add(place);
     for (const back of data.parts_back) gone.add(place - back);
   });
-  return parts.filter((_, place) => !gone.has(place));
+  const left = parts.filter((_, place) => !gone.has(place));
+  const calls = new Map(left.map((part) => [part.toolCallId, part]));
+  return left.filter((part) => !part.toolCallId || calls.get(part.toolCallId) === part);
 }
 
 function Part({ part, chat }) {

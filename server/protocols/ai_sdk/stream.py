@@ -87,7 +87,7 @@ class UIMessageStreamEncoder:
         self._earlier_calls = _calls(earlier)
         self._started = 0
         self._open: dict[int, _OpenText | _OpenCall] = {}
-        self._told = ToldParts()
+        self._told = ToldParts(context.run_id)
         self._ended: RunEnded | None = None
         self._payloads: Mapping[type[Chunk], Callable[[Any], list[Payload]]] = {
             StepStart: self._told.start,

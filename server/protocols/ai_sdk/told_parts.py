@@ -5,8 +5,9 @@ and says which parts ahead of it do not count: `parts_back` are their distances 
 
     {"type": "data-step-withdrawn", "id", "data": {"step_id", "parts_back": [4, 3]}}
 
-A tool call that is told again keeps its part, since the client knows it by its id; then the same
-data part comes again, without it, and takes the place of the first.
+A client may know a tool call that is told again by its id, and keep its part (ai 5.0, 6.0.0), or
+give it another (6.0.326). So the same data part comes again, without the call, and takes the place
+of the first; of several parts of one call the last one counts.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ class _Withdrawal:
 
 
 class ToldParts:
-    def __init__(self) -> None:
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
         self._count = 0
         self._markers: dict[str, int] = {}
         """The place of a step's `step-start` part."""
@@ -77,7 +79,8 @@ class ToldParts:
 
     def withdraw(self, chunk: StepWithdrawn) -> list[Payload]:
         parts = [self._markers[chunk.step_id], *(self._places[number] for number in chunk.parts)]
-        id = f"{chunk.step_id}.{len(self._withdrawn)}"
+        # Unique in the message, which several runs may tell.
+        id = f"{self._run_id}.{len(self._withdrawn)}"
         self._withdrawn.append(_Withdrawal(id, chunk.step_id, self._next(), parts))
         return [self._withdrawn[-1].payload()]
 
