@@ -33,9 +33,9 @@ export function keyed(told, known) {
 
 const asksTheSame = (one, other) => JSON.stringify(one.value) === JSON.stringify(other.value);
 
-export function requestOf({ value }) {
+export function requestOf({ value, response_schema: schema }) {
   if (value === undefined) return { kind: "pause" };
-  const actions = batch(value) ?? single(value);
+  const actions = batch(value) ?? single(value, schema);
   if (actions) return { kind: "review", actions, isBatch: "action_requests" in value };
   if (isText(value)) return { kind: "question", prompt: value };
   const name = isObject(value) && PROMPTS.find((key) => isText(value[key]) && value[key].trim());
@@ -56,8 +56,17 @@ function batch(value) {
   return actions.every(({ allowed }) => allowed.length) ? actions : null;
 }
 
-/** `{"type": "tool_approval", ...}`: one call. The value does not say which decisions it allows. */
-const single = (value) => (value?.type === "tool_approval" && isAction(value) ? [action(value, DECISIONS)] : null);
+/** `{"type": "tool_approval", ...}`: one call. The schema of the answer has a branch for each decision. */
+const single = (value, schema) =>
+  value?.type === "tool_approval" && isAction(value) ? [action(value, decisionsOf(schema))] : null;
+
+function decisionsOf(schema) {
+  const branches = [schema?.oneOf, schema?.anyOf].find(Array.isArray) ?? [schema];
+  const named = (branch) => (isText(branch?.$ref) ? schema.$defs?.[branch.$ref.split("/").at(-1)] : branch);
+  const types = branches.map((branch) => named(branch)?.properties?.type);
+  const allowed = types.map((type) => type?.const ?? type?.enum?.[0]);
+  return allowed.some((decision) => DECISIONS.includes(decision)) ? allowed : DECISIONS;
+}
 
 const isAction = (request) => isText(request?.name) && isObject(request.args);
 
