@@ -8,8 +8,9 @@ runs the writers of the node that it is given.
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, convert_to_messages
@@ -154,26 +155,34 @@ def _reducer(graph: Graph) -> Reducer:
 def _with_ids(value: Any) -> list[AnyMessage]:
     messages: list[AnyMessage] = []
     places, before = Counter[str](), "start"
-    for message in map(_message, value if isinstance(value, list) else [value]):
-        if message is None:
-            continue
+    for message in _converted(value if isinstance(value, list) else [value]):
         if message.id:
             before = message.id
+            messages.append(message)
         else:
             places[before] += 1
-            # A copy: the author's object is the graph's state.
-            message = message.model_copy(update={"id": f"{before}.{places[before]}"})
-        messages.append(message)
+            # A copy: the author's object is a part of the graph's state.
+            id = f"{before}.{places[before]}"
+            messages.append(message.model_copy(update={"id": id}))
     return messages
 
 
-def _message(item: Any) -> AnyMessage | None:
-    try:
-        (message,) = convert_to_messages([item])
-    except Exception:  # noqa: BLE001  whatever a graph keeps there, its thread can be read
-        logger.warning("the graph's messages hold a %s that is no message", type(item).__name__)
-        return None
-    return cast(AnyMessage, message)
+def _converted(items: Sequence[Any]) -> Iterator[AnyMessage]:
+    for item in items:
+        try:
+            yield from cast(list[AnyMessage], convert_to_messages([item]))
+        except Exception:  # noqa: BLE001  whatever a graph keeps there, its thread can be read
+            _warn_of(type(item).__name__)
+
+
+@cache
+def _warn_of(kind: str) -> None:
+    """Once a type: a thread is read again and again."""
+    logger.warning(
+        "the graph's messages hold a value of type %(kind)s that is no message; clients do not see "
+        "it, and stopping a run removes it: keep it under another key of the state",
+        {"kind": kind},
+    )
 
 
 def _input_names(graph: Graph) -> frozenset[str]:
