@@ -6,9 +6,12 @@ no node due. Read in LangGraph 1.2.22: `CompiledStateGraph.attach_node`, and `au
 runs the writers of the node that it is given.
 """
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, convert_to_messages
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -22,6 +25,8 @@ from langgraph.types import Overwrite
 from graphs.context import GraphContext
 from graphs.faults import GraphError
 from graphs.result_view import ResultView, declared_results
+
+logger = logging.getLogger(__name__)
 
 ENTRY = "turnstream_entry"
 
@@ -53,14 +58,23 @@ class AttachedGraph:
         a subgraph is a part of a tool, which does not speak to the user."""
         return not self.context.is_ours
 
+    def messages(self, value: Any) -> Sequence[AnyMessage]:
+        """What the channel `messages` holds, as messages that have ids.
+
+        Where the reducer does not make messages of dicts and tuples, it is done here. One without
+        an id is named for its place behind the last that has one. What cannot be read as a message
+        is left out.
+        """
+        return value if self.reducer == "by id" else _with_ids(value)
+
     def emptied(self, messages: Sequence[AnyMessage]) -> Any:
         """The value of `messages` that leaves these alone in the thread."""
         return list(messages) if self.reducer == "replaces" else Overwrite(list(messages))
 
-    def update(self, before: Sequence[AnyMessage], messages: Sequence[AnyMessage]) -> Any:
-        """The value of `messages` that merges these by id into those that are there before, for a
+    def update(self, before: Any, messages: Sequence[AnyMessage]) -> Any:
+        """The value of `messages` that merges these by id into what the channel holds before, for a
         graph whose reducer does not."""
-        merged: Any = add_messages(list(before), list(messages))  # type: ignore[arg-type]
+        merged: Any = add_messages(list(self.messages(before)), list(messages))  # type: ignore[arg-type]
         return Overwrite(merged) if self.reducer == "appends" else merged
 
 
@@ -136,6 +150,39 @@ def _reducer(graph: Graph) -> Reducer:
                 "the reducer of its messages neither replaces by id nor appends: of one, two (in "
                 f"its place), three and four it makes {other!r}; use add_messages"
             )
+
+
+def _with_ids(value: Any) -> list[AnyMessage]:
+    messages: list[AnyMessage] = []
+    places, before = Counter[str](), "start"
+    for message in _converted(value if isinstance(value, list) else [value]):
+        if message.id:
+            before = message.id
+            messages.append(message)
+        else:
+            places[before] += 1
+            # A copy: the author's object is a part of the graph's state.
+            id = f"{before}.{places[before]}"
+            messages.append(message.model_copy(update={"id": id}))
+    return messages
+
+
+def _converted(items: Sequence[Any]) -> Iterator[AnyMessage]:
+    for item in items:
+        try:
+            yield from cast(list[AnyMessage], convert_to_messages([item]))
+        except Exception:  # noqa: BLE001  whatever a graph keeps there, its thread can be read
+            _warn_of(type(item).__name__)
+
+
+@cache
+def _warn_of(kind: str) -> None:
+    """Once a type: a thread is read again and again."""
+    logger.warning(
+        "the graph's messages hold a value of type %(kind)s that is no message; clients do not see "
+        "it, and stopping a run removes it: keep it under another key of the state",
+        {"kind": kind},
+    )
 
 
 def _input_names(graph: Graph) -> frozenset[str]:

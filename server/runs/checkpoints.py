@@ -4,7 +4,7 @@ Of a graph it knows the `messages` channel, and no node: any compiled graph fits
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -105,7 +105,7 @@ class Checkpoints:
         next one.
         """
         snapshot = await self._graph.aget_state(_config(key, checkpoint_id))
-        messages = snapshot.values.get("messages", [])
+        messages = self.attached.messages(snapshot.values.get("messages", []))
         kept = {} if all_carry(messages) else await self._store.dispositions(key)
         interrupts: tuple[Interrupt, ...] = ()
         if snapshot.tasks and checkpoint_id is None:
@@ -168,7 +168,17 @@ class Checkpoints:
             durability="sync",
             context=self.attached.context.of(context, values.context),
         )
-        return stream
+        return stream if self.attached.reducer == "by id" else self._read(stream)
+
+    async def _read(self, stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """The same with the thread's messages as `load` gives them."""
+        async with aclosing(stream) as items:  # type: ignore[type-var]
+            async for item in items:
+                data = item["data"]
+                if item["type"] == "values" and not item.get("ns") and "messages" in data:
+                    messages = self.attached.messages(data["messages"])
+                    item = {**item, "data": {**data, "messages": messages}}  # noqa: PLW2901
+                yield item
 
     async def add(
         self, key: ThreadKey, messages: Sequence[AnyMessage], point: BranchPoint | None = None

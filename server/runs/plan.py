@@ -10,13 +10,13 @@ from langgraph.types import Command
 
 from graphs import stored
 from graphs.answers import answer, client_view, failed
-from graphs.history import from_user, pending_calls
+from graphs.history import pending_calls
 from graphs.state import add_messages_in_order
 from server.runs.branches import BranchPoint
 from server.runs.checkpoints import ThreadState
 from server.runs.endings import broke_off, settled
 from server.runs.interrupts import resume_command
-from server.runs.transcript import assistant_id, last_spoken
+from server.runs.transcript import assistant_id, last_spoken, last_turn_id
 from server.turns.chunks import ToolSettled
 from server.turns.requests import (
     InvalidRequest,
@@ -80,7 +80,7 @@ def plan(
     """
     if request.resume:
         resume = resume_command(request.resume, state.interrupts)
-        return Plan(_last_user_id(state.messages), state, None, resume=resume)
+        return Plan(last_turn_id(state.messages), state, None, resume=resume)
     if request.continue_:
         return _continue(state)
     messages = list(state.messages)
@@ -116,7 +116,7 @@ def _answering(
     broken_off = [call for call in pending if not _awaits_client(call, state)]
     closers = [_closed(call, state) for call in broken_off]
     return Plan(
-        _last_user_id(state.messages),
+        last_turn_id(state.messages),
         state,
         [*answers, *closers],
         [settled(closer, client_view(closer)) for closer in closers],
@@ -143,7 +143,7 @@ def _continue(state: ThreadState) -> Plan:
             "The thread's last turn has ended as it should; send a message instead.",
             409,
         )
-    return Plan(_last_user_id(state.messages), state, None if state.unfinished else [])
+    return Plan(last_turn_id(state.messages), state, None if state.unfinished else [])
 
 
 def _answered(item: ToolAnswer, state: ThreadState, catalogue: Catalogue) -> ToolMessage:
@@ -221,10 +221,3 @@ def _closed(call: ToolCall, state: ThreadState) -> ToolMessage:
         return failed(call, "not_answered", sentence, end="cancelled")
     sentence = "The run broke off before this call finished."
     return failed(call, "interrupted", sentence, end="cancelled")
-
-
-def _last_user_id(messages: Sequence[AnyMessage]) -> str:
-    for message in reversed(from_user(messages)):
-        if message.id:
-            return message.id
-    return (messages[0].id if messages else None) or "start"

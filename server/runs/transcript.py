@@ -59,6 +59,18 @@ def transcript(
     return tuple(turns)
 
 
+def last_turn_id(messages: Sequence[AnyMessage]) -> str:
+    """The id that names the last turn: its user message's, or its first step's if the graph has
+    removed that message."""
+    turns = [*_grouped(messages)]
+    return _turn_id(*turns[-1]) if turns else "start"
+
+
+def _turn_id(human: HumanMessage | None, spoken: Sequence[AIMessage]) -> str:
+    first = human or spoken[0]
+    return first.id or "start"
+
+
 def last_spoken(messages: Sequence[AnyMessage]) -> AnyMessage | None:
     """The last message of the model's or the user's."""
     users = {id(message) for message in from_user(messages)}
@@ -128,8 +140,7 @@ def _assistant_turn(
         for message in spoken
         if not stored.only_ends_its_run(message)
     )
-    first_id = human.id if human else spoken[0].id
-    id = assistant_id(first_id or "")
+    id = assistant_id(_turn_id(human, spoken))
     if goes_on:
         return AssistantTurn(id, steps)
     ended = stored.ended(last)

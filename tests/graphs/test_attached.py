@@ -136,6 +136,56 @@ async def test_messages_enter_by_id_whatever_the_reducer_does(state: Any) -> Non
     assert state_now.next == ()
 
 
+QUESTION = HumanMessage("Hello", id="1")
+
+
+@pytest.mark.parametrize("state", [Appended, Plain])
+def test_what_a_state_keeps_as_it_came_is_read_as_messages(state: Any) -> None:
+    said = [{"role": "ai", "content": "dict"}, ("ai", "tuple"), "text", AIMessage("message")]
+    messages = attached(graph_of(state)).messages([QUESTION, *said])
+    assert [message.content for message in messages[1:]] == ["dict", "tuple", "text", "message"]
+    assert [message.type for message in messages] == ["human", "ai", "ai", "human", "ai"]
+
+
+@pytest.mark.parametrize("value", [("ai", "Hello"), {"role": "ai", "content": "Hello"}])
+def test_one_message_that_is_no_list_is_read_as_one(value: Any) -> None:
+    (message,) = attached(graph_of(Plain)).messages(value)
+    assert (message.type, message.content) == ("ai", "Hello")
+
+
+def test_messages_without_ids_keep_theirs_when_others_come_or_go() -> None:
+    first, second = ("ai", "one"), AIMessage("two")
+    read = attached(graph_of(Plain)).messages
+    ids = [message.id for message in read([QUESTION, first, second])]
+    more = [QUESTION, first, second, HumanMessage("And?", id="2"), ("ai", "three")]
+    assert [message.id for message in read([("system", "Be brief."), *more])][1:4] == ids
+    assert len({message.id for message in read(more)}) == len(more)
+    assert second.id is None
+
+
+def test_ids_stay_apart_where_two_messages_have_the_same_one() -> None:
+    messages = attached(graph_of(Appended)).messages([QUESTION, ("ai", "a"), QUESTION, ("ai", "b")])
+    assert messages[1].id != messages[3].id
+
+
+def test_what_is_no_message_is_left_out_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    class Draft:
+        pass
+
+    read = attached(graph_of(Appended)).messages
+    for _ in range(2):
+        assert read([QUESTION, Draft(), {"role": "nobody", "content": ""}, None]) == [QUESTION]
+    assert [record.getMessage() for record in caplog.records if "Draft" in record.getMessage()] == [
+        "the graph's messages hold a value of type Draft that is no message; clients do not see "
+        "it, and stopping a run removes it: keep it under another key of the state"
+    ]
+
+
+def test_messages_that_the_reducer_has_made_are_taken_as_they_are() -> None:
+    kept = [QUESTION]
+    assert attached(graph_of(MessagesState)).messages(kept) is kept
+
+
 async def test_a_message_that_enters_asks_no_router_and_makes_no_node_due() -> None:
     def first(_state: Any) -> str:
         raise KeyError("language")

@@ -17,7 +17,7 @@ from tests.graphs.zoo.plain_loop import shown
 from tests.graphs.zoo.served import Home, resumption, served
 from tests.support.backend import THREAD
 from tests.support.samples import sample
-from tests.support.served_run import ended, serve_run
+from tests.support.served_run import ServedRun, ended, serve_run
 from tests.support.waiting import WAIT_SECONDS
 
 pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
@@ -60,12 +60,13 @@ async def until_held(
     held: asyncio.Event,
     thread: str = THREAD,
     request: TurnRequest | None = None,
-) -> LoggedRun:
-    """Play a turn, from a request on, until one of its runs is held: that run, else the last."""
+) -> asyncio.Task[LoggedRun]:
+    """Play a turn, from a request on, until one of its runs is held: that run, else the last. A run
+    that is held before its request is saved comes when it is stopped."""
     request = request or home.request
     while True:
-        run = await home.inside.start(request, thread)
-        ending = asyncio.create_task(ended(home.inside, run, thread))
+        run = asyncio.create_task(home.inside.start(request, thread))
+        ending = asyncio.create_task(end_of(home, run, thread))
         holding = asyncio.create_task(held.wait())
         async with asyncio.timeout(WAIT_SECONDS):
             await asyncio.wait((ending, holding), return_when=asyncio.FIRST_COMPLETED)
@@ -78,6 +79,10 @@ async def until_held(
         if not questions:
             return run
         request = resumption(asking, questions[0])
+
+
+async def end_of(home: Home, run: asyncio.Task[LoggedRun], thread: str) -> ServedRun:
+    return await ended(home.inside, await asyncio.shield(run), thread)
 
 
 @pytest.mark.long
@@ -99,7 +104,7 @@ async def test_a_stop_at_any_moment_leaves_what_was_told_and_a_thread_that_goes_
             run = await until_held(home, held, thread)
             await home.inside.stop(thread)
             home.model.gate.open()
-            stopped = await ended(home.inside, run, thread)
+            stopped = await ended(home.inside, await run, thread)
             stopped.check_chunks()
             await goes_on(home, thread)
 

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    convert_to_messages,
+)
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
 from langgraph.types import Command
@@ -47,8 +53,7 @@ class Played:
     """The values of the interrupts, one item a stop; None of a breakpoint."""
 
     async def thread(self) -> list[BaseMessage]:
-        messages: list[BaseMessage] = (await self.graph.aget_state(CONFIG)).values["messages"]
-        return messages
+        return convert_to_messages((await self.graph.aget_state(CONFIG)).values["messages"])
 
     async def beside(self) -> list[str]:
         """What was said and is not in the thread."""

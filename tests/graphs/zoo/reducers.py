@@ -76,6 +76,46 @@ def plain(model: BaseChatModel) -> Any:
     return builder.compile()
 
 
+def dicts_appended(model: BaseChatModel) -> Any:
+    """Messages without ids: a dict, then a tuple."""
+
+    async def speak(state: Appended) -> dict[str, Any]:
+        said = await model.ainvoke(state["messages"])
+        return {"messages": [{"role": "ai", "content": said.text}]}
+
+    async def sign(state: Appended) -> dict[str, Any]:
+        return {"messages": [("ai", "Yours, the graph")]}
+
+    builder = StateGraph(Appended)
+    builder.add_node(speak)
+    builder.add_node(sign)
+    builder.add_edge(START, "speak")
+    builder.add_edge("speak", "sign")
+    return builder.compile()
+
+
+def dicts_in_list(model: BaseChatModel) -> Any:
+    """The same in nodes that return the whole list."""
+
+    async def speak(state: Plain) -> dict[str, Any]:
+        said = await model.ainvoke(state["messages"])
+        return {"messages": [*state["messages"], {"role": "ai", "content": said.text}]}
+
+    async def sign(state: Plain) -> dict[str, Any]:
+        return {"messages": [*state["messages"], ("ai", "Yours, the graph")]}
+
+    builder = StateGraph(Plain)
+    builder.add_node(speak)
+    builder.add_node(sign)
+    builder.add_edge(START, "speak")
+    builder.add_edge("speak", "sign")
+    return builder.compile()
+
+
+def greet(prompt: Sequence[BaseMessage], tools: Sequence[str]) -> str | AIMessage:
+    return "Hello to you."
+
+
 def work_out(prompt: Sequence[BaseMessage], tools: Sequence[str]) -> str | AIMessage:
     known = results(prompt)
     if not known:
@@ -89,6 +129,8 @@ WORKED = (
     "tool: 42",
     "ai: It is 42.",
 )
+
+SIGNED = ("human: Hello", "ai: Hello to you.", "ai: Yours, the graph")
 
 ANIMALS = (
     Animal(
@@ -104,5 +146,21 @@ ANIMALS = (
         work_out,
         "Six times seven?",
         thread=WORKED,
+    ),
+    Animal(
+        "dicts appended",
+        dicts_appended,
+        greet,
+        "Hello",
+        beside=("Hello to you.",),
+        thread=SIGNED,
+    ),
+    Animal(
+        "dicts in a plain list",
+        dicts_in_list,
+        greet,
+        "Hello",
+        beside=("Hello to you.",),
+        thread=SIGNED,
     ),
 )
