@@ -1,0 +1,84 @@
+"""Graphs whose nodes write what no model says: their runs end in order, their threads are whole."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.tools import tool
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Send, interrupt
+
+from server.turns.messages import AssistantTurn, ToolCall
+from server.turns.requests import Resume, TurnRequest
+from tests.graphs.zoo.model import ReplyingModel, calls
+from tests.support.backend import backend, message
+from tests.support.served_run import VARIANTS, ServedRun, serve_run
+
+Write = Callable[[MessagesState], list[AnyMessage]]
+
+
+def writing(write: Write) -> Callable[..., Any]:
+    """The build of a graph whose one node writes these messages."""
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": write(state)}
+
+    return lambda *_, **__: (
+        StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
+    )
+
+
+async def checked(run: ServedRun) -> ServedRun:
+    """A run whose stream is its thread in every wire format."""
+    run.check_chunks()
+    for variant in VARIANTS:
+        await run.check_format(variant)
+    return run
+
+
+def last(run: ServedRun) -> AssistantTurn:
+    turn = run.kept[-1]
+    assert isinstance(turn, AssistantTurn)
+    return turn
+
+
+def model() -> ReplyingModel:
+    return ReplyingModel(replies=lambda *_: "unused")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text"}, {"type": "text", "text": "words"}],
+        [{"type": "text", "text": None}, {"type": "reasoning", "reasoning": None}, "words"],
+    ],
+)
+@pytest.mark.parametrize("provider", [None, "openai", "anthropic"])
+async def test_incomplete_content_of_a_node_is_streamed_as_the_thread_has_it(
+    tmp_path: Path, content: Any, provider: str | None
+) -> None:
+    metadata = {"model_provider": provider} if provider else {}
+    build = writing(lambda _: [AIMessage(content, response_metadata=metadata)])
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        for _ in range(2):
+            run = await checked(await serve_run(inside, message()))
+            assert run.reason == "stop"
+
+
+async def test_a_users_message_that_the_graph_rewrites_incompletely_can_be_read(
+    tmp_path: Path,
+) -> None:
+    content: Any = [
+        {"type": "image_url", "image_url": "https://example.org/a.png"},
+        {"type": "text"},
+    ]
+    build = writing(
+        lambda state: [HumanMessage(content, id=state["messages"][-1].id), AIMessage("seen")]
+    )
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        for _ in range(2):
+            assert (await serve_run(inside, message())).reason == "stop"
