@@ -129,14 +129,19 @@ def run_id(message: AIMessage) -> str | None:
 
 def dispositions(message: AIMessage) -> Sequence[Disposition] | None:
     """Of the message's tool calls, in order; None if the message does not carry them."""
-    if message.response_metadata.get("format") is None:
+    if not _has_format(message):
         return None
     return cast(Sequence[Disposition], message.response_metadata.get("dispositions", ()))
 
 
 def is_format_1(message: AIMessage) -> bool:
     """Whether turnstream stored the message before it stored dispositions."""
-    return run_id(message) is not None and "format" not in message.response_metadata
+    return run_id(message) is not None and not _has_format(message)
+
+
+def _has_format(message: AIMessage) -> bool:
+    """Other packages may have a `format` of their own."""
+    return type(message.response_metadata.get("format")) is int
 
 
 def finish_reason(message: AIMessage) -> str | None:

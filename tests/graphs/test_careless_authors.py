@@ -82,3 +82,18 @@ async def test_a_users_message_that_the_graph_rewrites_incompletely_can_be_read(
     async with backend(tmp_path / "test.db", model(), build=build) as inside:
         for _ in range(2):
             assert (await serve_run(inside, message())).reason == "stop"
+
+
+async def test_a_format_of_another_package_is_not_taken_for_ours(tmp_path: Path) -> None:
+    """A node that changes what its model said, with a `format` in the message's metadata."""
+
+    def build(model: BaseChatModel, *_: Any, **__: Any) -> Any:
+        async def node(state: MessagesState) -> dict[str, Any]:
+            said = await model.ainvoke(state["messages"])
+            changed = AIMessage("changed", id=said.id, response_metadata={"format": "markdown"})
+            return {"messages": [changed]}
+
+        return StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
+
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        await checked(await serve_run(inside, message()))
