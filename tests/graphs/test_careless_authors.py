@@ -97,3 +97,21 @@ async def test_a_format_of_another_package_is_not_taken_for_ours(tmp_path: Path)
 
     async with backend(tmp_path / "test.db", model(), build=build) as inside:
         await checked(await serve_run(inside, message()))
+
+
+async def test_a_breakpoint_before_the_first_node_is_asked(tmp_path: Path) -> None:
+    def build(*_: Any, **__: Any) -> Any:
+        def node(_: MessagesState) -> dict[str, Any]:
+            return {"messages": [AIMessage("passed")]}
+
+        graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node")
+        return graph.compile(interrupt_before=["node"])
+
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        for _ in range(2):
+            asked = await checked(await serve_run(inside, message()))
+            entry = await inside.entry()
+            assert entry is not None
+            assert entry.run_state == "waiting"
+            assert [i.node for i in asked.named("Interrupt")] == ["node"]
+            await checked(await serve_run(inside, TurnRequest(resume=Resume(True))))
