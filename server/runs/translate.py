@@ -119,9 +119,11 @@ class Translator:
             chunks += [c for step in self.unsaved for c in self._withdraw(step)]
         last = self._last
         step = self._steps.by_id.get(last.id or "") if last else None
-        pending = bool(interrupts or (step and step.open_calls))
-        reason = last_reason(last, pending=pending) if last else "stop"
-        reason = "tool-calls" if interrupts else reason
+        # A run that has added no message of the model's leaves the calls of the one before it.
+        open_calls = step.open_calls if step else self._pending if last is None else ()
+        reason: FinishReason = "tool-calls" if interrupts or open_calls else "stop"
+        if last and not interrupts:
+            reason = last_reason(last, pending=bool(open_calls))
         chunks += [*self._close_all(step, reason), *interrupts]
         ended = stored.ended(last) if last else None
         if ended:

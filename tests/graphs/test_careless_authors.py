@@ -115,3 +115,35 @@ async def test_a_breakpoint_before_the_first_node_is_asked(tmp_path: Path) -> No
             assert entry.run_state == "waiting"
             assert [i.node for i in asked.named("Interrupt")] == ["node"]
             await checked(await serve_run(inside, TurnRequest(resume=Resume(True))))
+
+
+@tool
+def ask() -> str:
+    """Asks."""
+    return str(interrupt("May I?"))
+
+
+async def test_a_resumed_run_waits_for_the_clients_answer_beside_it(tmp_path: Path) -> None:
+    def build(model: BaseChatModel, *_: Any, **__: Any) -> Any:
+        async def agent(state: MessagesState) -> dict[str, Any]:
+            return {"messages": [await model.ainvoke(state["messages"])]}
+
+        def servers(state: MessagesState) -> Any:
+            made = state["messages"][-1].tool_calls  # type: ignore[union-attr]
+            return [Send("tools", [call]) for call in made if call["name"] == "ask"]
+
+        graph = StateGraph(MessagesState).add_node(agent).add_node("tools", ToolNode([ask]))
+        graph.add_edge(START, "agent").add_conditional_edges("agent", servers, ["tools"])
+        return graph.add_edge("tools", END).compile()
+
+    both = calls(("ask", {}), ("request_user_selection", {}))
+    speaker = ReplyingModel(replies=lambda *_: both)
+    async with backend(tmp_path / "test.db", speaker, build=build) as inside:
+        await checked(await serve_run(inside, message()))
+        run = await checked(await serve_run(inside, TurnRequest(resume=Resume("yes"))))
+        entry = await inside.entry()
+    assert run.reason == "tool-calls"
+    assert entry is not None
+    assert entry.run_state == "waiting"
+    shown = [part for part in last(run).parts if isinstance(part, ToolCall)]
+    assert [call.end for call in shown] == ["result", None]
