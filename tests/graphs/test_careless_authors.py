@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -82,6 +82,19 @@ async def test_a_users_message_that_the_graph_rewrites_incompletely_can_be_read(
     async with backend(tmp_path / "test.db", model(), build=build) as inside:
         for _ in range(2):
             assert (await serve_run(inside, message())).reason == "stop"
+
+
+@pytest.mark.parametrize("wrong", [[RemoveMessage("of no message")], [5], {"words": "x"}])
+async def test_what_a_node_writes_and_the_state_does_not_take_fails_one_run_alone(
+    tmp_path: Path, wrong: Any
+) -> None:
+    build = writing(
+        lambda state: wrong if state["messages"][-1].text == "Hello" else [AIMessage("fine")]
+    )
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        assert (await checked(await serve_run(inside, message()))).reason == "error"
+        run = await checked(await serve_run(inside, message("Again")))
+    assert run.reason == "stop"
 
 
 async def test_a_format_of_another_package_is_not_taken_for_ours(tmp_path: Path) -> None:
