@@ -119,14 +119,13 @@ class Translator:
             chunks += [c for step in self.unsaved for c in self._withdraw(step)]
         last = self._last
         step = self._steps.by_id.get(last.id or "") if last else None
-        # A run that has added no message of the model's leaves the calls of the one before it.
+        # Without a message of its own, a run leaves the calls of the last one open.
         open_calls = step.open_calls if step else self._pending if last is None else ()
-        reason: FinishReason = "tool-calls" if interrupts or open_calls else "stop"
-        if last and not interrupts:
-            reason = last_reason(last, pending=bool(open_calls))
+        waits = bool(interrupts or open_calls)
+        reason: FinishReason = last_reason(last, pending=waits) if last else "stop"
+        reason = "tool-calls" if interrupts or (waits and not last) else reason
         chunks += [*self._close_all(step, reason), *interrupts]
-        ended = stored.ended(last) if last else None
-        if ended:
+        if last and (ended := stored.ended(last)):
             chunks.append(run_ended(ended))
         return [*chunks, self._steps.message_finish(reason), Done()]
 

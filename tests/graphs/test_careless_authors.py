@@ -112,6 +112,20 @@ async def test_a_format_of_another_package_is_not_taken_for_ours(tmp_path: Path)
         await checked(await serve_run(inside, message()))
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [{"layout": "grid"}, {"args_text": 3}, {"timing": 1.5}, {"ended": True}, {"error": "private"}],
+    ids=str,
+)
+async def test_metadata_of_another_package_under_our_names_is_left_alone(
+    tmp_path: Path, metadata: dict[str, Any]
+) -> None:
+    build = writing(lambda _: [AIMessage("words", response_metadata=metadata)])
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        for _ in range(2):
+            assert (await checked(await serve_run(inside, message()))).reason == "stop"
+
+
 async def test_a_breakpoint_before_the_first_node_is_asked(tmp_path: Path) -> None:
     def build(*_: Any, **__: Any) -> Any:
         def node(_: MessagesState) -> dict[str, Any]:

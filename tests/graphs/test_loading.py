@@ -272,7 +272,8 @@ BROKEN = {
         "state has no messages",
     ),
     "no messages in its input": (
-        "from typing import TypedDict\nfrom langgraph.graph import START, MessagesState, StateGraph\n"
+        "from typing import TypedDict\n"
+        "from langgraph.graph import START, MessagesState, StateGraph\n"
         "class Q(TypedDict):\n    question: str\n"
         "graph = StateGraph(MessagesState, input_schema=Q)\n"
         "graph.add_node('n', lambda s: {})\ngraph.add_edge(START, 'n')",
