@@ -128,7 +128,8 @@ async def test_metadata_of_another_package_under_our_names_is_left_alone(
 
 async def test_a_breakpoint_before_the_first_node_is_asked(tmp_path: Path) -> None:
     def build(*_: Any, **__: Any) -> Any:
-        def node(_: MessagesState) -> dict[str, Any]:
+        def node(state: MessagesState) -> dict[str, Any]:
+            del state
             return {"messages": [AIMessage("passed")]}
 
         graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node")
