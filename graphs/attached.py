@@ -94,6 +94,10 @@ def attach(
         raise GraphError("it is a functional @entrypoint, which has no messages; make a StateGraph")
     if "messages" not in graph.channels:
         raise GraphError("its graph's state has no messages")
+    if "messages" not in graph.builder.schemas[graph.builder.input_schema]:
+        raise GraphError(
+            "its input schema has no messages, which the user's words come in; add them"
+        )
     made = GraphContext(graph.context_schema, context or {})
     try:
         made.check({})

@@ -81,11 +81,18 @@ def _said(message: AIMessage) -> Iterator[tuple[Kind, str]]:
             yield "reasoning", str(message.additional_kwargs.get("reasoning_content") or "")
         yield "text", message.content
         return
-    for block in message.content_blocks:
-        if block["type"] == "text":
-            yield "text", block["text"]
-        elif block["type"] == "reasoning":
-            yield "reasoning", block.get("reasoning", "")
+    for block in _blocks(message):
+        kind = block.get("type")
+        if kind == "text" or kind == "reasoning":
+            yield kind, str(block.get(kind) or "")
+
+
+def _blocks(message: AIMessage) -> Iterable[Mapping[str, Any]]:
+    """Some translations of LangChain's raise an error for a block that a node wrote incomplete."""
+    try:
+        return cast(Iterable[Mapping[str, Any]], message.content_blocks)
+    except Exception:  # noqa: BLE001  whatever a translation does with other keys
+        return [block for block in message.content if isinstance(block, dict)]
 
 
 def stored_call(call: StreamedCall) -> ToolCall:

@@ -129,14 +129,23 @@ def run_id(message: AIMessage) -> str | None:
 
 def dispositions(message: AIMessage) -> Sequence[Disposition] | None:
     """Of the message's tool calls, in order; None if the message does not carry them."""
-    if message.response_metadata.get("format") is None:
+    if not _has_format(message):
         return None
     return cast(Sequence[Disposition], message.response_metadata.get("dispositions", ()))
 
 
 def is_format_1(message: AIMessage) -> bool:
     """Whether turnstream stored the message before it stored dispositions."""
-    return run_id(message) is not None and "format" not in message.response_metadata
+    return run_id(message) is not None and not _has_format(message)
+
+
+def _is_ours(message: AIMessage) -> bool:
+    return run_id(message) is not None or _has_format(message)
+
+
+def _has_format(message: AIMessage) -> bool:
+    """Other packages may have a `format` of their own."""
+    return type(message.response_metadata.get("format")) is int
 
 
 def finish_reason(message: AIMessage) -> str | None:
@@ -155,23 +164,31 @@ def provider(message: AIMessage) -> str | None:
 
 def timing(message: AIMessage) -> StoredTiming | None:
     """None of a message whose model was cut off."""
-    return message.response_metadata.get("timing")
+    return message.response_metadata.get("timing") if _is_ours(message) else None
 
 
 def layout(message: AIMessage) -> Layout | None:
-    return message.response_metadata.get("layout")
+    return message.response_metadata.get("layout") if _is_ours(message) else None
 
 
 def args_text(message: AIMessage) -> Mapping[str, str]:
-    return cast(Mapping[str, str], message.response_metadata.get("args_text", {}))
+    written = message.response_metadata.get("args_text", {}) if _is_ours(message) else {}
+    return cast(Mapping[str, str], written)
 
 
 def ended(message: AIMessage) -> Ended | None:
-    return message.response_metadata.get("ended")
+    return cast(Ended | None, _of_shape(message.response_metadata.get("ended"), "reason"))
 
 
 def error(message: AIMessage) -> StoredError | None:
-    return message.response_metadata.get("error")
+    error = message.response_metadata.get("error")
+    return cast(StoredError | None, _of_shape(error, "code", "message", "id"))
+
+
+def _of_shape(value: Any, *keys: str) -> Any:
+    """Other packages may keep something else under the same name. Nor has the message a `run_id`
+    where the run of a graph that is not ours has ended."""
+    return value if isinstance(value, dict) and value.keys() >= {*keys} else None
 
 
 def end_of(message: ToolMessage) -> End:

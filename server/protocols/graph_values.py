@@ -27,7 +27,9 @@ def graph_name(body: Mapping[str, Any]) -> str | None:
 def resume(body: Mapping[str, Any], limits: BodyLimits) -> Resume | None:
     """Raises InvalidRequest."""
     given = body.get("resume")
-    return None if given is None else Resume(plain_json(given, "resume", limits))
+    if given is None:
+        return None
+    return Resume(_storable(plain_json(given, "resume", limits), "resume"))
 
 
 def on_interrupt(body: Mapping[str, Any]) -> OnInterrupt:
@@ -49,11 +51,16 @@ def graph_values(body: Mapping[str, Any], limits: BodyLimits) -> GraphValues:
         for name in VALUES
         if body.get(name) is not None
     }
+    if "input" in given:
+        given["input"] = _storable(given["input"], "input")
+    return GraphValues(**given)
+
+
+def _storable(value: Any, key: str) -> Any:
+    """The value as a thread keeps it. Raises InvalidRequest if it cannot."""
     try:
-        if "input" in given:
-            given["input"] = strict_json.read_storable(strict_json.write(given["input"]))
+        return strict_json.read_storable(strict_json.write(value))
     except ValueError as error:
         raise InvalidRequest(
-            "invalid_json_value", f"input cannot be kept in the thread: {error}."
+            "invalid_json_value", f"{key} cannot be kept in the thread: {error}."
         ) from None
-    return GraphValues(**given)

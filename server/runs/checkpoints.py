@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.graph import END
 from langgraph.types import Command, StateSnapshot
 
@@ -46,6 +47,8 @@ class Checkpointer(Protocol):
 
     async def adelete_thread(self, thread_id: str) -> None: ...
 
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadState:
@@ -60,6 +63,8 @@ class ThreadState:
     """What the graph has stopped to ask; it is `unfinished` then."""
     results: ResultView = own_result
     """What clients see of its tool results."""
+    spoiled: bool = False
+    """Whether a task that has finished wrote what the state does not take."""
 
     def pending(self, *dispositions: Disposition) -> list[ToolCall]:
         """The calls without an answer that have one of these dispositions, in order."""
@@ -104,7 +109,7 @@ class Checkpoints:
         At a checkpoint it is without the results of tasks that were saved later, on the way to the
         next one.
         """
-        snapshot = await self._graph.aget_state(_config(key, checkpoint_id))
+        snapshot, spoiled = await self._snapshot(key, checkpoint_id)
         messages = self.attached.messages(snapshot.values.get("messages", []))
         kept = {} if all_carry(messages) else await self._store.dispositions(key)
         interrupts: tuple[Interrupt, ...] = ()
@@ -118,7 +123,22 @@ class Checkpoints:
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
             interrupts=interrupts,
             results=self.attached.results,
+            spoiled=spoiled,
         )
+
+    async def _snapshot(
+        self, key: ThreadKey, checkpoint_id: str | None
+    ) -> tuple[StateSnapshot, bool]:
+        """LangGraph applies what the tasks since the last checkpoint wrote. If that raises, as a
+        reducer does with what is no message, it is the checkpoint alone, and True."""
+        try:
+            return await self._graph.aget_state(_config(key, checkpoint_id)), False
+        except Exception:
+            saved = await self._saver.aget_tuple(_config(key))
+            if saved is None or checkpoint_id is not None:
+                raise
+            own_id = saved.config["configurable"]["checkpoint_id"]
+            return await self._graph.aget_state(_config(key, own_id)), True
 
     async def _asked(
         self, key: ThreadKey, snapshot: StateSnapshot, *, waits: bool
@@ -207,7 +227,9 @@ class Checkpoints:
         """
         state = await self.load(key)
         while state.unfinished:
-            await self._graph.aupdate_state(_config(key), None, as_node=END)
+            # A copy of a checkpoint leaves behind what tasks wrote since.
+            as_node = "__copy__" if state.spoiled else END
+            await self._graph.aupdate_state(_config(key), None, as_node=as_node)
             state = await self.load(key)
         return state
 

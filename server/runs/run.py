@@ -98,14 +98,15 @@ class Run:
         )
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
-                if not self._request_saved:
-                    if item["type"] != "tasks":
-                        continue
-                    await self._open_log(writes)
+                # An update comes first where a breakpoint is ahead of the first node.
+                if not self._request_saved and item["type"] not in ("tasks", "updates"):
+                    continue
                 if item["type"] == "updates":
                     # What was seen as finished must survive a stop and a crash.
                     await writes.committed()
                     await self._keep_dispositions(item["data"])
+                if not self._request_saved:
+                    await self._open_log(writes)
                 chunks = self._translator.feed(item)
                 if chunks:
                     await self.log.write(chunks)
@@ -154,7 +155,7 @@ class Run:
         if cause:
             return await self._finalize(self._fail(cause))
         last = await self._finish()
-        waits = any(isinstance(c, MessageFinish) and c.reason == "tool-calls" for c in last)
+        waits = self._translator.is_waiting or not self.start.plan.calls_model
         self.state = "waiting" if waits else "finished"
         return last
 

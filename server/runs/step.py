@@ -40,6 +40,8 @@ class StreamedStep:
         """None: the step has not ended."""
         self.is_withdrawn = False
         self.open_calls: dict[str, Path] = {}
+        self.dispositions: Mapping[str, Disposition] = {}
+        """Of its calls, once they are final."""
         self.tool_names: dict[str, str] = {}
         """By call id, as the model wrote them."""
         self.paths: list[Path] = []

@@ -59,6 +59,11 @@ class ToldSteps:
     def open_calls(self) -> dict[str, StreamedStep]:
         return {id: step for step in self.by_id.values() for id in step.open_calls}
 
+    @property
+    def awaits_client(self) -> bool:
+        """Whether the client is to answer a call."""
+        return any(step.dispositions.get(id) == "client" for id, step in self.open_calls.items())
+
     def open(self, step_id: str, speaker: Speaker) -> Iterator[Chunk]:
         """A step begins; those that are done end."""
         for step in self:
@@ -105,13 +110,12 @@ class ToldSteps:
         step.usage, step.timing = usage_of(message), timing_of(message)
         yield from step.close_text()
         carried = of_message(message, {}, self._classifier.fallback)
-        yield from step.finish_args(
-            {
-                # A graph that is not ours may have given a call another id than the streamed one.
-                call.id: carried.get(call.id) or self._classifier.expected(call.given_name)
-                for call in step.parts.calls
-            }
-        )
+        step.dispositions = {
+            # A graph that is not ours may have given a call another id than the streamed one.
+            call.id: carried.get(call.id) or self._classifier.expected(call.given_name)
+            for call in step.parts.calls
+        }
+        yield from step.finish_args(step.dispositions)
 
     def tell(self, message: AIMessage, speaker: Speaker) -> Iterator[Chunk]:
         """A whole message, as the thread has it."""
@@ -120,6 +124,7 @@ class ToldSteps:
         step.message = message
         step.usage, step.timing = usage_of(message), timing_of(message)
         dispositions = of_message(message, {}, self._classifier.fallback)
+        step.dispositions = dispositions
         for part in stored_parts(message):
             path = (self._parts,)
             if part.call is None:

@@ -164,9 +164,8 @@ def _user_content(message: HumanMessage) -> Iterator[UserContent]:
         yield TextContent(message.content)
         return
     for block in message.content:
-        if isinstance(block, str):
-            yield TextContent(block)
-        elif block.get("type") == "text":
-            yield TextContent(block["text"])
-        elif block.get("type") == "image_url":
-            yield ImageContent(block["image_url"]["url"])
+        match block:
+            case str(text) | {"type": "text", "text": str(text)}:
+                yield TextContent(text)
+            case {"type": "image_url", "image_url": str(url) | {"url": str(url)}}:
+                yield ImageContent(url)

@@ -64,6 +64,8 @@ class Translator:
         self._last: AIMessage | None = None
         self.is_interrupted = False
         """Whether the graph has stopped to ask."""
+        self.is_waiting = False
+        """Once it has finished: whether somebody is to answer the graph or a call."""
 
     @property
     def unsaved(self) -> list[StreamedStep]:
@@ -119,12 +121,14 @@ class Translator:
             chunks += [c for step in self.unsaved for c in self._withdraw(step)]
         last = self._last
         step = self._steps.by_id.get(last.id or "") if last else None
-        pending = bool(interrupts or (step and step.open_calls))
-        reason = last_reason(last, pending=pending) if last else "stop"
-        reason = "tool-calls" if interrupts else reason
+        # Without a message of its own, a run leaves the calls of the last one open.
+        open_calls = step.open_calls if step else self._pending if last is None else ()
+        waits = bool(interrupts or open_calls)
+        reason: FinishReason = last_reason(last, pending=waits) if last else "stop"
+        reason = "tool-calls" if interrupts or (waits and not last) else reason
+        self.is_waiting = bool(interrupts or self._pending or self._steps.awaits_client)
         chunks += [*self._close_all(step, reason), *interrupts]
-        ended = stored.ended(last) if last else None
-        if ended:
+        if last and (ended := stored.ended(last)):
             chunks.append(run_ended(ended))
         return [*chunks, self._steps.message_finish(reason), Done()]
 

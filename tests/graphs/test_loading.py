@@ -271,6 +271,14 @@ BROKEN = {
         "graph = StateGraph(S)\ngraph.add_node('n', lambda s: s)\ngraph.add_edge(START, 'n')",
         "state has no messages",
     ),
+    "no messages in its input": (
+        "from typing import TypedDict\n"
+        "from langgraph.graph import START, MessagesState, StateGraph\n"
+        "class Q(TypedDict):\n    question: str\n"
+        "graph = StateGraph(MessagesState, input_schema=Q)\n"
+        "graph.add_node('n', lambda s: {})\ngraph.add_edge(START, 'n')",
+        "input schema has no messages",
+    ),
     "an entrypoint": (
         "from langgraph.func import entrypoint\n@entrypoint()\ndef graph(x):\n    return x",
         "functional @entrypoint",

@@ -174,6 +174,22 @@ async def test_a_resume_goes_alone(client: Client, body: dict[str, Any]) -> None
     assert await refused(client, thread_id, **body) == (422, "conflicting_actions")
 
 
+async def test_an_answer_that_a_thread_cannot_hold_as_it_is_does_not_fail_the_run(
+    client: Client,
+) -> None:
+    thread_id, _ = await asked(client)
+    _, events = await client.turn({"thread_id": thread_id, "resume": -(10**25)})
+    assert reason(events) == "stop"
+
+
+async def test_an_answer_that_is_nested_too_deep_is_refused(client: Client) -> None:
+    thread_id, _ = await asked(client)
+    deep: Any = 1
+    for _ in range(150):
+        deep = [deep]
+    assert await refused(client, thread_id, resume=deep) == (422, "invalid_json_value")
+
+
 async def test_what_a_message_does_to_an_interrupt_is_one_of_two_words(client: Client) -> None:
     thread_id, _ = await asked(client)
     answered = await refused(client, thread_id, message="Hi", on_interrupt="wait")

@@ -307,6 +307,16 @@ def test_the_state_becomes_the_snapshot_of_the_thread(run: Run, data: st.DataObj
     assert decoded_state(posted, said) == state_snapshot(run.after, "thread-1")
 
 
+@given(runs())
+@RUNS
+def test_the_whole_thread_is_sent_once_at_the_most(run: Run) -> None:
+    """However many steps are withdrawn: a list that loses messages has to be sent whole."""
+    encoder = PARTS.encoder(run.context, {})
+    said = [json.loads(payload) for chunk in run.chunks[:-1] for payload in encoder.encode(chunk)]
+    operations = [op for payload in said for op in payload.get("operations", ())]
+    assert sum(operation["path"] == ["messages"] for operation in operations) <= 1
+
+
 @given(runs(), st.data())
 @RUNS
 def test_a_replay_on_top_of_any_moment_of_the_run_converges(run: Run, data: st.DataObject) -> None:

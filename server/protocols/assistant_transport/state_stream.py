@@ -1,9 +1,11 @@
 """assistant-transport with state: each chunk's part payload, and the change that it makes to the
 state of `langchain_state`.
 
-After every chunk the state is the snapshot of what has been said so far. Nothing is appended to
-that the same run has not `set`, so that a replay converges; no index leaves a gap, since clients
-run the operations in strict mode.
+After every chunk the state is the snapshot of what has been said so far, but for empty messages in
+the place of steps that were withdrawn: a list can lose some only by being sent whole, which is done
+once, at the end, and only if nothing has taken their place. Nothing is appended to that the same
+run has not `set`, so that a replay converges; no index leaves a gap, since clients run the
+operations in strict mode.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +19,7 @@ from server.protocols.json_text import dumps, quote
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    MessageFinish,
     MessagesRemoved,
     PartStart,
     Result,
@@ -37,6 +40,9 @@ class StateEncoder:
         self._turns, self._thread_id = context.turns, context.thread_id
         self._steps: dict[str, StateStep] = {}
         self._latest: StateStep | None = None
+        self._slots = len(self._before)
+        """The length of the client's list."""
+        self._blanks = 0
         self._told: list[tuple[StateStep, StatePart]] = []
         """By the number in a part's path."""
         self._append: dict[int, str] = {}
@@ -48,6 +54,7 @@ class StateEncoder:
             Result: self._result,
             StepWithdrawn: self._withdrawn,
             MessagesRemoved: self._removed,
+            MessageFinish: self._finished,
             ToolSettled: self._settled,
         }
 
@@ -69,8 +76,7 @@ class StateEncoder:
         return f'{target}{quote(chunk.text)}}}],"path":[]}}'
 
     def _step_start(self, chunk: StepStart) -> list[Operation]:
-        index = self._latest.index + self._latest.size if self._latest else len(self._before)
-        self._latest = self._steps[chunk.step_id] = StateStep(chunk.step_id, index)
+        self._latest = self._steps[chunk.step_id] = StateStep(chunk.step_id, self._end)
         return []
 
     def _part_start(self, chunk: PartStart) -> list[Operation]:
@@ -82,6 +88,7 @@ class StateEncoder:
         if is_new and step is not self._latest:
             return self._again(step)
         operations = []
+        self._take_slots()
         if is_new:
             operations.append(_set(["messages", step.index], ai_message(step.step_id, "", [])))
         if part.call is not None:
@@ -116,6 +123,7 @@ class StateEncoder:
         rank = step.answer(part, chunk)
         if step is not self._latest:
             return self._again(step)
+        self._take_slots()
         messages = step.messages()
         first = 1 + rank
         return [
@@ -134,13 +142,30 @@ class StateEncoder:
                 operations.append(_set(["messages", index], message))
                 index += 1
         self._forget_targets(*steps)
-        return operations
+        left = range(index, self._slots)
+        self._take_slots()
+        return operations + [self._blank(place) for place in left]
+
+    @property
+    def _end(self) -> int:
+        return self._latest.index + self._latest.size if self._latest else len(self._before)
+
+    def _take_slots(self) -> None:
+        self._slots = max(self._slots, self._end)
+
+    def _blank(self, index: int) -> Operation:
+        self._blanks += 1
+        return _set(["messages", index], ai_message(f"withdrawn-{self._blanks}", "", []))
 
     def _withdrawn(self, chunk: StepWithdrawn) -> list[Operation]:
         step = self._steps.pop(chunk.step_id)
         if step is self._latest:
             self._latest = next(reversed(self._steps.values()), None)
-        return self._whole() if step.is_started else []
+        return [self._blank(step.index + place) for place in range(step.size)]
+
+    def _finished(self, _: MessageFinish) -> list[Operation]:
+        told = len(self._before) + sum(step.size for step in self._steps.values())
+        return self._whole() if told < self._slots else []
 
     def _whole(self) -> list[Operation]:
         """All messages: a list can lose some in no other way."""
@@ -149,6 +174,7 @@ class StateEncoder:
             step.index = len(messages)
             messages += step.messages()
         self._forget_targets(*self._steps.values())
+        self._slots = len(messages)
         return [_set(["messages"], messages)]
 
     def _removed(self, chunk: MessagesRemoved) -> list[Operation]:
@@ -166,6 +192,7 @@ class StateEncoder:
             return self._whole() if self._before != before else []
         for step in self._steps.values():
             step.index = len(self._before)
+        self._slots = max(self._slots, len(self._before))
         return _from_first_difference(before, self._before)
 
 

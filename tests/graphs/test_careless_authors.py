@@ -1,0 +1,177 @@
+"""Graphs whose nodes write what no model says: their runs end in order, their threads are whole."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.tools import tool
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Send, interrupt
+
+from server.turns.messages import AssistantTurn, ToolCall
+from server.turns.requests import Resume, TurnRequest
+from tests.graphs.zoo.model import ReplyingModel, calls
+from tests.support.backend import backend, message
+from tests.support.served_run import VARIANTS, ServedRun, serve_run
+
+Write = Callable[[MessagesState], list[AnyMessage]]
+
+
+def writing(write: Write) -> Callable[..., Any]:
+    """The build of a graph whose one node writes these messages."""
+
+    async def node(state: MessagesState) -> dict[str, Any]:
+        return {"messages": write(state)}
+
+    return lambda *_, **__: (
+        StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
+    )
+
+
+async def checked(run: ServedRun) -> ServedRun:
+    """A run whose stream is its thread in every wire format."""
+    run.check_chunks()
+    for variant in VARIANTS:
+        await run.check_format(variant)
+    return run
+
+
+def last(run: ServedRun) -> AssistantTurn:
+    turn = run.kept[-1]
+    assert isinstance(turn, AssistantTurn)
+    return turn
+
+
+def model() -> ReplyingModel:
+    return ReplyingModel(replies=lambda *_: "unused")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text"}, {"type": "text", "text": "words"}],
+        [{"type": "text", "text": None}, {"type": "reasoning", "reasoning": None}, "words"],
+    ],
+)
+@pytest.mark.parametrize("provider", [None, "openai", "anthropic"])
+async def test_incomplete_content_of_a_node_is_streamed_as_the_thread_has_it(
+    tmp_path: Path, content: Any, provider: str | None
+) -> None:
+    metadata = {"model_provider": provider} if provider else {}
+    build = writing(lambda _: [AIMessage(content, response_metadata=metadata)])
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        for _ in range(2):
+            run = await checked(await serve_run(inside, message()))
+            assert run.reason == "stop"
+
+
+async def test_a_users_message_that_the_graph_rewrites_incompletely_can_be_read(
+    tmp_path: Path,
+) -> None:
+    content: Any = [
+        {"type": "image_url", "image_url": "https://example.org/a.png"},
+        {"type": "text"},
+    ]
+    build = writing(
+        lambda state: [HumanMessage(content, id=state["messages"][-1].id), AIMessage("seen")]
+    )
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        for _ in range(2):
+            assert (await serve_run(inside, message())).reason == "stop"
+
+
+@pytest.mark.parametrize("wrong", [[RemoveMessage("of no message")], [5], {"words": "x"}])
+async def test_what_a_node_writes_and_the_state_does_not_take_fails_one_run_alone(
+    tmp_path: Path, wrong: Any
+) -> None:
+    build = writing(
+        lambda state: wrong if state["messages"][-1].text == "Hello" else [AIMessage("fine")]
+    )
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        assert (await checked(await serve_run(inside, message()))).reason == "error"
+        run = await checked(await serve_run(inside, message("Again")))
+    assert run.reason == "stop"
+
+
+async def test_a_format_of_another_package_is_not_taken_for_ours(tmp_path: Path) -> None:
+    """A node that changes what its model said, with a `format` in the message's metadata."""
+
+    def build(model: BaseChatModel, *_: Any, **__: Any) -> Any:
+        async def node(state: MessagesState) -> dict[str, Any]:
+            said = await model.ainvoke(state["messages"])
+            changed = AIMessage("changed", id=said.id, response_metadata={"format": "markdown"})
+            return {"messages": [changed]}
+
+        return StateGraph(MessagesState).add_node(node).add_edge(START, "node").compile()
+
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        await checked(await serve_run(inside, message()))
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"layout": "grid"}, {"args_text": 3}, {"timing": 1.5}, {"ended": True}, {"error": "private"}],
+    ids=str,
+)
+async def test_metadata_of_another_package_under_our_names_is_left_alone(
+    tmp_path: Path, metadata: dict[str, Any]
+) -> None:
+    build = writing(lambda _: [AIMessage("words", response_metadata=metadata)])
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        for _ in range(2):
+            assert (await checked(await serve_run(inside, message()))).reason == "stop"
+
+
+async def test_a_breakpoint_before_the_first_node_is_asked(tmp_path: Path) -> None:
+    def build(*_: Any, **__: Any) -> Any:
+        def node(state: MessagesState) -> dict[str, Any]:
+            del state
+            return {"messages": [AIMessage("passed")]}
+
+        graph = StateGraph(MessagesState).add_node(node).add_edge(START, "node")
+        return graph.compile(interrupt_before=["node"])
+
+    async with backend(tmp_path / "test.db", model(), build=build) as inside:
+        for _ in range(2):
+            asked = await checked(await serve_run(inside, message()))
+            entry = await inside.entry()
+            assert entry is not None
+            assert entry.run_state == "waiting"
+            assert [i.node for i in asked.named("Interrupt")] == ["node"]
+            await checked(await serve_run(inside, TurnRequest(resume=Resume(True))))
+
+
+@tool
+def ask() -> str:
+    """Asks."""
+    return str(interrupt("May I?"))
+
+
+async def test_a_resumed_run_waits_for_the_clients_answer_beside_it(tmp_path: Path) -> None:
+    def build(model: BaseChatModel, *_: Any, **__: Any) -> Any:
+        async def agent(state: MessagesState) -> dict[str, Any]:
+            return {"messages": [await model.ainvoke(state["messages"])]}
+
+        def servers(state: MessagesState) -> Any:
+            made = state["messages"][-1].tool_calls  # type: ignore[union-attr]
+            return [Send("tools", [call]) for call in made if call["name"] == "ask"]
+
+        graph = StateGraph(MessagesState).add_node(agent).add_node("tools", ToolNode([ask]))
+        graph.add_edge(START, "agent").add_conditional_edges("agent", servers, ["tools"])
+        return graph.add_edge("tools", END).compile()
+
+    both = calls(("ask", {}), ("request_user_selection", {}))
+    speaker = ReplyingModel(replies=lambda *_: both)
+    async with backend(tmp_path / "test.db", speaker, build=build) as inside:
+        await checked(await serve_run(inside, message()))
+        run = await checked(await serve_run(inside, TurnRequest(resume=Resume("yes"))))
+        entry = await inside.entry()
+    assert run.reason == "tool-calls"
+    assert entry is not None
+    assert entry.run_state == "waiting"
+    shown = [part for part in last(run).parts if isinstance(part, ToolCall)]
+    assert [call.end for call in shown] == ["result", None]
