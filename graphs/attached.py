@@ -40,6 +40,9 @@ they are put behind the others, whatever their ids; they take the place of all o
 class AttachedGraph:
     graph: Graph
     """The copy."""
+    records: Graph
+    """The same for reading and repairing threads: it makes no objects of a state, which a class of
+    the author's may refuse."""
     reducer: Reducer
     context: GraphContext
     input_names: frozenset[str]
@@ -107,8 +110,10 @@ def attach(
             f"{', '.join(context or {}) or 'nothing'}: {error}"
         ) from error
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
+    copy = _with_entry(graph, checkpointer, store)
     return AttachedGraph(
-        _with_entry(graph, checkpointer, store),
+        copy,
+        _without_classes(copy),
         reducer,
         made,
         _input_names(graph),
@@ -125,6 +130,13 @@ def _with_entry(
     copy.attach_node(ENTRY, lone.add_node(ENTRY, _do_nothing).nodes[ENTRY])
     copy.validate()
     return copy
+
+
+def _without_classes(graph: Graph) -> Graph:
+    if all(node.mapper is None for node in graph.nodes.values()):
+        return graph
+    nodes = {name: node.copy({"mapper": None}) for name, node in graph.nodes.items()}
+    return graph.copy({"nodes": nodes})
 
 
 def _reducer(graph: Graph) -> Reducer:

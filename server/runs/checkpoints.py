@@ -91,7 +91,7 @@ class Checkpoints:
     ) -> None:
         self.attached = attached
         self.speakers = Speakers(frozenset(hidden_nodes))
-        self._graph = attached.graph
+        self._graph, self._records = attached.graph, attached.records
         self._saver = saver
         self._fallback = fallback
         self._store = store
@@ -132,13 +132,13 @@ class Checkpoints:
         """LangGraph applies what the tasks since the last checkpoint wrote. If that raises, as a
         reducer does with what is no message, it is the checkpoint alone, and True."""
         try:
-            return await self._graph.aget_state(_config(key, checkpoint_id)), False
+            return await self._records.aget_state(_config(key, checkpoint_id)), False
         except Exception:
             saved = await self._saver.aget_tuple(_config(key))
             if saved is None or checkpoint_id is not None:
                 raise
             own_id = saved.config["configurable"]["checkpoint_id"]
-            return await self._graph.aget_state(_config(key, own_id)), True
+            return await self._records.aget_state(_config(key, own_id)), True
 
     async def _asked(
         self, key: ThreadKey, snapshot: StateSnapshot, *, waits: bool
@@ -151,7 +151,7 @@ class Checkpoints:
             waits = entry is not None and entry.run_state == "waiting"
             if not waits:
                 return ()
-        whole = await self._graph.aget_state(_config(key), subgraphs=True)
+        whole = await self._records.aget_state(_config(key), subgraphs=True)
         return asked(whole) if has_asked else breakpoints(whole)
 
     def _stops_before(self, nodes: Sequence[str]) -> bool:
@@ -208,9 +208,9 @@ class Checkpoints:
         config = _config(key, point.checkpoint_id if point else None)
         update = self._input(messages, point)
         if self.attached.reducer != "by id" and not _empties(point):
-            before = (await self._graph.aget_state(config)).values.get("messages", [])
+            before = (await self._records.aget_state(config)).values.get("messages", [])
             update = {"messages": self.attached.update(before, messages)}
-        await self._graph.aupdate_state(config, update, as_node=ENTRY)
+        await self._records.aupdate_state(config, update, as_node=ENTRY)
 
     def _input(self, messages: Sequence[AnyMessage], point: BranchPoint | None) -> dict[str, Any]:
         alone = _empties(point)
@@ -229,7 +229,7 @@ class Checkpoints:
         while state.unfinished:
             # A copy of a checkpoint leaves behind what tasks wrote since.
             as_node = "__copy__" if state.spoiled else END
-            await self._graph.aupdate_state(_config(key), None, as_node=as_node)
+            await self._records.aupdate_state(_config(key), None, as_node=as_node)
             state = await self.load(key)
         return state
 

@@ -16,8 +16,8 @@ logger = logging.getLogger(__name__)
 
 MAX_CHARS = 200_000
 """Of an interrupt's value, as JSON."""
-_ID = re.compile(r"[0-9a-f]{32}|.+@[0-9a-f-]{36}")
-"""LangGraph's ids of interrupts, and ours of breakpoints."""
+_ID = re.compile(r"[0-9a-f]{32}")
+_CHECKPOINT = re.compile(r"@[0-9a-f-]{36}")
 
 
 def asked(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
@@ -110,7 +110,12 @@ def _given(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[str, Any]
 
 
 def _is_by_id(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value) and all(map(_ID.fullmatch, value))
+    return isinstance(value, dict) and bool(value) and all(map(_is_id, value))
+
+
+def _is_id(key: str) -> bool:
+    """Whether it is an id as LangGraph gives one to an interrupt, or ours of a breakpoint."""
+    return bool(_ID.fullmatch(key) or _CHECKPOINT.fullmatch(key[-37:]))
 
 
 def check_goes_past(request: TurnRequest, interrupts: Sequence[Interrupt]) -> None:

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Send, interrupt
+from pydantic import BaseModel
 
 from server.turns.messages import AssistantTurn, ToolCall
 from server.turns.requests import Resume, TurnRequest
@@ -67,6 +68,28 @@ async def test_incomplete_content_of_a_node_is_streamed_as_the_thread_has_it(
         for _ in range(2):
             run = await checked(await serve_run(inside, message()))
             assert run.reason == "stop"
+
+
+class Counted(BaseModel):
+    messages: Annotated[list[AnyMessage], add_messages] = []
+    count: int = 0
+
+
+async def test_a_thread_whose_state_its_class_refuses_can_be_read(tmp_path: Path) -> None:
+    """LangGraph makes an object of the state for each node, and would to read the thread."""
+
+    async def count(_: Counted) -> dict[str, Any]:
+        return {"messages": [AIMessage("Counted.")], "count": "many"}
+
+    async def tell(state: Counted) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"{state.count}")]}
+
+    graph: Any = StateGraph(Counted).add_node(count).add_node(tell)
+    graph = graph.add_edge(START, "count").add_edge("count", "tell").compile()
+    async with backend(tmp_path / "t.db", model(), build=lambda *_, **__: graph) as inside:
+        for _ in range(2):
+            run = await checked(await serve_run(inside, message()))
+            assert run.reason == "error"
 
 
 async def test_a_users_message_that_the_graph_rewrites_incompletely_can_be_read(
