@@ -78,8 +78,8 @@ class Counted(BaseModel):
 async def test_a_thread_whose_state_its_class_refuses_can_be_read(tmp_path: Path) -> None:
     """LangGraph makes an object of the state for each node, and would to read the thread."""
 
-    async def count(_: Counted) -> dict[str, Any]:
-        return {"messages": [AIMessage("Counted.")], "count": "many"}
+    async def count(state: Counted) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"{state.count} so far.")], "count": "many"}
 
     async def tell(state: Counted) -> dict[str, Any]:
         return {"messages": [AIMessage(f"{state.count}")]}
