@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    convert_to_messages,
+)
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph, add_messages
@@ -68,7 +74,9 @@ class AttachedGraph:
         an id is named for its place behind the last that has one. What cannot be read as a message
         is left out.
         """
-        return value if self.reducer == "by id" else _with_ids(value)
+        if self.context.is_ours or (isinstance(value, list) and all(map(_is_named, value))):
+            return value  # type: ignore[no-any-return]
+        return _with_ids(value)
 
     def emptied(self, messages: Sequence[AnyMessage]) -> Any:
         """The value of `messages` that leaves these alone in the thread."""
@@ -181,6 +189,10 @@ def _with_ids(value: Any) -> list[AnyMessage]:
             id = f"{before}.{places[before]}"
             messages.append(message.model_copy(update={"id": id}))
     return messages
+
+
+def _is_named(item: Any) -> bool:
+    return isinstance(item, BaseMessage) and bool(item.id)
 
 
 def _converted(items: Sequence[Any]) -> Iterator[AnyMessage]:

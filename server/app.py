@@ -33,9 +33,9 @@ from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import RunReader
 from server.runs.recovery import end_lost_runs
-from server.runs.runs import Runs, RunSettings
+from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
-from server.runs.start import RunLimits
+from server.runs.start import RunLimits, RunSettings
 from server.settings import Settings
 from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
 from server.storage.database_file import usable

@@ -23,12 +23,8 @@ from graphs.loading import BUILT_IN
 from graphs.models import DEFAULT_MODEL, OFFLINE
 from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
+from server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 
-DEFAULT_SYSTEM_PROMPT = (
-    "You are a helpful assistant in a web chat. Use the tools for anything that they can compute "
-    "or look up, and never make up their results. Show data with render_ui_component; ask the "
-    "user to choose with request_user_selection. Answer in Markdown, briefly."
-)
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 """How names begin that mean something to LangGraph among configurable values."""
 LISTS = ("allowed_hosts", "allowed_origins", "remote_tools", "client_context", "hidden_nodes")
@@ -229,14 +225,7 @@ class Settings(BaseSettings):
                 f"TURNSTREAM_CLIENT_CONTEXT: {', '.join(reserved)} is LangGraph's own; no client "
                 "may set it"
             )
-        if self.system_prompt.startswith("@"):
-            path = Path(self.system_prompt[1:])
-            try:
-                self.system_prompt = path.read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                raise ValueError(
-                    f"TURNSTREAM_SYSTEM_PROMPT: cannot read {str(path)!r} as text: {error}"
-                ) from None
+        self.system_prompt = read_prompt(self.system_prompt)
         return self
 
     @property

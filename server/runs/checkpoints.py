@@ -188,7 +188,7 @@ class Checkpoints:
             durability="sync",
             context=self.attached.context.of(context, values.context),
         )
-        return stream if self.attached.reducer == "by id" else self._read(stream)
+        return stream if self.attached.context.is_ours else self._read(stream)
 
     async def _read(self, stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """The same with the thread's messages as `load` gives them."""

@@ -219,5 +219,5 @@ def _closed(call: ToolCall, state: ThreadState) -> ToolMessage:
     if state.interrupts:
         sentence = "The user wrote a new message instead of answering what the graph asked."
         return failed(call, "not_answered", sentence, end="cancelled")
-    sentence = "The run broke off before this call finished."
+    sentence = "The run ended before this call finished."
     return failed(call, "interrupted", sentence, end="cancelled")

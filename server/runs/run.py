@@ -14,12 +14,14 @@ from graphs import stored
 from graphs.dispositions import of_message
 from graphs.stored import Ended
 from server.runs.checkpoints import Checkpoints, Writes
+from server.runs.exits import contained_exits
 from server.runs.failures import Failure, failure
 from server.runs.finalize import Unfinished, finalize
 from server.runs.log_writer import LogWriter
 from server.runs.signals import StopSignal
 from server.runs.start import RunStart
-from server.runs.translate import Translator, added_messages
+from server.runs.thread_changes import added_messages
+from server.runs.translate import Translator
 from server.storage.interfaces import RunLog, ThreadStore
 from server.turns.chunks import (
     Chunk,
@@ -79,7 +81,8 @@ class Run:
             return self._translator.finalize([], failed=self._fail(cause))
 
     async def _to_its_end(self, writes: Writes) -> list[Chunk]:
-        pump = asyncio.create_task(self._run_graph(writes), name=f"run {self.start.run_id}")
+        with contained_exits():
+            pump = asyncio.create_task(self._run_graph(writes), name=f"run {self.start.run_id}")
         try:
             return await self._conclude(pump)
         finally:

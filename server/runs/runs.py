@@ -6,7 +6,7 @@ going. Everything else sees a run through its log and the store.
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -24,7 +24,7 @@ from server.runs.run import Run
 from server.runs.served_graphs import ServedGraphs
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
-from server.runs.start import RunLimits, RunStart
+from server.runs.start import RunSettings, RunStart
 from server.runs.summary import summary
 from server.storage.interfaces import (
     Held,
@@ -46,20 +46,6 @@ class RunInProgress(Exception):
     def __init__(self, header: RunHeader) -> None:
         super().__init__(f"run {header.run_id} is live")
         self.header = header
-
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    limits: RunLimits
-    retention_seconds: float
-    max_live: int = 200
-    """Live runs of the whole server."""
-    max_new_threads: int = 600
-    """New threads a minute, of the whole server."""
-    max_thread_bytes: int = 50_000_000
-    """Of a thread's texts and images."""
-    client_values: tuple[str, ...] = ()
-    """What clients may set of the graph's context, configurable values and input."""
 
 
 class Runs:

@@ -1,4 +1,4 @@
-"""What a run is made of, before it begins."""
+"""What a run is made of before it begins, and what holds for all runs."""
 
 from dataclasses import dataclass
 
@@ -45,3 +45,17 @@ class RunStart:
             checkpoint_id=checkpoint_id,
             continues=self.plan.continues,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    limits: RunLimits
+    retention_seconds: float
+    max_live: int = 200
+    """Live runs of the whole server."""
+    max_new_threads: int = 600
+    """New threads a minute, of the whole server."""
+    max_thread_bytes: int = 50_000_000
+    """Of a thread's texts and images."""
+    client_values: tuple[str, ...] = ()
+    """What clients may set of the graph's context, configurable values and input."""

@@ -1,6 +1,6 @@
 """What a graph does to the messages of a thread, as the run that works on it sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -55,3 +55,13 @@ def ids_in(written: Any) -> set[str]:
             return {id}
     id_of_message = getattr(written, "id", None)
     return {id_of_message} if isinstance(id_of_message, str) else set()
+
+
+def added_messages(updates: Mapping[str, Any]) -> list[AnyMessage]:
+    """The messages that nodes added, in order. A node that has written several times has a list."""
+    messages: list[AnyMessage] = []
+    for update in updates.values():
+        for one in update if isinstance(update, list) else [update]:
+            added = one.get("messages", []) if isinstance(one, dict) else []
+            messages += added if isinstance(added, list) else [added]
+    return messages

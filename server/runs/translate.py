@@ -27,7 +27,7 @@ from server.runs.failures import Failure
 from server.runs.progress import progress
 from server.runs.speakers import RunningTasks, Speakers, speaker_of
 from server.runs.step import StreamedStep
-from server.runs.thread_changes import ThreadBefore, ids_in
+from server.runs.thread_changes import ThreadBefore, added_messages, ids_in
 from server.runs.told_steps import ToldSteps
 from server.turns.chunks import Chunk, Done, Error, FinishReason, Interrupt, MessagesRemoved
 
@@ -200,9 +200,12 @@ class Translator:
         lost = [step for step in self._steps if step.speaker.task == task]
         if lost:
             written = ids_in((data["result"] or {}).get("messages"))
+            kept = {step.speaker.names for step in lost if step.step_id in written}
             for step in lost:
+                # A node that was tried again speaks to the thread, though not with all its words.
                 if step.step_id not in written:
-                    yield from self._withdraw(step)
+                    known = step.speaker.names in kept
+                    yield from (self._steps.withdraw if known else self._withdraw)(step)
 
     def _stored(self, message: AnyMessage) -> Iterator[Chunk]:
         """A message that a node has written."""
@@ -241,13 +244,3 @@ class Translator:
     def _close_all(self, last: StreamedStep | None, reason: FinishReason) -> list[Chunk]:
         closed = [(step, reason if step is last else "tool-calls") for step in self._steps]
         return [c for step, its_reason in closed for c in self._steps.close(step, its_reason)]
-
-
-def added_messages(updates: Mapping[str, Any]) -> list[AnyMessage]:
-    """The messages that nodes added, in order. A node that has written several times has a list."""
-    messages: list[AnyMessage] = []
-    for update in updates.values():
-        for one in update if isinstance(update, list) else [update]:
-            added = one.get("messages", []) if isinstance(one, dict) else []
-            messages += added if isinstance(added, list) else [added]
-    return messages

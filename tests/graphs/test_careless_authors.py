@@ -1,5 +1,6 @@
 """Graphs whose nodes write what no model says: their runs end in order, their threads are whole."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,16 +11,16 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
 from langgraph.prebuilt import ToolNode
-from langgraph.types import Send, interrupt
+from langgraph.types import Overwrite, Send, interrupt
 from pydantic import BaseModel
 
-from server.turns.messages import AssistantTurn, ToolCall
+from server.turns.messages import AssistantTurn, Text, ToolCall
 from server.turns.requests import Resume, TurnRequest
 from tests.graphs.zoo.model import ReplyingModel, calls
 from tests.support.backend import backend, message
 from tests.support.served_run import VARIANTS, ServedRun, serve_run
 
-Write = Callable[[MessagesState], list[AnyMessage]]
+Write = Callable[[MessagesState], Any]
 
 
 def writing(write: Write) -> Callable[..., Any]:
@@ -68,6 +69,51 @@ async def test_incomplete_content_of_a_node_is_streamed_as_the_thread_has_it(
         for _ in range(2):
             run = await checked(await serve_run(inside, message()))
             assert run.reason == "stop"
+
+
+def leaving(kind: type[BaseException], *, sync: bool, inner: bool) -> Callable[..., Any]:
+    """The build of a graph whose node, or that of its subgraph, ends its process."""
+
+    async def leave(state: MessagesState) -> dict[str, Any]:
+        raise kind(len(state["messages"]))
+
+    def leave_at_once(state: MessagesState) -> dict[str, Any]:
+        raise kind(len(state["messages"]))
+
+    async def wait(_: MessagesState) -> None:
+        await asyncio.sleep(0)
+
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("leave", leave_at_once if sync else leave).add_edge(START, "leave")
+    if inner:
+        graph = StateGraph(MessagesState).add_node("inner", graph.compile())
+        graph.add_node(wait).add_edge(START, "inner").add_edge(START, "wait")
+    return lambda *_, **__: graph.compile()
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("sync", [False, True])
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+async def test_a_node_that_ends_its_process_ends_its_run_alone(
+    tmp_path: Path, kind: type[BaseException], sync: bool, inner: bool
+) -> None:
+    build = leaving(kind, sync=sync, inner=inner)
+    async with backend(tmp_path / "t.db", model(), build=build) as inside:
+        for _ in range(2):
+            run = await checked(await serve_run(inside, message()))
+            assert run.reason == "error"
+
+
+async def test_messages_without_ids_that_overwrite_a_thread_stay_apart(tmp_path: Path) -> None:
+    """LangGraph names the messages that its reducer takes, and no others."""
+    said = [HumanMessage("Hi"), AIMessage("One."), HumanMessage("Hm."), AIMessage("Two.")]
+    build = writing(lambda _: Overwrite([m.model_copy() for m in said]))
+    async with backend(tmp_path / "t.db", model(), build=build) as inside:
+        run = await serve_run(inside, message())
+        assert [step.parts for step in last(run).steps] == [(Text("Two."),)]
+        ids = [known.id for known in await inside.messages()]
+        assert len({*ids}) == len(said)
+        assert None not in ids
 
 
 class Counted(BaseModel):

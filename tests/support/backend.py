@@ -21,9 +21,9 @@ from server.protocols import DEFAULT
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.recovery import end_lost_runs
-from server.runs.runs import Runs, RunSettings
+from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
-from server.runs.start import RunLimits
+from server.runs.start import RunLimits, RunSettings
 from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
 from server.storage.interfaces import ThreadEntry, ThreadStore
 from server.storage.memory_logs import MemoryLogs

@@ -226,6 +226,17 @@ def test_a_stop_keeps_the_words_of_those_whose_words_last() -> None:
     assert [step.step_id for step in second.unsaved] == ["m2"]
 
 
+def test_a_stop_keeps_the_words_of_a_node_that_was_tried_again_before() -> None:
+    """Of the first try the thread gets nothing, of the second all."""
+    speakers = Speakers()
+    first, answer = translator(speakers=speakers), ai("m2", "Whole.")
+    tries = (says("m1", "Ha"), says("m2", "Whole."), ends("agent", answer), thread(answer))
+    assert withdrawn(fed(first, *tries)) == ["m1"]
+    second = translator(speakers=speakers)
+    fed(second, says("m3", "Half"))
+    assert withdrawn(second.reconcile([HUMAN], at_rest=True)) == []
+
+
 def test_a_step_that_was_last_is_told_its_reason_when_a_later_one_is_withdrawn() -> None:
     answer = ai("m1", "Done.")
     whole(
