@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langgraph.types import Command, PregelTask, StateSnapshot
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from server.turns.chunks import Interrupt
 from server.turns.requests import InvalidRequest, Resume, TurnRequest
@@ -63,13 +63,13 @@ def _tasks(
 
 
 def _json(value: Any) -> Any:
-    """As JSON data; `{"hidden": true}` of what cannot be sent."""
+    """As JSON data; `{"hidden": true}` of what cannot be sent: its thread can still be read."""
     try:
         text = strict_json.write(to_jsonable_python(value))
         if len(text) <= MAX_CHARS:
             return strict_json.read(text)
         logger.warning("an interrupt's value is too long for clients and is hidden")
-    except (ValueError, PydanticSerializationError):
+    except Exception:  # noqa: BLE001  what an author's objects raise
         logger.warning("an interrupt's value is not JSON and is hidden from clients")
     return {"hidden": True}
 
@@ -81,11 +81,11 @@ def resume_command(resume: Resume, interrupts: Sequence[Interrupt]) -> Command[A
     values = {id: value for id, value in given.items() if "@" not in id}
     if not values:
         return None
-    (first, *others) = values.values()
+    first = next(iter(values.values()))
     # LangGraph saves a bare value before the graph goes on, answers by id only as they are taken.
     # None is no answer to it, and an object without keys or of ids is taken for answers by id.
     is_bare = len(interrupts) == 1 and first not in (None, {}) and not _is_by_id(first)
-    return Command(resume=first if is_bare and not others else values)
+    return Command(resume=first if is_bare else values)
 
 
 def _given(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:

@@ -116,6 +116,19 @@ async def test_messages_without_ids_that_overwrite_a_thread_stay_apart(tmp_path:
         assert None not in ids
 
 
+@pytest.mark.parametrize("value", [{"n": float("nan")}, "long " * 50_000], ids=["NaN", "long"])
+async def test_a_question_that_cannot_be_sent_is_hidden_and_can_be_answered(
+    tmp_path: Path, value: Any
+) -> None:
+    build = writing(lambda _: [AIMessage(f"{interrupt(value)}!")])
+    async with backend(tmp_path / "t.db", model(), build=build) as inside:
+        asking = await checked(await serve_run(inside, message()))
+        (asked,) = asking.named("Interrupt")
+        assert asked.value == {"hidden": True}
+        run = await checked(await serve_run(inside, TurnRequest(resume=Resume("Yes"))))
+        assert last(run).parts == (Text("Yes!"),)
+
+
 class Counted(BaseModel):
     messages: Annotated[list[AnyMessage], add_messages] = []
     count: int = 0

@@ -11,6 +11,7 @@ from server.protocols import WIRE_FORMATS, WireFormat
 from server.protocols.assistant_transport.state import snapshot as state_snapshot
 from server.protocols.format import StreamContext, View
 from server.turns.chunks import (
+    ArgsFinish,
     Chunk,
     Custom,
     Disposition,
@@ -24,6 +25,7 @@ from server.turns.chunks import (
     RunEnded,
     StepFinish,
     StepStart,
+    StepWithdrawn,
     TextDelta,
     TextPart,
     ToolCallPart,
@@ -44,7 +46,7 @@ from tests.support.example_conversation import (
     call,
     text,
 )
-from tests.support.protocol_readers import decoded_state
+from tests.support.protocol_readers import UIMessageReader, decoded_state
 
 PARTS = WIRE_FORMATS["assistant-transport"]
 UI = WIRE_FORMATS["ui-message-stream"]
@@ -415,3 +417,26 @@ def test_a_snapshot_tells_how_a_turn_ended_and_holds_no_null() -> None:
     ]
     assert ui_message["parts"][4]["rawInput"] == '{"a'
     assert "null" not in json.dumps([parts_message, ui_message])
+
+
+@pytest.mark.parametrize("keeps_place", [True, False], ids=["ai 6.0.0", "ai 6.0.326"])
+def test_a_call_that_is_told_again_counts_once_in_use_chat(keeps_place: bool) -> None:
+    """An older client grows the part that it has, a newer one begins another."""
+
+    def called(path: int) -> list[Chunk]:
+        args: list[Chunk] = [TextDelta((path,), "{}"), ArgsFinish((path,), {}, "server")]
+        end: list[Chunk] = [Result((path,), path, "result", "t1"), PartFinish((path,))]
+        return [PartStart(ToolCallPart("c1", "look")), *args, *end]
+
+    chunks = [
+        *step(*text(0, "Wait."), *called(1)),
+        StepWithdrawn("m1a", (0, 1)),
+        *step(*text(2, "Here."), *called(3)),
+        MessageFinish("stop", NONE),
+        Done(),
+    ]
+    reader = UIMessageReader(keeps_place=keeps_place)
+    kept = reader.read([p if p == "[DONE]" else json.dumps(p) for p in ui(chunks)]).kept_parts
+    assert sorted(part["type"] for part in kept) == ["step-start", "text", "tool-look"]
+    assert [part["output"] for part in kept if part["type"] == "tool-look"] == [3]
+    assert [part["text"] for part in kept if part["type"] == "text"] == ["Here."]

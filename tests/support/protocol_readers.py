@@ -200,9 +200,13 @@ _PART_CHUNKS = {
 
 
 class UIMessageReader:
-    """Builds a UIMessage; `parts` may be those that the client has of a continued message."""
+    """Builds a UIMessage; `parts` may be those that the client has of a continued message.
 
-    def __init__(self, parts: Iterable[Json] = ()) -> None:
+    `keeps_place`: a call that begins again grows the part that it has, as before ai 6.0.326.
+    """
+
+    def __init__(self, parts: Iterable[Json] = (), *, keeps_place: bool = True) -> None:
+        self._keeps_place = keeps_place
         self.id: str | None = None
         self.parts: list[Json] = copy.deepcopy(list(parts))
         self.metadata: Json = {}
@@ -286,6 +290,10 @@ class UIMessageReader:
 
     def _on_tool_input_start(self, event: Json) -> None:
         self._inputs[event["toolCallId"]] = ""
+        if not self._keeps_place:
+            self.parts.append(
+                {"type": f"tool-{event['toolName']}", "toolCallId": event["toolCallId"]}
+            )
         self._call(event, {"state": "input-streaming"})
 
     def _on_tool_input_delta(self, event: Json) -> None:

@@ -19,9 +19,10 @@ from server.runs.speakers import Speakers
 from server.runs.thread_changes import ids_in
 from server.runs.transcript import transcript
 from server.runs.translate import Translator
-from server.turns.accumulate import accumulate
+from server.turns.accumulate import accumulate, is_in_order
 from server.turns.chunks import (
     Chunk,
+    Custom,
     Interrupt,
     MessagesRemoved,
     StepStart,
@@ -269,3 +270,29 @@ def test_a_step_says_which_it_is_where_parts_of_another_came_last() -> None:
     )
     said = accumulate(chunks, "u1.a")
     assert [step.parts for step in said.steps] == [(Text("x"),), (Text("y"),)]
+
+
+def begins(node: str, task: str, ns: tuple[str, ...] = ()) -> dict[str, Any]:
+    data = {"id": task, "name": node, "input": {}, "triggers": ()}
+    return {"type": "tasks", "ns": ns, "data": data}
+
+
+def test_a_custom_event_names_its_node_where_one_alone_is_at_work() -> None:
+    told, ns = translator(), ("team:1",)
+    event = {"type": "custom", "ns": ns, "data": {"n": 1}}
+    fed(told, begins("look", "7", ns))
+    assert fed(told, event) == [Custom({"n": 1}, "look", ns)]
+    fed(told, begins("think", "8", ns))
+    assert fed(told, event) == [Custom({"n": 1}, None, ns)]
+
+
+def test_a_message_is_out_of_order_where_steps_interleave_or_are_withdrawn() -> None:
+    plain = [says("a", "x"), ends("agent", ai("a", "x")), thread(ai("a", "x")), says("b", "y")]
+    assert is_in_order(fed(translator(), *plain))
+    beside = [says("a", "x", task="1"), says("b", "y", task="2"), says("a", "z", task="1")]
+    assert is_in_order(fed(translator(), *beside))  # by its parts, which are all begun
+    image = AIMessageChunk(content=[{"type": "reasoning", "reasoning": "Hm."}], id="a")
+    about = {"langgraph_node": "agent", "langgraph_checkpoint_ns": "agent:1"}
+    late = {"type": "messages", "ns": (), "data": (image, about)}
+    assert not is_in_order(fed(translator(), *beside, late))
+    assert not is_in_order(fed(translator(), says("a", "x"), ends("agent")))
