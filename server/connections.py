@@ -24,7 +24,7 @@ from uvicorn.server import ServerState
 
 from server.accepting import Acceptor
 from server.http.event_streams import TRANSPORT
-from server.http.problems import Problem
+from server.http.problems import SHUTTING_DOWN, Problem
 from server.settings import Settings
 
 READ_IN = {"uvicorn": "0.54.0", "h11": "0.16.0"}
@@ -131,6 +131,13 @@ class Connection(H11Protocol):
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:  # of a request that came behind the last one
             self._note(0)
+
+    def shutdown(self) -> None:
+        """Called by uvicorn when the server ends; a request whose body is not whole has no time."""
+        if self._awaited is self.cycle is not None and not self._is_responding():
+            self._end(SHUTTING_DOWN)
+        else:
+            super().shutdown()
 
     def send_400_response(self, _message: str) -> None:
         self._end(MALFORMED)

@@ -63,6 +63,14 @@ class Problem(Exception):
         )
 
 
+SHUTTING_DOWN = Problem(
+    503,
+    "shutting_down",
+    "The server is shutting down and takes no new runs. Try again in a moment.",
+    headers={"Retry-After": "5"},
+)
+
+
 def unknown_thread(key: ThreadKey) -> Problem:
     id = key.thread_id[:140]
     return Problem(404, "thread_not_found", f"There is no thread {id!r}; GET /threads lists them.")
@@ -104,12 +112,7 @@ async def _busy(_request: Request, error: Exception) -> Response:
 
 
 async def _shutting_down(_request: Request, _error: Exception) -> Response:
-    return Problem(
-        503,
-        "shutting_down",
-        "The server is shutting down and takes no new runs. Try again in a moment.",
-        headers={"Retry-After": "5"},
-    ).response()
+    return SHUTTING_DOWN.response()
 
 
 async def _too_many_runs(_request: Request, error: Exception) -> Response:

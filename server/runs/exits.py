@@ -31,8 +31,12 @@ def contained_exits() -> Iterator[None]:
 
 def _task(loop: asyncio.AbstractEventLoop, coroutine: Any, /, **options: Any) -> asyncio.Task[Any]:
     context = options.get("context")
-    in_run = context.get(_IN_RUN, False) if context else _IN_RUN.get()
-    return asyncio.Task(_contained(coroutine) if in_run else coroutine, loop=loop, **options)
+    if not (context.get(_IN_RUN, False) if context else _IN_RUN.get()):
+        return asyncio.Task(coroutine, loop=loop, **options)
+    task = asyncio.Task(_contained(coroutine), loop=loop, **options)
+    # A task that is cancelled before it begins never comes to its coroutine, which would warn.
+    task.add_done_callback(lambda _: coroutine.close())
+    return task
 
 
 async def _contained(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -233,6 +233,22 @@ async def test_a_body_that_nobody_waits_for_any_more_ends_in_time(tmp_path: Path
 # Between requests
 
 
+async def test_a_half_sent_body_is_no_reason_to_stay_when_the_server_ends(tmp_path: Path) -> None:
+    async with forked_server(tmp_path / "t.db", BODY_SECONDS=str(LONG)) as server:
+        async with peers(server.url, 2) as (half, none):
+            for peer in (half, none):
+                peer.send(POST % 100)
+            half.send(b"{")
+            await server.client.http.get("/health")
+            server.terminate()
+            for peer in (half, none):
+                answer = await peer.rest()
+                assert b" 503 " in answer
+                assert b'"shutting_down"' in answer
+            assert await server.exit_status() == 0
+        assert not [line for line in server.log if line.startswith(b"ERROR")]
+
+
 async def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
     async with (
         serving(settings(tmp_path / "t.db", **limits(keep_alive_seconds=SHORT))) as client,
