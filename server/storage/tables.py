@@ -18,6 +18,7 @@ threads = Table(
     Column("run_id", String, nullable=False),
     Column("run_state", String, nullable=False),
     Column("graph", String),
+    Index("threads_by_state", "owner", "run_state"),
 )
 
 activities = Table(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, Select, and_, delete, exists, func, insert, select, update
 
 from server.storage.interfaces import LostRun, Page, ThreadEntry, ThreadRunState
 from server.storage.tables import activities, threads
@@ -93,6 +93,16 @@ def page(
     Raises ValueError for an unknown cursor.
     """
     as_of, before = _parse_cursor(cursor) if cursor else _newest(connection)
+    select_page = _of_a_rare_state if state not in (None, "finished") else _of_all
+    rows = connection.execute(select_page(owner, as_of, before, state).limit(limit + 1)).all()
+    entries = [_entry(row) for row in rows[:limit]]
+    more = f"{as_of}.{rows[limit - 1].place}" if len(rows) > limit else None
+    return Page(entries, more)
+
+
+def _of_all(owner: str, as_of: int, before: int, state: str | None) -> Select[Any]:
+    """From the newest activity downwards: a page costs its own length and the places that its
+    threads have left since, however many threads there are."""
     later = activities.alias()
     moved_on = exists().where(
         later.c.owner == owner,
@@ -100,9 +110,7 @@ def page(
         later.c.number > activities.c.number,
         later.c.number <= as_of,
     )
-    # From the newest activity downwards: a page costs its own length and the places that its
-    # threads have left since, however many threads there are.
-    rows = connection.execute(
+    return (
         select(*_ENTRY, activities.c.number.label("place"))
         .select_from(activities)
         .join(threads, and_(threads.c.owner == owner, threads.c.id == activities.c.thread_id))
@@ -114,11 +122,26 @@ def page(
             *([threads.c.run_state == state] if state else []),
         )
         .order_by(activities.c.number.desc())
-        .limit(limit + 1)
-    ).all()
-    entries = [_entry(row) for row in rows[:limit]]
-    more = f"{as_of}.{rows[limit - 1].place}" if len(rows) > limit else None
-    return Page(entries, more)
+    )
+
+
+def _of_a_rare_state(owner: str, as_of: int, before: int, state: str | None) -> Select[Any]:
+    """From the threads of the state: a page costs as much as these are many."""
+    place = (
+        select(func.max(activities.c.number))
+        .where(
+            activities.c.owner == owner,
+            activities.c.thread_id == threads.c.id,
+            activities.c.number <= as_of,
+        )
+        .correlate(threads)
+        .scalar_subquery()
+    )
+    return (
+        select(*_ENTRY, place.label("place"))
+        .where(threads.c.owner == owner, threads.c.run_state == state, place < before)
+        .order_by(place.desc())
+    )
 
 
 def rename(connection: Connection, key: ThreadKey, title: str) -> ThreadEntry | None:

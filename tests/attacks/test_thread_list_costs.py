@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from server.storage import thread_list
-from server.storage.interfaces import Page
+from server.storage.interfaces import Page, ThreadRunState
 from server.storage.store import SqliteStore, open_store
 from server.storage.tables import activities, threads
 
@@ -23,7 +23,9 @@ def add_threads(connection: Connection, count: int) -> None:
     connection.execute(insert(activities), [{"owner": OWNER, "thread_id": id} for id in ids])
 
 
-def steps_of(connection: Connection, cursor: str | None) -> tuple[int, Page]:
+def steps_of(
+    connection: Connection, cursor: str | None, state: ThreadRunState | None = None
+) -> tuple[int, Page]:
     """A page, and how many steps SQLite takes for it, to ten."""
     tens = 0
 
@@ -35,7 +37,7 @@ def steps_of(connection: Connection, cursor: str | None) -> tuple[int, Page]:
     driver: Any = connection.connection.driver_connection
     driver.set_progress_handler(count, 10)
     try:
-        page = thread_list.page(connection, OWNER, 30, cursor)
+        page = thread_list.page(connection, OWNER, 30, cursor, state)
         return 10 * tens, page
     finally:
         driver.set_progress_handler(None, 0)
@@ -72,3 +74,18 @@ async def test_a_page_costs_the_same_however_many_threads_there_are(cost: Cost) 
     few, many = await cost(FEW), await cost(MANY)
     assert many == pytest.approx(few, rel=0.2)
     assert min(few) > 100
+
+
+async def test_waiting_threads_are_not_looked_for_among_all_the_others(tmp_path: Path) -> None:
+    def work(connection: Connection) -> int:
+        steps, page = steps_of(connection, None, "waiting")
+        assert page.entries == []
+        return steps
+
+    steps = []
+    for count in (FEW, MANY):
+        async with open_store(tmp_path / f"{count}.db", 5000) as store:
+            await store._writes.do(add_threads, count)
+            steps.append(await store._writes.do(work))
+    few, many = steps
+    assert many <= few + 50
