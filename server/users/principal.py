@@ -1,0 +1,58 @@
+"""Who calls."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from server.turns.header import LOCAL_OWNER
+
+MAX_ID_CHARS = 255
+
+Method = Literal["off", "key", "token", "proxy", "function"]
+"""How a caller was recognised: authentication is off; an API key; a JWT; headers of a trusted
+proxy; a function of the user's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Raises ValueError if `id` is empty, too long, reserved or has control characters."""
+
+    id: str
+    """Unique among all callers, and the owner of their threads. Whoever comes with the same id by
+    another method is the same person."""
+    roles: tuple[str, ...] = ()
+    display_name: str = ""
+    method: Method = "off"
+    credential: str | None = None
+    """The public id of the API key in use."""
+    session: str | None = None
+    """The public id of the browser session in use."""
+    expires_at: float | None = None
+    """Unix time at which the credentials end."""
+
+    def __post_init__(self) -> None:
+        if self.method != "off":
+            check_id(self.id)
+
+    @property
+    def owner(self) -> str:
+        return self.id
+
+
+LOCAL = Principal(LOCAL_OWNER)
+"""The one caller there is while authentication is off."""
+
+
+def check_id(id: str) -> None:
+    """Raises ValueError if this cannot be the id of a caller who was authenticated."""
+    if id == LOCAL_OWNER:
+        raise ValueError(f"{LOCAL_OWNER!r} is the owner of threads made without authentication")
+    if not 1 <= len(id) <= MAX_ID_CHARS or not id.isprintable() or id != id.strip():
+        raise ValueError(f"a caller's id has 1 to {MAX_ID_CHARS} printable characters")
+
+
+class Unauthenticated(Exception):
+    """Nobody, or not who they say: the message is for the log, never for the caller."""
+
+
+class AuthenticationUnavailable(Exception):
+    """Whoever vouches for callers cannot be reached now; the message is for the log."""
