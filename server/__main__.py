@@ -19,7 +19,7 @@ from pydantic_settings import CliApp
 from pydantic_settings.exceptions import SettingsError
 
 from graphs.faults import GraphError
-from server.announcement import announce
+from server.announcement import announce, is_loopback
 from server.app import create_app
 from server.connections import ConnectionLimits
 from server.logs.formats import LogFormat
@@ -28,11 +28,21 @@ from server.logs.setup import configure, log_stray_failures
 from server.serving import Server, with_state
 from server.settings import Settings
 from server.storage.interfaces import StorageError
+from server.users.principal import AuthSetupError
 from tools.contract import CatalogueError
 
 PROJECT_FILE = "langgraph.json"
+ADMINISTRATION = ("keys", "threads")
+"""First arguments that are commands of `server.commands`; a graph's name has a colon or a dot."""
 
 logger = logging.getLogger("turnstream")
+
+
+NO_AUTHENTICATION = (
+    "on {host} everyone who reaches the port could read, change and delete every thread: set "
+    "TURNSTREAM_AUTH to keys, jwt, header or module:function (to 'off' if they all may), or listen "
+    "on 127.0.0.1"
+)
 
 
 class StartError(Exception):
@@ -42,17 +52,22 @@ class StartError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0 after an orderly end, 2 if the server cannot start, 1 if it broke off."""
     configure("text")
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] and arguments[0] in ADMINISTRATION:
+        from server.commands import run
+
+        return run(arguments)
     try:
-        settings = read_settings(sys.argv[1:] if arguments is None else arguments)
+        settings = read_settings(arguments)
     except StartError as error:
         return _refused(error)
     configure(settings.log_format)
     try:
         with listen(settings.host, settings.port) as listener:
             asyncio.run(serve(settings, listener))
-    except (StartError, StorageError, CatalogueError, GraphError) as error:
+    except (StartError, StorageError, CatalogueError, GraphError, AuthSetupError) as error:
         if settings.debug and error.__cause__:
-            logger.exception("the graph cannot be loaded", exc_info=error.__cause__)
+            logger.exception("the server cannot start", exc_info=error.__cause__)
         return _refused(error, settings.log_format)
     except Exception:
         logger.exception("the server broke off")
@@ -78,6 +93,8 @@ def read_settings(arguments: Sequence[str]) -> Settings:
         raise StartError("; ".join(map(_bad_setting, error.errors()))) from None
     except SettingsError as error:
         raise StartError(str(error)) from None
+    if not is_loopback(settings.host) and "auth" not in settings.model_fields_set:
+        raise StartError(NO_AUTHENTICATION.format(host=settings.host or "every address"))
     if "graph" not in settings.model_fields_set and Path(PROJECT_FILE).is_file():
         settings.graph = PROJECT_FILE
     return settings

@@ -26,6 +26,8 @@ def announce(settings: Settings, port: int, graphs: Sequence[str] = ()) -> None:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     logger.info("turnstream on %(url)s", {"url": f"http://{host}:{port}"})
     logger.info("threads in %(database)s", {"database": settings.database})
+    if settings.authenticates:
+        logger.info("authentication: %(auth)s", {"auth": ", ".join(settings.auth)})
     model = {"for": "model", "model": _model(settings)}
     if settings.graph != BUILT_IN:
         logger.info("graph: %(graph)s", {"graph": settings.graph})
@@ -47,7 +49,8 @@ def _model(settings: Settings) -> str:
 
 def warnings(settings: Settings) -> list[str]:
     """What these settings expose, a sentence each."""
-    exposed = [OPEN_TO_ALL] if not is_loopback(settings.host) else []
+    is_open = not settings.authenticates and not is_loopback(settings.host)
+    exposed = [OPEN_TO_ALL] if is_open else []
     return [*exposed, ANY_HOST] if "*" in settings.allowed_hosts else exposed
 
 

@@ -16,6 +16,8 @@ from graphs.attached import AttachedGraph
 from graphs.classify import Classifier
 from graphs.loading import BUILT_IN, load, open_graphs
 from graphs.models import open_chat_model
+from server.authentication import open_authentication
+from server.http.authenticated import Authenticated
 from server.http.bodies import Bodies
 from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
@@ -23,7 +25,9 @@ from server.http.graphs import Graphs
 from server.http.guard import Guard
 from server.http.headers import ApiHeaders
 from server.http.info import Health
+from server.http.login import Login, Logout, Me
 from server.http.problems import HANDLERS, UnexpectedErrors
+from server.http.proxies import TrustedProxies
 from server.http.state import AppState
 from server.http.static import static_files
 from server.http.threads import Thread, Threads
@@ -42,6 +46,7 @@ from server.storage.database_file import usable
 from server.storage.interfaces import ThreadStore
 from server.storage.memory_logs import MemoryLogs
 from server.storage.store import open_store
+from server.users.authentication import Authentication
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 from tools.remote import with_remote_tools
@@ -49,16 +54,27 @@ from tools.remote import with_remote_tools
 STATIC = Path(__file__).parent.parent / "static"
 EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
 
-ROUTES = (
-    Route("/chat", Chat),
-    Route("/chat/{thread_id}/stream", ChatStream),
-    Route("/chat/{thread_id}/stop", ChatStop),
-    Route("/threads", Threads),
-    Route("/threads/{thread_id}", Thread),
-    Route("/graphs", Graphs),
-    Route("/tools", Tools),
-    Route("/tools/{name}", Tool),
+PUBLIC_ROUTES = (
     Route("/health", Health),
+    Route("/login", Login),
+    Route("/logout", Logout),
+)
+ROUTES = (
+    *PUBLIC_ROUTES,
+    *(
+        Route(path, endpoint, middleware=[Middleware(Authenticated)])
+        for path, endpoint in (
+            ("/chat", Chat),
+            ("/chat/{thread_id}/stream", ChatStream),
+            ("/chat/{thread_id}/stop", ChatStop),
+            ("/threads", Threads),
+            ("/threads/{thread_id}", Thread),
+            ("/graphs", Graphs),
+            ("/tools", Tools),
+            ("/tools/{name}", Tool),
+            ("/me", Me),
+        )
+    ),
 )
 
 
@@ -99,6 +115,7 @@ def create_app(
                 max_bytes=settings.max_result_bytes,
             ) as tools,
             _graph_store(settings, checkpointer) as graph_store,
+            open_authentication(settings, store) as authentication,
             open_graphs(
                 loaded,
                 checkpointer,
@@ -112,7 +129,7 @@ def create_app(
             ) as graphs,
         ):
             with usable(path):
-                state = await _wired(settings, graphs, tools, checkpointer, store)
+                state = await _wired(settings, graphs, tools, checkpointer, store, authentication)
             try:
                 yield state
             finally:
@@ -135,6 +152,7 @@ async def _wired(
     catalogue: Catalogue,
     checkpointer: SqliteCheckpointer,
     store: ThreadStore,
+    authentication: Authentication | None,
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
     classifier = Classifier(
@@ -167,6 +185,7 @@ async def _wired(
         ),
         bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
         model_name=settings.model_name,
+        authentication=authentication,
     )
 
 
@@ -184,6 +203,7 @@ def _run_settings(settings: Settings) -> RunSettings:
 def _middleware(settings: Settings) -> list[Middleware]:
     """The outermost first: a page of an allowed origin can read a 500 too."""
     return [
+        Middleware(TrustedProxies, trusted=settings.trusted_proxies),
         Middleware(ApiHeaders),
         Middleware(
             Guard,

@@ -33,6 +33,7 @@ class Server(BoundedServer):
             app,
             http=Connection,
             ws="none",
+            proxy_headers=False,  # The app reads them: it has to know the proxy's own address too.
             lifespan="off",
             access_log=False,
             log_config=None,

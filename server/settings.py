@@ -16,7 +16,7 @@ from pydantic import (
     PositiveInt,
     model_validator,
 )
-from pydantic_settings import BaseSettings, CliImplicitFlag, NoDecode, SettingsConfigDict
+from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
 
 from graphs.limits import Limits
 from graphs.loading import BUILT_IN
@@ -24,14 +24,23 @@ from graphs.models import DEFAULT_MODEL, OFFLINE
 from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
 from server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
+from server.user_settings import UserSettings
 
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 """How names begin that mean something to LangGraph among configurable values."""
-LISTS = ("allowed_hosts", "allowed_origins", "remote_tools", "client_context", "hidden_nodes")
+LISTS = (
+    "allowed_hosts",
+    "allowed_origins",
+    "remote_tools",
+    "client_context",
+    "hidden_nodes",
+    "auth",
+    "trusted_proxies",
+)
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-class Settings(BaseSettings):
+class Settings(UserSettings):
     """Serve a LangGraph graph to browsers.
 
     Each option is also an environment variable: --max-steps is TURNSTREAM_MAX_STEPS.

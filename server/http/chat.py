@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from server.http.cursors import position
 from server.http.problems import unknown_thread
-from server.http.state import ApiRequest, owner, thread_key
+from server.http.state import ApiRequest, owner, principal, thread_key
 from server.protocols import DEFAULT, PostedTurn, WireFormat, parse, wire_format
 from server.protocols.format import StreamContext, View
 from server.runs.reader import LoggedRun
@@ -106,7 +106,9 @@ async def _stream(
         return StreamContext(header.key.thread_id, header.message_id, turns, header.run_id)
 
     stream = await request.state["streams"].open(run, format, view, context)
-    return stream.response(_headers(run), after=after, replay=replay)
+    return stream.response(
+        _headers(run), after=after, replay=replay, expires_at=principal(request).expires_at
+    )
 
 
 def _own_format(run: LoggedRun) -> WireFormat:

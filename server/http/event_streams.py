@@ -5,6 +5,7 @@ drops the stream on any name but `message`.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -143,11 +144,20 @@ class EventStream:
     encoding: Encoding
     streams: EventStreams
 
-    def response(self, headers: Mapping[str, str], *, after: int, replay: bool) -> Response:
-        """Stream what follows the n-th event; 0 begins with what goes ahead of the first."""
-        return _respond(
-            self._events(after, replay), self.format, headers, self.streams.ping_seconds
-        )
+    def response(
+        self,
+        headers: Mapping[str, str],
+        *,
+        after: int,
+        replay: bool,
+        expires_at: float | None = None,
+    ) -> Response:
+        """Stream what follows the n-th event; 0 begins with what goes ahead of the first.
+
+        It breaks off when the reader's credentials expire, at a Unix time.
+        """
+        events, ping = self._events(after, replay), self.streams.ping_seconds
+        return _respond(events, self.format, headers, ping, expires_at)
 
     async def _events(self, after: int, replay: bool) -> AsyncIterator[bytes]:
         async with self.streams.reading(self.log):
@@ -175,7 +185,21 @@ class ServerSentEvents(EventSourceResponse):
     open with all that the reader has not taken.
     """
 
+    expires_at: float | None = None
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.expires_at is None:
+            await self._send_all(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(max(0, self.expires_at - time.time())) as clock:
+                await self._send_all(scope, receive, send)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_all(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_in_time(message: Message) -> None:
             try:
                 async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
@@ -197,10 +221,13 @@ def _respond(
     format: WireFormat,
     headers: Mapping[str, str],
     ping_seconds: float,
+    expires_at: float | None = None,
 ) -> Response:
-    return ServerSentEvents(
+    response = ServerSentEvents(
         events, headers={**HEADERS, **format.headers, **headers}, ping=ping_seconds
     )
+    response.expires_at = expires_at
+    return response
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

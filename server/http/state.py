@@ -12,7 +12,9 @@ from server.runs.reader import RunReader
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.storage.interfaces import ThreadStore
-from server.turns.header import LOCAL_OWNER, ThreadKey
+from server.turns.header import ThreadKey
+from server.users.authentication import Authentication
+from server.users.principal import Principal
 from tools.catalogue import Catalogue
 
 
@@ -35,14 +37,22 @@ class AppState(TypedDict):
     body_limits: BodyLimits
     bodies: Bodies
     model_name: str
+    authentication: Authentication | None
+    """None: it is off."""
 
 
 ApiRequest = Request[AppState]
 
 
-def owner(_request: ApiRequest) -> str:
+def principal(request: ApiRequest) -> Principal:
+    """Who calls. Of a route that is not public: `server.http.authenticated` says it."""
+    caller: Principal = request.scope["principal"]
+    return caller
+
+
+def owner(request: ApiRequest) -> str:
     """Whose threads a request reaches."""
-    return LOCAL_OWNER
+    return principal(request).owner
 
 
 def thread_key(request: ApiRequest) -> ThreadKey:

@@ -40,10 +40,10 @@ class SqliteStore:
     async def claim(
         self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
     ) -> ClaimResult:
-        return await self._write(claims.claim, key, run_id, idempotency)
+        return await self.write(claims.claim, key, run_id, idempotency)
 
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
-        return await self._write(claims.claim_for_deletion, key, deletion_id)
+        return await self.write(claims.claim_for_deletion, key, deletion_id)
 
     async def release(self, key: ThreadKey, run_id: str) -> None:
         def release(connection: Connection) -> None:
@@ -51,35 +51,35 @@ class SqliteStore:
             claims.release(connection, key, run_id)
             claims.forget_requests(connection, run_id)
 
-        await self._write(release)
+        await self.write(release)
 
     async def begin_run(
         self, key: ThreadKey, run_id: str, title: str, graph: str | None = None
     ) -> None:
-        await self._write(thread_list.begin_run, key, run_id, title, graph)
+        await self.write(thread_list.begin_run, key, run_id, title, graph)
 
     async def end_run(self, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
         def end(connection: Connection) -> None:
             thread_list.end_run(connection, key, run_id, state)
             claims.release(connection, key, run_id)
 
-        await self._write(end)
+        await self.write(end)
 
     async def holder(self, key: ThreadKey) -> str | None:
-        return await self._reads.do(claims.holder, key)
+        return await self.read(claims.holder, key)
 
     async def forget_requests(self, run_id: str) -> None:
-        await self._write(claims.forget_requests, run_id)
+        await self.write(claims.forget_requests, run_id)
 
     async def recover(self) -> Sequence[LostRun]:
         def recover(connection: Connection) -> Sequence[LostRun]:
             claims.release_all(connection)
             return thread_list.live_runs(connection)
 
-        return await self._write(recover)
+        return await self.write(recover)
 
     async def get(self, key: ThreadKey) -> ThreadEntry | None:
-        return await self._reads.do(thread_list.get, key)
+        return await self.read(thread_list.get, key)
 
     async def page(
         self,
@@ -88,29 +88,33 @@ class SqliteStore:
         cursor: str | None = None,
         state: ThreadRunState | None = None,
     ) -> Page:
-        return await self._reads.do(thread_list.page, owner, limit, cursor, state)
+        return await self.read(thread_list.page, owner, limit, cursor, state)
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
-        return await self._write(thread_list.rename, key, title)
+        return await self.write(thread_list.rename, key, title)
 
     async def delete(self, key: ThreadKey) -> None:
         def remove(connection: Connection) -> None:
             thread_list.remove(connection, key)
             claims.remove_thread(connection, key)
 
-        await self._write(remove)
+        await self.write(remove)
 
     async def keep_dispositions(
         self, key: ThreadKey, dispositions: Mapping[str, Disposition]
     ) -> None:
-        await self._write(claims.keep_dispositions, key, dispositions)
+        await self.write(claims.keep_dispositions, key, dispositions)
 
     async def dispositions(self, key: ThreadKey) -> Mapping[str, Disposition]:
-        return await self._reads.do(claims.dispositions, key)
+        return await self.read(claims.dispositions, key)
 
-    async def _write(self, work: Callable[..., T], *arguments: Any) -> T:
+    async def write(self, work: Callable[..., T], *arguments: Any) -> T:
+        """One transaction, for what else is stored in the same database."""
         self._require_file()
         return await self._writes.do(work, *arguments)
+
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await self._reads.do(work, *arguments)
 
 
 def _anyway() -> None:

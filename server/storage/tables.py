@@ -1,6 +1,6 @@
 """The tables beside the checkpoints. SQLAlchemy's core, so that another database is another URL."""
 
-from sqlalchemy import Column, Connection, Index, Integer, MetaData, String, Table, inspect
+from sqlalchemy import Column, Connection, Float, Index, Integer, MetaData, String, Table, inspect
 
 SCHEMA_VERSION = 1
 """Raise it with a change that an older server cannot work with: it refuses a newer database."""
@@ -62,6 +62,42 @@ call_dispositions = Table(
     Column("disposition", String, nullable=False),
 )
 """Who ends a call, for graphs whose messages do not say it."""
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("principal", String, nullable=False, index=True),
+    Column("role", String),
+    Column("digest", String, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float),
+    Column("last_used_at", Float),
+    Column("revoked_at", Float),
+)
+
+browser_sessions = Table(
+    "browser_sessions",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("principal", String, nullable=False, index=True),
+    Column("roles", String, nullable=False),
+    Column("display_name", String, nullable=False),
+    Column("method", String, nullable=False),
+    Column("key_id", String, index=True),
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False, index=True),
+)
+"""Logins by a cookie. `roles` is a JSON list."""
+
+session_secrets = Table(
+    "session_secrets",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("secret", String, nullable=False),
+    Column("created_at", Float, nullable=False),
+)
+"""What signs the cookies: the newest signs, all verify."""
 
 
 def create(connection: Connection) -> None:

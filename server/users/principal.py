@@ -50,6 +50,10 @@ def check_id(id: str) -> None:
         raise ValueError(f"a caller's id has 1 to {MAX_ID_CHARS} printable characters")
 
 
+class AuthSetupError(Exception):
+    """Authentication cannot work as it is set; the message is for whoever starts the server."""
+
+
 class Unauthenticated(Exception):
     """Nobody, or not who they say: the message is for the log, never for the caller."""
 

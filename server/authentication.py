@@ -1,0 +1,77 @@
+"""Wires the methods of authentication that the settings switch on; imports no others."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
+
+from server.settings import Settings
+from server.storage.store import SqliteStore
+from server.user_settings import NAMED
+from server.users.authentication import Authentication, AuthFunction, TokenVerifier
+from server.users.principal import AuthSetupError
+from server.users.proxies import ProxyHeaders, networks
+
+
+@asynccontextmanager
+async def open_authentication(
+    settings: Settings, store: SqliteStore
+) -> AsyncIterator[Authentication | None]:
+    """None: it is off. Raises AuthSetupError."""
+    if not settings.authenticates:
+        yield None
+        return
+    from server.storage.credential_store import SqliteCredentialStore
+    from server.users.keys import ApiKeys
+    from server.users.sessions import Sessions
+
+    credentials = SqliteCredentialStore(store)
+    async with AsyncExitStack() as opened:
+        yield Authentication(
+            sessions=Sessions(credentials, settings.session_seconds),
+            keys=ApiKeys(credentials) if "keys" in settings.auth else None,
+            tokens=await _token_verifier(settings, opened) if "jwt" in settings.auth else None,
+            proxy=_proxy_headers(settings) if "header" in settings.auth else None,
+            function=_own_function(settings),
+        )
+
+
+async def _token_verifier(settings: Settings, opened: AsyncExitStack) -> TokenVerifier:
+    from server.users.tokens import TokenSettings, open_token_verifier
+
+    return await opened.enter_async_context(
+        open_token_verifier(
+            TokenSettings(
+                issuer=settings.jwt_issuer,
+                audience=settings.jwt_audience,
+                id_claim=settings.jwt_id_claim,
+                roles_claim=settings.jwt_roles_claim,
+            )
+        )
+    )
+
+
+def _proxy_headers(settings: Settings) -> ProxyHeaders:
+    return ProxyHeaders(
+        settings.user_header.lower(),
+        settings.groups_header.lower(),
+        networks(settings.trusted_proxies),
+    )
+
+
+def _own_function(settings: Settings) -> AuthFunction | None:
+    names = [method for method in settings.auth if ":" in method and method not in NAMED]
+    if not names:
+        return None
+    from server.users.own_function import OwnFunction
+
+    if len(names) > 1:
+        raise AuthSetupError(f"TURNSTREAM_AUTH: give one function, not {' and '.join(names)}")
+    module, _, name = names[0].partition(":")
+    try:
+        target: object = import_module(module)
+        for part in name.split("."):
+            target = getattr(target, part)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise AuthSetupError(f"TURNSTREAM_AUTH: {names[0]} cannot be loaded ({reason})") from error
+    return OwnFunction(names[0], target)

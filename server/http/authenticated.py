@@ -1,0 +1,144 @@
+"""Who calls, on every route that is not public: `scope["principal"]`, or a 401.
+
+A route without this has no principal, and its endpoint fails; it never gets somebody else's.
+"""
+
+import logging
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+from starlette.datastructures import URL
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from server.http.guard import SAFE_METHODS
+from server.http.problems import Problem
+from server.http.proxies import PEER
+from server.users.authentication import Authentication, Credentials
+from server.users.principal import LOCAL, AuthenticationUnavailable, Principal, Unauthenticated
+
+PRINCIPAL = "principal"
+COOKIE, SECURE_COOKIE = "turnstream_session", "__Host-turnstream_session"
+"""By plain HTTP and by TLS. A browser takes the prefix only of the host itself, by TLS: neither a
+neighbouring host nor a network can plant such a cookie."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """ASGI middleware of a route."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[PRINCIPAL] = await principal_of(Request(scope))
+        await self.app(scope, receive, send)
+
+
+async def principal_of(request: Request[Any]) -> Principal:
+    """Raises Problem: 401, 403 for a page's request without an origin, 503."""
+    authentication: Authentication | None = request.scope["state"]["authentication"]
+    if authentication is None:
+        return LOCAL
+    principal = await recognised(authentication, request, credentials(request))
+    if principal.session and request.method not in SAFE_METHODS and not _origin(request):
+        raise Problem(
+            403,
+            "origin_required",
+            "A request that changes something and has a cookie needs an Origin header, which "
+            "browsers send; other clients send 'Authorization: Bearer' in place of the cookie.",
+        )
+    return principal
+
+
+async def recognised(
+    authentication: Authentication, request: Request[Any], given: Credentials
+) -> Principal:
+    """Raises Problem: 401 for nobody, 503 when nobody can tell."""
+    try:
+        return await authentication.authenticate(given)
+    except Unauthenticated as reason:
+        logger.debug("not authenticated: %s", reason)
+        raise unauthenticated(authentication, request) from None
+    except AuthenticationUnavailable as reason:
+        logger.warning("nobody can be authenticated now: %s", reason, exc_info=reason.__cause__)
+        raise Problem(
+            503,
+            "authentication_unavailable",
+            "Nobody can be authenticated now. Try again in a moment.",
+            headers={"Retry-After": "5"},
+        ) from None
+
+
+def unauthenticated(authentication: Authentication, request: Request[Any]) -> Problem:
+    headers = {"WWW-Authenticate": 'Bearer realm="turnstream"'}
+    if session_cookie(request):
+        headers["Set-Cookie"] = cookie_header(request, "", 0)
+    return Problem(
+        401,
+        "unauthenticated",
+        "Nobody is logged in, or the login has ended. Send 'Authorization: Bearer' with an API "
+        "key or a token, or log in at POST /login."
+        if authentication.takes_logins
+        else "Nobody is logged in. Reach this server through the proxy that logs people in.",
+        headers=headers,
+        login=authentication.takes_logins,
+    )
+
+
+def credentials(request: Request[Any], authorization: str | None = None) -> Credentials:
+    """Those of a request; or, with its `authorization` and without a cookie, those of a login."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    raw = dict(request.scope["headers"])
+    if authorization is not None:
+        headers["authorization"] = authorization
+        raw[b"authorization"] = authorization.encode()
+    return Credentials(
+        peer=request.scope.get(PEER, ""),
+        headers=headers,
+        cookie=session_cookie(request) if authorization is None else None,
+        request={
+            "request": request,
+            "path": request.url.path,
+            "method": request.method,
+            "path_params": request.path_params,
+            "query_params": dict(request.query_params),
+            "headers": raw,
+            "authorization": headers.get("authorization"),
+        },
+    )
+
+
+def session_cookie(request: Request[Any]) -> str | None:
+    try:
+        cookies = SimpleCookie(request.headers.get("cookie", ""))
+    except CookieError:
+        return None
+    named = cookies.get(_cookie_name(request.url))
+    return named.value if named else None
+
+
+def cookie_header(request: Request[Any], value: str, max_age: int) -> str:
+    """A Set-Cookie header; an empty value with 0 seconds deletes the cookie."""
+    response = Response()
+    response.set_cookie(
+        _cookie_name(request.url),
+        value,
+        max_age=max_age,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return response.headers["set-cookie"]
+
+
+def _cookie_name(url: URL) -> str:
+    return SECURE_COOKIE if url.scheme == "https" else COOKIE
+
+
+def _origin(request: Request[Any]) -> str | None:
+    """An origin that is not ours has been refused by now."""
+    return request.headers.get("origin")

@@ -1,0 +1,92 @@
+"""Browser sessions, and who one is: POST /login, POST /logout, GET /me."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+
+from server.http.authenticated import (
+    cookie_header,
+    credentials,
+    recognised,
+    session_cookie,
+)
+from server.http.problems import Problem
+from server.http.state import ApiRequest, principal
+from server.users.principal import Principal, Unauthenticated
+
+MAX_CREDENTIAL_CHARS = 10_000
+
+
+class Login(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Body `{"credential"}`, an API key or a token; answers like GET /me, with the cookie of
+        a new session. Whatever session the request came with is over."""
+        authentication = request.state["authentication"]
+        if authentication is None or not authentication.takes_logins:
+            raise Problem(404, "no_login", "Nobody logs in here; see GET /me.")
+        credential, _ = await request.state["bodies"].read(request, _credential)
+        given = credentials(request, f"Bearer {credential}")
+        caller = await recognised(authentication, request, given)
+        await _end_session(request)
+        cookie, caller = await authentication.sessions.begin(caller)
+        assert caller.expires_at is not None, "a session ends"
+        seconds = max(1, int(caller.expires_at - time.time()))
+        headers = {"Set-Cookie": cookie_header(request, cookie, seconds)}
+        return JSONResponse(described(caller), headers=headers)
+
+
+class Logout(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """204, also if nobody was logged in."""
+        if session_cookie(request) is None:
+            return Response(status_code=204)
+        await _end_session(request)
+        return Response(status_code=204, headers={"Set-Cookie": cookie_header(request, "", 0)})
+
+
+class Me(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """`{"id", "display_name", "roles", "method", "session", "expires_at"?}`; the method is
+        `off` while there is no authentication."""
+        return JSONResponse(described(principal(request)))
+
+
+def described(caller: Principal) -> dict[str, Any]:
+    expiry = {}
+    if caller.expires_at:
+        ends = datetime.fromtimestamp(caller.expires_at, UTC)
+        expiry = {"expires_at": ends.isoformat(timespec="seconds")}
+    return {
+        "id": caller.id,
+        "display_name": caller.display_name or caller.id,
+        "roles": [*caller.roles],
+        "method": caller.method,
+        "session": caller.session is not None,
+        **expiry,
+    }
+
+
+async def _end_session(request: ApiRequest) -> None:
+    """End the session that the request has a cookie of, if it has a good one."""
+    authentication, cookie = request.state["authentication"], session_cookie(request)
+    if authentication is None or cookie is None:
+        return
+    try:
+        caller = await authentication.sessions.authenticate(cookie)
+    except Unauthenticated:
+        return
+    await authentication.sessions.end(caller)
+
+
+def _credential(body: Any) -> str:
+    credential = body.get("credential") if isinstance(body, dict) else None
+    if not isinstance(credential, str) or not 0 < len(credential) <= MAX_CREDENTIAL_CHARS:
+        raise Problem(
+            422, "invalid_credential", 'Send {"credential": "..."} with an API key or a token.'
+        )
+    if not credential.isascii() or not credential.isprintable():
+        raise Problem(422, "invalid_credential", "A key or a token has visible ASCII only.")
+    return credential.strip()

@@ -1,0 +1,65 @@
+"""Threads that get another owner: their rows, and LangGraph's checkpoints under another key."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, column, delete, exists, inspect, select, table, update
+
+from server.storage.store import SqliteStore
+from server.storage.tables import activities, call_dispositions, claims, requests, threads
+from server.turns.header import ThreadKey
+
+CHECKPOINT_TABLES = [table(name, column("thread_id")) for name in ("checkpoints", "writes")]
+"""Of `langgraph.checkpoint.sqlite`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    count: int
+    left: Sequence[str]
+    """Ids of threads that stayed: a run or a deletion has claimed them, or the new owner has one of
+    the same id."""
+
+
+async def assign(store: SqliteStore, old: str, new: str) -> Assignment:
+    """Give all of an owner's threads to another, in one transaction: a thread as a whole, or not.
+
+    Raises StorageUnavailable.
+    """
+    return await store.write(_assign, old, new)
+
+
+def _assign(connection: Connection, old: str, new: str) -> Assignment:
+    taken = threads.alias()
+    is_taken = exists().where(taken.c.owner == new, taken.c.id == threads.c.id)
+    is_claimed = exists().where(claims.c.owner == old, claims.c.thread_id == threads.c.id)
+    rows = connection.execute(
+        select(threads.c.id, is_taken | is_claimed).where(threads.c.owner == old)
+    ).all()
+    left = [id for id, stays in rows if stays or old == new]
+    moved = [id for id, stays in rows if not (stays or old == new)]
+    names = set(inspect(connection).get_table_names())
+    for id in moved:
+        _move(connection, ThreadKey(old, id), new, names)
+    return Assignment(len(moved), left)
+
+
+def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> None:
+    moved = replace(key, owner=new)
+    for thread_table, id in (
+        (threads, threads.c.id),
+        (activities, activities.c.thread_id),
+        (call_dispositions, call_dispositions.c.thread_id),
+    ):
+        mine = (thread_table.c.owner == key.owner, id == key.thread_id)
+        connection.execute(update(thread_table).where(*mine).values(owner=new))
+    # Keys of requests are each owner's own; who moves a thread repeats none.
+    mine = (requests.c.owner == key.owner, requests.c.thread_id == key.thread_id)
+    connection.execute(delete(requests).where(*mine))
+    for checkpoints in CHECKPOINT_TABLES:
+        if checkpoints.name in names:  # No thread was ever saved otherwise.
+            here: Any = checkpoints.c.thread_id == key.checkpoint_key
+            connection.execute(
+                update(checkpoints).where(here).values(thread_id=moved.checkpoint_key)
+            )

@@ -1,0 +1,82 @@
+"""Who calls, by all the methods that are switched on.
+
+    Authorization: Bearer   an API key, else a JWT, else the user's own function
+    a session's cookie      what POST /login gave
+    neither                 headers of a trusted proxy, else the user's own function
+
+Credentials that are given and not good are refused: nobody becomes somebody else by sending less.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from server.users.keys import ApiKeys
+from server.users.principal import Principal, Unauthenticated
+from server.users.proxies import ProxyHeaders
+from server.users.sessions import Sessions
+
+
+class TokenVerifier(Protocol):
+    async def verify(self, token: str) -> Principal: ...
+
+
+class AuthFunction(Protocol):
+    async def authenticate(self, values: Mapping[str, Any]) -> Principal: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a request has to say of its caller."""
+
+    peer: str
+    """The address of whoever opened the connection: of the proxy, if there is one."""
+    headers: Mapping[str, str]
+    """Their names in lowercase."""
+    cookie: str | None = None
+    """The session's."""
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """What the user's own function may take."""
+
+
+@dataclass(frozen=True)
+class Authentication:
+    """The methods that are switched on; `sessions` are there for all of them but a proxy alone."""
+
+    sessions: Sessions
+    keys: ApiKeys | None = None
+    tokens: TokenVerifier | None = None
+    proxy: ProxyHeaders | None = None
+    function: AuthFunction | None = None
+
+    @property
+    def takes_logins(self) -> bool:
+        """Whether a person can log in here; with a proxy alone it is the proxy who logs them in."""
+        return bool(self.keys or self.tokens or self.function)
+
+    async def authenticate(self, credentials: Credentials) -> Principal:
+        """Raises Unauthenticated, AuthenticationUnavailable, StorageUnavailable."""
+        authorization = credentials.headers.get("authorization")
+        if authorization is not None:
+            return await self._by_authorization(authorization, credentials)
+        if credentials.cookie is not None:
+            return await self.sessions.authenticate(credentials.cookie)
+        if self.proxy:
+            principal = self.proxy.authenticate(credentials.peer, credentials.headers)
+            if principal:
+                return principal
+        if self.function:
+            return await self.function.authenticate(credentials.request)
+        raise Unauthenticated("no credentials")
+
+    async def _by_authorization(self, authorization: str, credentials: Credentials) -> Principal:
+        scheme, _, credential = authorization.partition(" ")
+        if scheme.lower() == "bearer":
+            credential = credential.strip()
+            if self.keys and self.keys.takes(credential):
+                return await self.keys.authenticate(credential)
+            if self.tokens and credential.count(".") == 2:
+                return await self.tokens.verify(credential)
+        if self.function:
+            return await self.function.authenticate(credentials.request)
+        raise Unauthenticated("no method takes this Authorization header")

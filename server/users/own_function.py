@@ -1,0 +1,107 @@
+"""A function of the user's own that recognises callers, as LangGraph's `@auth.authenticate` has it.
+
+It takes, by name, any of `request`, `path`, `method`, `path_params`, `query_params`, `headers`
+(bytes to bytes), `authorization`; it returns the caller's id, or a mapping or an object with
+`identity` and, if it likes, `display_name`, `permissions`, `is_authenticated`; it raises
+`Auth.exceptions.HTTPException` for whom it does not know. Permissions become roles. See
+https://docs.langchain.com/langgraph-platform/auth (`langgraph_sdk.auth.types.Authenticator`).
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langgraph_sdk import Auth
+from langgraph_sdk.auth.exceptions import HTTPException
+
+from server.users.principal import (
+    AuthenticationUnavailable,
+    AuthSetupError,
+    Principal,
+    Unauthenticated,
+)
+
+PARAMETERS = (
+    "request",
+    "path",
+    "method",
+    "path_params",
+    "query_params",
+    "headers",
+    "authorization",
+)
+TIMEOUT_SECONDS = 10
+
+
+class OwnFunction:
+    """Wraps the function; `name` is for errors. Raises AuthSetupError if it cannot be called."""
+
+    def __init__(self, name: str, target: object) -> None:
+        if isinstance(target, Auth):
+            target = target._authenticate_handler
+            if target is None:
+                raise AuthSetupError(f"TURNSTREAM_AUTH: {name} has no @auth.authenticate function")
+        if not callable(target):
+            raise AuthSetupError(
+                f"TURNSTREAM_AUTH: {name} is {type(target).__name__}, not a function or an Auth"
+            )
+        self._name = name
+        self._function: Callable[..., Any] = target
+        self._parameters = self._accepted(inspect.signature(target))
+
+    def _accepted(self, signature: inspect.Signature) -> frozenset[str]:
+        parameters = signature.parameters.values()
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            return frozenset(PARAMETERS)
+        for parameter in parameters:
+            if parameter.name not in PARAMETERS and parameter.default is parameter.empty:
+                raise AuthSetupError(
+                    f"TURNSTREAM_AUTH: {self._name} asks for {parameter.name!r}; it may take "
+                    f"{', '.join(PARAMETERS)}"
+                )
+        return frozenset(parameter.name for parameter in parameters) & set(PARAMETERS)
+
+    async def authenticate(self, values: Mapping[str, Any]) -> Principal:
+        """`values` has what the function may take. Raises Unauthenticated, and
+        AuthenticationUnavailable if the function fails or takes too long."""
+        given = {name: values[name] for name in self._parameters}
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                user = await self._called(given)
+        except HTTPException as refusal:
+            raise Unauthenticated(f"{self._name} refused with {refusal.status_code}") from None
+        except TimeoutError:
+            raise AuthenticationUnavailable(f"{self._name} takes too long") from None
+        except Exception as error:
+            raise AuthenticationUnavailable(
+                f"{self._name} failed: {type(error).__name__}"
+            ) from error
+        return self._principal(user)
+
+    async def _called(self, given: Mapping[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(**given)
+        user = await asyncio.to_thread(self._function, **given)
+        return await user if inspect.isawaitable(user) else user
+
+    def _principal(self, user: Any) -> Principal:
+        if isinstance(user, str):
+            user = {"identity": user}
+        read = user.get if isinstance(user, Mapping) else _attributes(user)
+        identity = read("identity", None)
+        if not isinstance(identity, str) or read("is_authenticated", True) is False:
+            raise Unauthenticated(f"{self._name} names nobody")
+        try:
+            return Principal(
+                identity,
+                tuple(str(role) for role in read("permissions", None) or ()),
+                str(read("display_name", None) or identity),
+                "function",
+            )
+        except ValueError as error:
+            raise Unauthenticated(str(error)) from None
+
+
+def _attributes(user: object) -> Callable[[str, Any], Any]:
+    return lambda name, default: getattr(user, name, default)
