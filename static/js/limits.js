@@ -3,7 +3,8 @@
 import { formatNumber } from "./format.js";
 
 const SOON_SECONDS = 90;
-const DAY_SECONDS = 86_400;
+const TIME = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const DAY = { month: "long", day: "numeric" };
 
 /**
  * @param {{limit?: string, value?: number, detail?: string}} body  of a problem `limit_exceeded`
@@ -21,9 +22,9 @@ const bound = (value) => (typeof value === "number" ? ` (${formatNumber(value)})
 function whenWords(seconds, now) {
   if (seconds === null) return "Try again later.";
   if (seconds <= SOON_SECONDS) return `Try again in ${seconds === 1 ? "1 second" : `${seconds} seconds`}.`;
-  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  const day = seconds < DAY_SECONDS ? {} : { day: "numeric", month: "long" };
   // The minute that follows: at the one before, it would still be too early.
-  const at = new Date(now.getTime() + seconds * 1000 + 59_999);
-  return `Try again at ${new Intl.DateTimeFormat("en", { ...time, ...day }).format(at)}.`;
+  const moment = new Date(now.getTime() + seconds * 1000 + 59_999);
+  const at = (parts) => new Intl.DateTimeFormat("en", parts).format(moment);
+  const day = moment.toDateString() === now.toDateString() ? "" : `on ${at(DAY)} `;
+  return `Try again ${day}at ${at(TIME)}.`;
 }

@@ -37,7 +37,7 @@ export class LoginDialog {
       "Log in",
       name
         ? `The login of ${name} has ended. Log in again to go on: nothing is lost.`
-        : "This server asks who you are.",
+        : "Enter your API key or token to continue.",
       "Log in",
     );
   }
