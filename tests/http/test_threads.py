@@ -298,8 +298,10 @@ def rows(path: Path, thread_id: str) -> dict[str, int]:
         found = {}
         for table in tables:
             columns = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-            key = "thread_id" if "thread_id" in columns else "id"
-            query = f"SELECT count(*) FROM {table} WHERE {key} = ?"
+            keys = [name for name in ("thread_id", "id") if name in columns]
+            if not keys:
+                continue
+            query = f"SELECT count(*) FROM {table} WHERE {keys[0]} = ?"
             (found[table],) = database.execute(query, (thread_id,)).fetchone()
         return found
     finally:
