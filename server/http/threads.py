@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from server.http.problems import Problem, unknown_thread
 from server.http.state import ApiRequest, owner, thread_key
+from server.http.thread_json import thread_json
 from server.protocols import DEFAULT, wire_format
 from server.protocols.metadata import interrupt_json
 from server.runs.checkpoints import ThreadState
@@ -68,7 +69,8 @@ class Thread(HTTPEndpoint):
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         entry, turns, rest = await _consistent(request, thread_key(request))
-        return JSONResponse({**_shown(request, entry), "messages": format.snapshot(turns), **rest})
+        body = await thread_json(_shown(request, entry), format.snapshot(turns), rest)
+        return Response(body, media_type="application/json")
 
     async def patch(self, request: ApiRequest) -> Response:
         """Body `{"title"}`; answers with the entry."""

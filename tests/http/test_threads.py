@@ -298,7 +298,9 @@ def rows(path: Path, thread_id: str) -> dict[str, int]:
         found = {}
         for table in tables:
             columns = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-            key = "thread_id" if "thread_id" in columns else "id"
+            key = "id" if table == "threads" else "thread_id"
+            if key not in columns:
+                continue
             query = f"SELECT count(*) FROM {table} WHERE {key} = ?"
             (found[table],) = database.execute(query, (thread_id,)).fetchone()
         return found
