@@ -73,7 +73,7 @@ class Rights:
 
     async def refusal(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
         """See `graphs.rights.ToolRights`."""
-        if self.rule and self.roles and not await self.rule.allows(self.principal, name, args):
+        if not await self.allows(name, args):
             return NOT_ALLOWED
         try:
             await self.take_call(name)
@@ -82,9 +82,13 @@ class Rights:
             return Refusal("limit_exceeded", sentence)
         return None
 
+    async def allows(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Whether the rule allows the call; True without one."""
+        return self.rule is None or await self.rule.allows(self.principal, name, args)
+
     def refusal_now(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
         """The same where nothing can be awaited, and so nothing counted."""
-        if self.rule and self.roles and not self.rule.allows_now(self.principal, name, args):
+        if self.rule and not self.rule.allows_now(self.principal, name, args):
             return NOT_ALLOWED
         return None
 
