@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
@@ -69,6 +68,23 @@ class Encoding:
                 self._frames.append(frame(payloads, f"{self._run_id}:{number}"))
 
 
+class Place:
+    """One open stream among those of all readers, until it is given back."""
+
+    def __init__(self, taken: Counter[str], reader: str) -> None:
+        self._taken = taken
+        self._reader: str | None = reader
+        taken[reader] += 1
+
+    def free(self) -> None:
+        if self._reader is None:
+            return
+        self._taken[self._reader] -= 1
+        if not self._taken[self._reader]:
+            del self._taken[self._reader]
+        self._reader = None
+
+
 class EventStreams:
     """`max_open` is for the whole server; of each caller as many as their rights allow."""
 
@@ -100,20 +116,15 @@ class EventStreams:
             encoder = format.encoder(made, view)
             known.setdefault(variant, Encoding(run.header.run_id, made, encoder))
             self.check(rights)  # again: others have come meanwhile
-        self._open[rights.principal.id] += 1
-        return EventStream(run.log, format, view, known[variant], self, rights.principal.id)
+        return EventStream(
+            run.log, format, view, known[variant], self, Place(self._open, rights.principal.id)
+        )
 
     def check(self, rights: Rights) -> None:
         """Raises Problem or LimitExceeded if there can be no further stream now."""
         if self._open.total() >= self._max_open:
             raise limit_reached("MAX_OPEN_STREAMS", self._max_open)
         rights.check_count("open_streams", self._open[rights.principal.id])
-
-    def closed(self, reader: str) -> None:
-        """A response has ended, or could not begin."""
-        self._open[reader] -= 1
-        if not self._open[reader]:
-            del self._open[reader]
 
     @asynccontextmanager
     async def reading(self, log: RunLog) -> AsyncIterator[None]:
@@ -147,7 +158,7 @@ class EventStream:
     view: View
     encoding: Encoding
     streams: EventStreams
-    reader: str
+    place: Place
 
     def response(
         self,
@@ -163,7 +174,7 @@ class EventStream:
         """
         events, ping = self._events(after, replay), self.streams.ping_seconds
         response = _respond(events, self.format, headers, ping, expires_at)
-        response.closed = partial(self.streams.closed, self.reader)
+        response.closed = self.place.free
         return response
 
     async def _events(self, after: int, replay: bool) -> AsyncIterator[bytes]:
@@ -176,6 +187,8 @@ class EventStream:
                     data = await self.encoding.frames(self.log, batch)
                     if data:
                         yield data
+        # Before the client hears of the end: it can come again at once.
+        self.place.free()
 
     def _prologue(self, replay: bool) -> bytes:
         return frame(self.format.prologue(self.encoding.context, self.view, replay), None)
