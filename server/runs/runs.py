@@ -27,6 +27,7 @@ from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
 from server.runs.summary import summary
+from server.runs.tool_choice import narrowed
 from server.storage.interfaces import Held, Repeated, RunLogs, ThreadEntry, ThreadStore
 from server.turns.chunks import Chunk, Done, MessageFinish, Usage
 from server.turns.header import RunHeader, ThreadKey
@@ -84,8 +85,7 @@ class Runs:
 
         The same idempotency key with the same digest gives the same run. Raises RunInProgress if
         the thread has a live run that is not to be stopped, InvalidRequest if the thread cannot
-        take the request, ShuttingDown, and
-        Forbidden or LimitExceeded by the policy.
+        take the request, ShuttingDown, and by the policy Forbidden or LimitExceeded.
         """
         rights = self._policy.rights(principal)
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
@@ -118,6 +118,9 @@ class Runs:
         checkpoints = self._graphs.checkpoints(graph)
         check_values(request, checkpoints.attached, self._settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)
+        thread = await self._store.get(claim.key) if request.thread_id else None
+        rights = narrowed(rights, request, thread, checkpoints.attached, catalogue)
+        enforced = rights if checkpoints.attached.is_built_in else EVERYTHING
         start = RunStart(
             run_id=claim.run_id,
             key=claim.key,
@@ -129,11 +132,7 @@ class Runs:
             context=TurnContext(claim.run_id, client_tools, rights),
             rights=rights,
             values=request.values,
-            classifier=replace(
-                self._classifier,
-                client_tools=client_tools,
-                rights=rights if checkpoints.attached.is_built_in else EVERYTHING,
-            ),
+            classifier=replace(self._classifier, client_tools=client_tools, rights=enforced),
             limits=self._settings.limits,
         )
         if start.plan.is_new_thread:

@@ -209,3 +209,126 @@ def test_a_faulty_policy_keeps_the_server_from_starting(
     said = capsys.readouterr().err
     sentence = "policy.toml, line 2: roles.user.tols: unknown key; did you mean 'tools'?"
     assert said == f"turnstream: {sentence}\n"
+
+
+def echoes(*words: str) -> list[Any]:
+    return [tool_call_message((f"c-{word}", "echo", f'{{"word": "{word}"}}')) for word in words]
+
+
+HI = {"type": "text", "text": "Hi"}
+BODIES: Mapping[str, dict[str, Any]] = {
+    "native": {"message": "Hi", "thread_id": "a"},
+    "assistant-transport": {
+        "commands": [{"type": "add-message", "message": {"role": "user", "parts": [HI]}}],
+    },
+    "ai-sdk": {
+        "id": "a",
+        "trigger": "submit-message",
+        "messages": [{"role": "user", "id": "m1", "parts": [HI]}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+async def test_a_request_of_any_wire_format_can_narrow_its_run(tmp_path: Path, name: str) -> None:
+    tools, model = CountingTools(), ScriptedModel.of(*echoes("one"))
+    async with under(tmp_path, catalogue=tools.catalogue, model=model) as client:
+        post = client.http.post
+        narrow = BODIES[name] | {"allowed_tools": ["request_user_selection"]}
+        answer = await post("/chat", json=narrow)
+        thread = await client.http.get(f"/threads/{answer.headers['x-thread-id']}")
+        assert "tool_not_allowed" in thread.text
+        for choice, status, code in (
+            (["ehco"], 422, "unknown_tool"),
+            (["hold"], 403, "tool_not_allowed"),
+            ("echo", 422, "invalid_body"),
+            ([3], 422, "invalid_body"),
+        ):
+            body = BODIES[name] | {"allowed_tools": choice}
+            refused(await post("/chat", json=body), status, code)
+    assert not tools.calls
+
+
+async def test_a_wrong_name_is_told_with_the_one_that_is_near(tmp_path: Path) -> None:
+    tools = CountingTools()
+    async with under(tmp_path, catalogue=tools.catalogue) as client:
+        answer = await client.http.post("/chat", json={"message": "Hi", "allowed_tools": ["ecco"]})
+        assert refused(answer, 422, "unknown_tool")["detail"].endswith("Did you mean echo?")
+        answer = await client.http.post("/chat", json={"message": "Hi", "allowed_tools": ["holt"]})
+        assert "hold" not in refused(answer, 422, "unknown_tool")["detail"]
+        assert (await client.http.get("/threads")).json()["threads"] == []
+
+
+async def test_a_clients_own_tool_may_be_chosen_and_is_never_filtered(tmp_path: Path) -> None:
+    tool = {"name": "pick_day", "description": "Pick.", "parameters": {"type": "object"}}
+    for choice in ([], ["pick_day"]):
+        model = ScriptedModel.of(tool_call_message(("c1", "pick_day", "{}")))
+        async with under(tmp_path, model=model) as client:
+            thread_id, _ = await client.turn(
+                {"message": "Hi", "client_tools": [tool], "allowed_tools": choice}
+            )
+            pending = (await client.thread(thread_id))["pending"]
+            assert [call["tool_name"] for call in pending] == ["pick_day"]
+
+
+async def test_a_thread_can_be_narrowed_until_it_is_widened_again(tmp_path: Path) -> None:
+    tools, model = CountingTools(), ScriptedModel.of(*echoes("one"))
+    admin = headers("ann", "admin")
+    async with under(tmp_path, catalogue=tools.catalogue, model=model) as client:
+        patch = client.http.patch
+        await client.turn({"message": "Hi", "thread_id": "a"})
+        assert tools.calls["one"] == 1
+        assert "allowed_tools" not in await client.thread("a")
+        entry = (await patch("/threads/a", json={"allowed_tools": ["nap"], "title": "T"})).json()
+        assert (entry["allowed_tools"], entry["title"]) == (["nap"], "T")
+        listed = (await client.http.get("/threads")).json()["threads"]
+        assert listed[0]["allowed_tools"] == ["nap"]
+        for body, choice in (({"message": "Hi"}, None), ({"message": "Hi"}, ["echo"])):
+            model.script_anew(*echoes("two"))
+            await client.turn(body | {"thread_id": "a", "allowed_tools": choice}, headers=admin)
+        assert tools.calls["two"] == 0
+        entry = (await patch("/threads/a", json={"allowed_tools": None})).json()
+        assert "allowed_tools" not in entry
+        model.script_anew(*echoes("two"))
+        await client.turn({"message": "Hi", "thread_id": "a"})
+        assert tools.calls["two"] == 1
+
+
+async def test_a_thread_is_narrowed_to_tools_that_there_are_and_its_owner_may_use(
+    tmp_path: Path,
+) -> None:
+    tools = CountingTools()
+    async with under(tmp_path, catalogue=tools.catalogue) as client:
+        patch = client.http.patch
+        refused(await patch("/threads/a", json={"allowed_tools": []}), 404, "thread_not_found")
+        await client.turn({"message": "Hi", "thread_id": "a"})
+        for body, status, code in (
+            ({"allowed_tools": ["none"]}, 422, "unknown_tool"),
+            ({"allowed_tools": ["hold"], "title": "T"}, 403, "tool_not_allowed"),
+            ({"allowed_tools": "echo"}, 422, "invalid_body"),
+            ({"allowed_tools": [], "titel": "T"}, 422, "invalid_title"),
+            ({"allowed_tools": ["echo"], "title": ""}, 422, "invalid_title"),
+            ({}, 422, "invalid_title"),
+        ):
+            refused(await patch("/threads/a", json=body), status, code)
+        entry = await client.thread("a")
+        assert entry["title"] == "Hi"
+        assert "allowed_tools" not in entry
+        other = headers("bob")
+        answer = await patch("/threads/a", json={"allowed_tools": []}, headers=other)
+        refused(answer, 404, "thread_not_found")
+
+
+async def test_a_run_that_continues_obeys_its_own_choice(tmp_path: Path) -> None:
+    tools = CountingTools()
+    hold = tool_call_message(("c1", "hold", '{"word": "one"}'))
+    async with under(
+        tmp_path, "[roles.user]\n", tools.catalogue, ScriptedModel.of(hold, *echoes("two"))
+    ) as client:
+        async with client.chat({"message": "Hi", "thread_id": "a"}) as stream:
+            await tools.begun("one")
+            await client.http.post("/chat/a/stop")
+            await stream.rest()
+        await client.turn({"continue": True, "thread_id": "a", "allowed_tools": ["hold"]})
+        assert "tool_not_allowed" in (await client.http.get("/threads/a")).text
+    assert dict(tools.calls) == {"one": 1}
