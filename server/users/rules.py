@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
+from graphs.user_modules import own_object
 from server.users.policy_file import PolicyError
 from server.users.principal import Principal
 from tools.threads import in_thread
@@ -72,11 +72,8 @@ def _call(name: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def load_rule(setting: str) -> Rule:
     """The function that a policy names, module:function. Raises PolicyError."""
-    module, _, name = setting.partition(":")
     try:
-        function: Any = import_module(module)
-        for part in name.split("."):
-            function = getattr(function, part)
+        function: Any = own_object(setting)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise PolicyError(f"TURNSTREAM_POLICY: {setting} cannot be loaded ({reason})") from error
