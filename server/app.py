@@ -52,6 +52,7 @@ from server.users.failed_logins import FailedLogins
 from server.users.policy import Policy, open_policy
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
+from tools.contract import Disposition
 from tools.remote import with_remote_tools
 
 STATIC = Path(__file__).parent.parent / "static"
@@ -99,7 +100,7 @@ def create_app(
 ) -> Starlette:
     """The application, on the model that the settings name if none is given.
 
-    Raises GraphError if the setting names no graph that can be served, and PolicyError for a faulty
+    Raises GraphError if the setting names no graph that can be served, PolicyError for a faulty
     policy; so does its lifespan, and StorageError if the database cannot be opened.
     """
     loaded = load(settings.graph)
@@ -133,9 +134,8 @@ def create_app(
             ) as graphs,
         ):
             with usable(path):
-                state = await _wired(
-                    settings, graphs, tools, checkpointer, store, authentication, policy
-                )
+                given = (settings, graphs, tools, checkpointer, store, authentication, policy)
+                state = await _wired(*given)
             try:
                 yield state
             finally:
@@ -162,9 +162,8 @@ async def _wired(
     policy: Policy,
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
-    classifier = Classifier(
-        catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
-    )
+    unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
+    classifier = Classifier(catalogue, unknown=unknown)
     checkpoints = partial(
         Checkpoints,
         saver=checkpointer,
@@ -172,6 +171,7 @@ async def _wired(
         store=store,
         hidden_nodes=settings.hidden_nodes,
     )
+    policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     await end_lost_runs(store, graphs)
     logs = MemoryLogs(settings.max_retained_bytes)
