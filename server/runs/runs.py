@@ -21,6 +21,7 @@ from server.runs.prepare import prepare
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
 from server.runs.run import Run
+from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
@@ -58,6 +59,7 @@ class Runs:
         store: ThreadStore,
         logs: RunLogs,
         settings: RunSettings,
+        audit: RunAudit | None = None,
     ) -> None:
         self._graphs = graphs
         self._classifier = classifier
@@ -66,7 +68,8 @@ class Runs:
         self._settings = settings
         self._reader = RunReader(graphs, store, logs)
         self._retries = Retries()
-        self._claims = Claims(store, logs, self._retries)
+        self._audit = audit or RunAudit()
+        self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         self._lives: set[asyncio.Task[None]] = set()
         self._deletions: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
@@ -131,8 +134,10 @@ class Runs:
         if start.plan.is_new_thread:
             self._capacity.take_new_thread()
         title = request.message.text if request.message else ""
-        await self._store.begin_run(claim.key, claim.run_id, title, graph)
-        run = Run(start, checkpoints, self._store, claim.log, claim.stop)
+        records = self._audit.started(claim.key, claim.run_id, graph)
+        await self._store.begin_run(claim.key, claim.run_id, title, graph, records)
+        watch = self._audit.watch(start)
+        run = Run(start, checkpoints, self._store, claim.log, claim.stop, watch)
         life = self._see_through(run, claim, keyed=idempotency is not None)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
         self._lives.add(task)
@@ -173,7 +178,8 @@ class Runs:
         last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
         try:
             last = await run.work()
-            end = partial(self._store.end_run, claim.key, claim.run_id, run.state)
+            records = await self._audit.ended(run, last)
+            end = partial(self._store.end_run, claim.key, claim.run_id, run.state, records)
             await self._retries.write(end)
         except Exception:
             logger.exception("run %(run)s broke off", {"run": claim.run_id})
@@ -215,7 +221,7 @@ class Runs:
         try:
             await self._logs.discard_thread(key)
             await self._graphs.checkpoints(None).delete(key)
-            await self._store.delete(key)
+            await self._store.delete(key, self._audit.deleted(key))
         finally:
             await self._retries.write(partial(self._store.release, key, deletion_id))
 
