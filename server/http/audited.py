@@ -47,6 +47,15 @@ def records(request: Request[Any], event: AuditEvent, caller: Principal, **value
     return [AuditRecord(event, caller.id, caller.method, address=address, **values)]
 
 
+def note_call(request: Request[Any], tool: str, end: str, duration_ms: int | None) -> None:
+    """Record a call of a tool without a run."""
+    caller: Principal = request.scope[PRINCIPAL]
+    values = {"name": tool, "disposition": "server", "outcome": end, "duration_ms": duration_ms}
+    audit: Audit | None = request.state["audit"]
+    if audit:
+        audit.note(*records(request, "tool_call", caller, **values))
+
+
 def _note(audit: Audit, request: Request[Any], status: int) -> None:
     caller: Principal | None = request.scope.get(PRINCIPAL)
     if status == 401 and not _has_credentials(request):

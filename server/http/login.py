@@ -7,6 +7,7 @@ from typing import Any
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
+from server.http.audited import records
 from server.http.authenticated import (
     cookie_header,
     credentials,
@@ -31,7 +32,8 @@ class Login(HTTPEndpoint):
         given = credentials(request, f"Bearer {credential}")
         caller = await recognised(authentication, request, given)
         await _end_session(request)
-        cookie, caller = await authentication.sessions.begin(caller)
+        login = records(request, "login", caller, name=caller.credential)
+        cookie, caller = await authentication.sessions.begin(caller, login)
         assert caller.expires_at is not None, "a session ends"
         seconds = max(1, int(caller.expires_at - time.time()))
         headers = {"Set-Cookie": cookie_header(request, cookie, seconds)}
@@ -78,7 +80,7 @@ async def _end_session(request: ApiRequest) -> None:
         caller = await authentication.sessions.authenticate(cookie)
     except Unauthenticated:
         return
-    await authentication.sessions.end(caller)
+    await authentication.sessions.end(caller, records(request, "logout", caller))
 
 
 def _credential(body: Any) -> str:

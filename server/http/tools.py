@@ -14,6 +14,7 @@ from graphs import stored
 from graphs.answers import client_view
 from graphs.classify import check_args
 from graphs.execution import execute
+from server.http.audited import note_call
 from server.http.problems import Problem
 from server.http.state import ApiRequest
 from tools.catalogue import Catalogue
@@ -39,7 +40,9 @@ class Tool(HTTPEndpoint):
         async def run() -> Any:
             return await tool.ainvoke(call)
 
-        return _answer(await execute(call, run, request.state["tool_limits"]))
+        message = await execute(call, run, request.state["tool_limits"])
+        note_call(request, tool.name, stored.end_of(message), stored.duration_ms(message))
+        return _answer(message)
 
 
 def _checked(tool: BaseTool, args: Any) -> dict[str, Any]:
