@@ -21,6 +21,7 @@ from server.http.authenticated import Authenticated
 from server.http.bodies import Bodies
 from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
+from server.http.export import Export
 from server.http.graphs import Graphs
 from server.http.guard import Guard
 from server.http.headers import ApiHeaders
@@ -75,6 +76,7 @@ ROUTES = (
             ("/tools", Tools),
             ("/tools/{name}", Tool),
             ("/me", Me),
+            ("/export", Export),
         )
     ),
 )
@@ -194,6 +196,7 @@ async def _wired(
         model_name=settings.model_name,
         authentication=authentication,
         audit=audit,
+        exporting=set(),
     )
 
 

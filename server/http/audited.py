@@ -47,6 +47,13 @@ def records(request: Request[Any], event: AuditEvent, caller: Principal, **value
     return [AuditRecord(event, caller.id, caller.method, address=address, **values)]
 
 
+async def record_now(request: Request[Any], event: AuditEvent, caller: Principal) -> None:
+    """Record it before anything is done. Raises StorageUnavailable."""
+    audit: Audit | None = request.state["audit"]
+    if audit:
+        await audit.record(records(request, event, caller))
+
+
 def note_call(request: Request[Any], tool: str, end: str, duration_ms: int | None) -> None:
     """Record a call of a tool without a run."""
     caller: Principal = request.scope[PRINCIPAL]

@@ -1,4 +1,4 @@
-"""Browser sessions, and who one is: POST /login, POST /logout, GET /me."""
+"""Browser sessions, and who one is: POST /login, POST /logout, /me."""
 
 import time
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ from server.http.authenticated import (
     recognised,
     session_cookie,
 )
+from server.http.personal_data import delete_all
 from server.http.problems import Problem
 from server.http.state import ApiRequest, principal
 from server.users.principal import Principal, Unauthenticated
@@ -46,7 +47,7 @@ class Logout(HTTPEndpoint):
         if session_cookie(request) is None:
             return Response(status_code=204)
         await _end_session(request)
-        return Response(status_code=204, headers={"Set-Cookie": cookie_header(request, "", 0)})
+        return Response(status_code=204, headers=_without_cookie(request))
 
 
 class Me(HTTPEndpoint):
@@ -54,6 +55,12 @@ class Me(HTTPEndpoint):
         """`{"id", "display_name", "roles", "method", "session", "expires_at"?}`; the method is
         `off` while there is no authentication."""
         return JSONResponse(described(principal(request)))
+
+    async def delete(self, request: ApiRequest) -> Response:
+        """Body `{"confirm": "<the caller's id>"}`: 204 once all that is the caller's is deleted."""
+        await delete_all(request)
+        cookie = {} if session_cookie(request) is None else _without_cookie(request)
+        return Response(status_code=204, headers=cookie)
 
 
 def described(caller: Principal) -> dict[str, Any]:
@@ -69,6 +76,10 @@ def described(caller: Principal) -> dict[str, Any]:
         "session": caller.session is not None,
         **expiry,
     }
+
+
+def _without_cookie(request: ApiRequest) -> dict[str, str]:
+    return {"Set-Cookie": cookie_header(request, "", 0)}
 
 
 async def _end_session(request: ApiRequest) -> None:

@@ -42,6 +42,8 @@ class AppState(TypedDict):
     """None: it is off."""
     audit: Audit | None
     """None: nothing is recorded."""
+    exporting: set[str]
+    """The owners whose export is being sent."""
 
 
 ApiRequest = Request[AppState]

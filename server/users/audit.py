@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from server.storage.audit_records import AuditRecord, AuditStore
+from server.storage.audit_records import AuditRecord, AuditStore, Records
 from server.storage.interfaces import StorageUnavailable
 from server.users.refusals import Refusals
 
@@ -20,7 +20,9 @@ FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 MAX_WAITING = 10_000
 """Records that wait while the database cannot be written; beyond that the oldest are lost."""
-EXPIRE_SECONDS = 24 * 3600
+DAY_SECONDS = 24 * 3600
+CHECK_SECONDS = float(DAY_SECONDS)
+"""Between two deletions of old records."""
 EXPIRE_AT_ONCE = 1000
 """Records that one transaction deletes: others are not to wait for long."""
 
@@ -46,6 +48,10 @@ class Audit:
             logger.error("%(lost)s audit records are lost: too many wait", {"lost": lost})
         if self._flushing is None and self._waiting:
             self._flushing = asyncio.create_task(self._flush_soon())
+
+    async def record(self, records: Records) -> None:
+        """Write the records now. Raises StorageUnavailable."""
+        await self._store.append(records)
 
     def note_refusal(self, refusal: AuditRecord) -> None:
         """Write it soon, unless there are too many."""
@@ -110,14 +116,14 @@ async def open_audit(store: AuditStore, days: int) -> AsyncIterator[Audit]:
 
 async def expire(store: AuditStore, days: int) -> None:
     """Delete the records that are older than so many days; 0: all. Raises StorageUnavailable."""
-    before = time.time() - days * EXPIRE_SECONDS if days else float("inf")
+    before = time.time() - days * DAY_SECONDS if days else float("inf")
     while await store.expire(before, EXPIRE_AT_ONCE) == EXPIRE_AT_ONCE:
         pass
 
 
 async def _expire_daily(store: AuditStore, days: int) -> None:
     while True:
-        await asyncio.sleep(EXPIRE_SECONDS)
+        await asyncio.sleep(CHECK_SECONDS)
         try:
             await expire(store, days)
         except StorageUnavailable as error:
