@@ -27,6 +27,7 @@ from server.http.guard import Guard
 from server.http.headers import ApiHeaders
 from server.http.info import Health
 from server.http.login import Login, Logout, Me
+from server.http.permitted import Permitted
 from server.http.problems import HANDLERS, UnexpectedErrors
 from server.http.proxies import TrustedProxies
 from server.http.state import AppState
@@ -50,6 +51,8 @@ from server.storage.memory_logs import MemoryLogs
 from server.storage.store import open_store
 from server.users.audit import Audit
 from server.users.authentication import Authentication
+from server.users.failed_logins import FailedLogins
+from server.users.policy import Policy, open_policy
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 from tools.remote import with_remote_tools
@@ -65,7 +68,7 @@ PUBLIC_ROUTES = (
 ROUTES = (
     *PUBLIC_ROUTES,
     *(
-        Route(path, endpoint, middleware=[Middleware(Authenticated)])
+        Route(path, endpoint, middleware=[Middleware(Authenticated), Middleware(Permitted)])
         for path, endpoint in (
             ("/chat", Chat),
             ("/chat/{thread_id}/stream", ChatStream),
@@ -100,10 +103,11 @@ def create_app(
 ) -> Starlette:
     """The application, on the model that the settings name if none is given.
 
-    Raises GraphError if the setting names no graph that can be served; so does its lifespan, and
-    StorageError if the database cannot be opened.
+    Raises GraphError if the setting names no graph that can be served, and PolicyError for a faulty
+    policy; so does its lifespan, and StorageError if the database cannot be opened.
     """
     loaded = load(settings.graph)
+    policy = open_policy(settings.policy)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
@@ -135,7 +139,7 @@ def create_app(
         ):
             with usable(path):
                 state = await _wired(
-                    settings, graphs, tools, checkpointer, store, authentication, audit
+                    settings, graphs, tools, checkpointer, store, authentication, policy, audit
                 )
             try:
                 yield state
@@ -160,6 +164,7 @@ async def _wired(
     checkpointer: SqliteCheckpointer,
     store: ThreadStore,
     authentication: Authentication | None,
+    policy: Policy,
     audit: Audit | None,
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
@@ -178,7 +183,7 @@ async def _wired(
     await end_lost_runs(store, graphs, run_audit)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(
-        runs=Runs(graphs, classifier, store, logs, _run_settings(settings), run_audit),
+        runs=Runs(graphs, classifier, store, logs, _run_settings(settings), policy, run_audit),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,
         client_values=settings.client_context,
@@ -197,6 +202,8 @@ async def _wired(
         authentication=authentication,
         audit=audit,
         exporting=set(),
+        policy=policy,
+        failed_logins=FailedLogins(settings.max_failed_logins),
     )
 
 

@@ -3,8 +3,8 @@ others."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib import import_module
 
+from graphs.user_modules import own_object
 from server.settings import Settings
 from server.storage.audit_store import SqliteAuditStore
 from server.storage.store import SqliteStore
@@ -30,6 +30,7 @@ async def open_authentication(
     credentials = SqliteCredentialStore(store)
     async with AsyncExitStack() as opened:
         yield Authentication(
+            credentials=credentials,
             sessions=Sessions(credentials, settings.session_seconds),
             keys=ApiKeys(credentials) if "keys" in settings.auth else None,
             tokens=await _token_verifier(settings, opened) if "jwt" in settings.auth else None,
@@ -84,11 +85,8 @@ def _own_function(settings: Settings) -> AuthFunction | None:
 
     if len(names) > 1:
         raise AuthSetupError(f"TURNSTREAM_AUTH: give one function, not {' and '.join(names)}")
-    module, _, name = names[0].partition(":")
     try:
-        target: object = import_module(module)
-        for part in name.split("."):
-            target = getattr(target, part)
+        target = own_object(names[0])
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise AuthSetupError(f"TURNSTREAM_AUTH: {names[0]} cannot be loaded ({reason})") from error

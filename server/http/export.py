@@ -10,8 +10,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from server.http.audited import record_now
-from server.http.event_streams import SEND_TIMEOUT_SECONDS, TRANSPORT, ReaderTooSlow
 from server.http.problems import Problem
+from server.http.sse_response import SEND_TIMEOUT_SECONDS, TRANSPORT, ReaderTooSlow
 from server.http.state import ApiRequest, owner, principal
 from server.http.thread_json import thread_json
 from server.http.threads import consistent, shown

@@ -23,7 +23,7 @@ async def delete_all(request: ApiRequest) -> None:
     authentication = request.state["authentication"]
     if authentication:
         record = records(request, "data_deleted", caller, count=count)
-        await authentication.sessions.forget(caller, record)
+        await authentication.forget(caller, record)
         # What was begun with the last good credentials.
         await _delete_threads(request, caller)
 

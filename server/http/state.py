@@ -15,7 +15,10 @@ from server.storage.interfaces import ThreadStore
 from server.turns.header import ThreadKey
 from server.users.audit import Audit
 from server.users.authentication import Authentication
+from server.users.failed_logins import FailedLogins
+from server.users.policy import Policy
 from server.users.principal import Principal
+from server.users.rights import Rights
 from tools.catalogue import Catalogue
 
 
@@ -44,6 +47,8 @@ class AppState(TypedDict):
     """None: nothing is recorded."""
     exporting: set[str]
     """The owners whose export is being sent."""
+    policy: Policy
+    failed_logins: FailedLogins
 
 
 ApiRequest = Request[AppState]
@@ -53,6 +58,12 @@ def principal(request: ApiRequest) -> Principal:
     """Who calls. Of a route that is not public: `server.http.authenticated` says it."""
     caller: Principal = request.scope["principal"]
     return caller
+
+
+def rights(request: ApiRequest) -> Rights:
+    """What the caller may do: `server.http.permitted` says it."""
+    permitted: Rights = request.scope["rights"]
+    return permitted
 
 
 def owner(request: ApiRequest) -> str:

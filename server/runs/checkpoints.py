@@ -166,6 +166,8 @@ class Checkpoints:
         point: BranchPoint | None = None,
         values: GraphValues = NO_VALUES,
         resume: Command[Any] | None = None,
+        *,
+        user: GraphUser,
     ) -> AsyncIterator[Any]:
         """Run the graph on new messages, or with None on from the last checkpoint, with the answers
         to interrupts.
@@ -178,7 +180,7 @@ class Checkpoints:
             _config(
                 key,
                 point.checkpoint_id if point else None,
-                {**values.configurable, AUTH_USER: GraphUser(key.owner)},
+                {**values.configurable, AUTH_USER: user},
             ),
             stream_mode=STREAM_MODES,
             # Of the state the messages alone; a graph may leave them out of what it returns.

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from server.users.principal import Principal
+
 AUTH_USER = "langgraph_auth_user"
 
 
@@ -17,12 +19,19 @@ class GraphUser(Mapping[str, Any]):
 
     identity: str
     """The owner of the thread."""
+    display_name: str
     is_authenticated: bool = False
     permissions: tuple[str, ...] = ()
+    """The caller's roles."""
 
-    @property
-    def display_name(self) -> str:
-        return self.identity
+    @classmethod
+    def of(cls, principal: Principal) -> "GraphUser":
+        return cls(
+            identity=principal.owner,
+            display_name=principal.display_name or principal.id,
+            is_authenticated=principal.method != "off",
+            permissions=principal.roles,
+        )
 
     def __getitem__(self, key: str) -> Any:
         if key not in _KEYS:
@@ -36,4 +45,4 @@ class GraphUser(Mapping[str, Any]):
         return len(_KEYS)
 
 
-_KEYS = (*(field.name for field in fields(GraphUser)), "display_name")
+_KEYS = tuple(field.name for field in fields(GraphUser))

@@ -17,6 +17,7 @@ from server.runs.checkpoints import Checkpoints, Writes
 from server.runs.exits import contained_exits
 from server.runs.failures import Failure, failure
 from server.runs.finalize import Unfinished, finalize
+from server.runs.graph_user import GraphUser
 from server.runs.log_writer import LogWriter, Watch
 from server.runs.signals import StopSignal
 from server.runs.start import RunStart
@@ -100,7 +101,13 @@ class Run:
             await self._open_log(writes)
             return
         stream = self._checkpoints.stream(
-            key, plan.new, self.start.context, plan.point, self.start.values, plan.resume
+            key,
+            plan.new,
+            self.start.context,
+            plan.point,
+            self.start.values,
+            plan.resume,
+            user=GraphUser.of(self.start.rights.principal),
         )
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:

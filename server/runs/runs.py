@@ -9,14 +9,15 @@ import logging
 from dataclasses import replace
 from functools import partial
 from uuid import uuid4
-from weakref import WeakValueDictionary
 
 from graphs.classify import Classifier
 from graphs.context import TurnContext
-from server.runs.capacity import Capacity
-from server.runs.claims import Claim, Claims, new_run_id
+from graphs.rights import EVERYTHING
+from server.runs.capacity import Capacity, charge
+from server.runs.claims import Claim, Claims
 from server.runs.client_tools import as_ui_tools
 from server.runs.client_values import check_values
+from server.runs.deletions import Deletions
 from server.runs.prepare import prepare
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
@@ -27,16 +28,14 @@ from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
 from server.runs.summary import summary
-from server.storage.interfaces import (
-    Held,
-    Repeated,
-    RunLogs,
-    ThreadEntry,
-    ThreadStore,
-)
+from server.runs.tool_choice import narrowed
+from server.storage.interfaces import Held, Repeated, RunLogs, ThreadEntry, ThreadStore
 from server.turns.chunks import Chunk, Done, MessageFinish, Usage
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
+from server.users.policy import NO_POLICY, Policy
+from server.users.principal import Principal
+from server.users.rights import Rights
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +58,7 @@ class Runs:
         store: ThreadStore,
         logs: RunLogs,
         settings: RunSettings,
+        policy: Policy = NO_POLICY,
         audit: RunAudit | None = None,
     ) -> None:
         self._graphs = graphs
@@ -66,18 +66,19 @@ class Runs:
         self._store = store
         self._logs = logs
         self._settings = settings
+        self._policy = policy
         self._reader = RunReader(graphs, store, logs)
         self._retries = Retries()
         self._audit = audit or RunAudit()
         self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         self._lives: set[asyncio.Task[None]] = set()
-        self._deletions: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
+        self._deletions = Deletions(graphs, store, logs, self._claims, self._retries, self._audit)
         self._shutdown = Shutdown(self._claims, logs)
 
     async def start(
         self,
-        owner: str,
+        principal: Principal,
         request: TurnRequest,
         wire_format: str,
         idempotency: IdempotencyKey | None = None,
@@ -87,20 +88,21 @@ class Runs:
 
         The same idempotency key with the same digest gives the same run. Raises RunInProgress if
         the thread has a live run that is not to be stopped, InvalidRequest if the thread cannot
-        take the request, ShuttingDown.
+        take the request, ShuttingDown, and by the policy Forbidden or LimitExceeded.
         """
-        key = ThreadKey(owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
+        rights = self._policy.rights(principal)
+        key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         while True:
             self._shutdown.check()
             async with self._claims.take(key, idempotency) as result:
                 if isinstance(result, Claim):
-                    self._capacity.check_live(len(self._claims) - 1)
-                    await self._begin(result, request, wire_format, idempotency)
+                    await self._capacity.check_live(self._claims, rights)
+                    await self._begin(result, request, wire_format, rights, idempotency)
             match result:
                 case Claim():
                     return await self._opened(result)
                 case Repeated():
-                    repeated = await self._repeated(owner, result)
+                    repeated = await self._repeated(key.owner, result)
                     if repeated:
                         return repeated
                 case Held():
@@ -111,6 +113,7 @@ class Runs:
         claim: Claim,
         request: TurnRequest,
         wire_format: str,
+        rights: Rights,
         idempotency: IdempotencyKey | None,
     ) -> None:
         catalogue = self._classifier.catalogue
@@ -118,6 +121,9 @@ class Runs:
         checkpoints = self._graphs.checkpoints(graph)
         check_values(request, checkpoints.attached, self._settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)
+        thread = await self._store.get(claim.key) if request.thread_id else None
+        rights = narrowed(rights, request, thread, checkpoints.attached, catalogue)
+        enforced = rights if checkpoints.attached.is_built_in else EVERYTHING
         start = RunStart(
             run_id=claim.run_id,
             key=claim.key,
@@ -126,13 +132,14 @@ class Runs:
             plan=await prepare(
                 claim.key, request, checkpoints, catalogue, self._settings.max_thread_bytes
             ),
-            context=TurnContext(run_id=claim.run_id, client_tools=client_tools),
+            context=TurnContext(claim.run_id, client_tools, rights),
+            rights=rights,
             values=request.values,
-            classifier=replace(self._classifier, client_tools=client_tools),
+            classifier=replace(self._classifier, client_tools=client_tools, rights=enforced),
             limits=self._settings.limits,
         )
         if start.plan.is_new_thread:
-            self._capacity.take_new_thread()
+            await self._capacity.take_new_thread(rights)
         title = request.message.text if request.message else ""
         records = self._audit.started(claim.key, claim.run_id, graph)
         await self._store.begin_run(claim.key, claim.run_id, title, graph, records)
@@ -181,6 +188,7 @@ class Runs:
             records = await self._audit.ended(run, last)
             end = partial(self._store.end_run, claim.key, claim.run_id, run.state, records)
             await self._retries.write(end)
+            await charge(run.start.rights, last)
         except Exception:
             logger.exception("run %(run)s broke off", {"run": claim.run_id})
         finally:
@@ -209,21 +217,7 @@ class Runs:
 
     async def delete(self, key: ThreadKey) -> None:
         """Forget a thread for good: its live run is stopped first, and none can begin."""
-        # One after the other: a deletion that is late would take what was begun after an early one.
-        async with self._deletions.setdefault(key, asyncio.Lock()):
-            await self._delete(key)
-
-    async def _delete(self, key: ThreadKey) -> None:
-        deletion_id = f"deletion-{new_run_id()}"
-        while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
-            if held.run_id:
-                await self._claims.end(key, held.run_id, STOPPED)
-        try:
-            await self._logs.discard_thread(key)
-            await self._graphs.checkpoints(None).delete(key)
-            await self._store.delete(key, self._audit.deleted(key))
-        finally:
-            await self._retries.write(partial(self._store.release, key, deletion_id))
+        await self._deletions.delete(key)
 
     def hurry(self) -> None:
         """Let no live run finish that `drain` waits for: stop them now."""

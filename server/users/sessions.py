@@ -15,6 +15,7 @@ from server.storage.audit_records import Records
 from server.storage.credentials import BrowserSession, CredentialStore, SessionSecret
 from server.users.keys import principal_of
 from server.users.principal import Principal, Unauthenticated
+from server.users.remembered import Remembered
 
 SECRET_SECONDS = 24 * 3600
 """How long a secret signs new cookies."""
@@ -31,6 +32,7 @@ class Sessions:
     def __init__(self, store: CredentialStore, seconds: float) -> None:
         self._store = store
         self._seconds = seconds
+        self._sessions = Remembered(store.session)
         self._signer = Signer([], SALT)
         self._loaded = -float(RELOAD_SECONDS)
 
@@ -59,7 +61,7 @@ class Sessions:
 
     async def authenticate(self, cookie: str) -> Principal:
         """Raises Unauthenticated, StorageUnavailable."""
-        found = await self._store.session(_session_id(await self._token(cookie)))
+        found = await self._sessions.get(_session_id(await self._token(cookie)))
         if found is None:
             raise Unauthenticated("the session has ended")
         session, key = found
@@ -71,10 +73,11 @@ class Sessions:
     async def end(self, principal: Principal, records: Records = ()) -> None:
         if principal.session:
             await self._store.end_session(principal.session, records)
+            self._sessions.forget(principal.session)
 
-    async def forget(self, principal: Principal, records: Records = ()) -> None:
-        """Delete the caller's sessions and API keys."""
-        await self._store.forget_principal(principal.id, records)
+    def forget_all(self) -> None:
+        """Remember no session: they may be gone from the store."""
+        self._sessions.forget_all()
 
     async def _token(self, cookie: str) -> str:
         if len(cookie) > MAX_COOKIE_CHARS:

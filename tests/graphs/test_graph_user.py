@@ -51,11 +51,11 @@ async def test_a_graph_and_its_subgraphs_know_the_user_and_no_checkpoint_does(
 
 
 def test_a_user_is_what_langgraph_takes_for_one() -> None:
-    user = GraphUser("ann")
+    user = GraphUser("ann", "Ann")
     assert isinstance(user, BaseUser)
     assert dict(user) == {
         "identity": "ann",
-        "display_name": "ann",
+        "display_name": "Ann",
         "is_authenticated": False,
         "permissions": (),
     }
