@@ -32,7 +32,7 @@ from server.users.principal import AuthSetupError
 from tools.contract import CatalogueError
 
 PROJECT_FILE = "langgraph.json"
-ADMINISTRATION = ("keys", "threads")
+ADMINISTRATION = ("keys", "threads", "audit")
 """First arguments that are commands of `server.commands`; a graph's name has a colon or a dot."""
 
 logger = logging.getLogger("turnstream")

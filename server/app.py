@@ -1,12 +1,11 @@
 """The application: routes, and the lifespan that wires everything together."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
-from langgraph.store.base import BaseStore
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -15,12 +14,14 @@ from starlette.routing import Route
 from graphs.attached import AttachedGraph
 from graphs.classify import Classifier
 from graphs.loading import BUILT_IN, load, open_graphs
-from graphs.models import open_chat_model
-from server.authentication import open_authentication
+from server.authentication import open_audit_trail, open_authentication
+from server.graph_resources import open_chat_model, open_graph_store
+from server.http.audited import Audited
 from server.http.authenticated import Authenticated
 from server.http.bodies import Bodies
 from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
+from server.http.export import Export
 from server.http.graphs import Graphs
 from server.http.guard import Guard
 from server.http.headers import ApiHeaders
@@ -38,6 +39,7 @@ from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import RunReader
 from server.runs.recovery import end_lost_runs
+from server.runs.run_audit import RunAudit
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.start import RunLimits, RunSettings
@@ -47,6 +49,7 @@ from server.storage.database_file import usable
 from server.storage.interfaces import ThreadStore
 from server.storage.memory_logs import MemoryLogs
 from server.storage.store import open_store
+from server.users.audit import Audit
 from server.users.authentication import Authentication
 from server.users.failed_logins import FailedLogins
 from server.users.policy import Policy, open_policy
@@ -77,6 +80,7 @@ ROUTES = (
             ("/tools", Tools),
             ("/tools/{name}", Tool),
             ("/me", Me),
+            ("/export", Export),
         )
     ),
 )
@@ -112,15 +116,16 @@ def create_app(
         async with (
             open_checkpointer(path, busy_ms) as checkpointer,
             open_store(path, busy_ms, checkpointer.file.require) as store,
-            _model(settings) if model is None else nullcontext(model) as speaker,
+            open_chat_model(settings) if model is None else nullcontext(model) as speaker,
             with_remote_tools(
                 catalogue,
                 settings.remote_tools,
                 timeout_seconds=settings.tool_timeout_seconds,
                 max_bytes=settings.max_result_bytes,
             ) as tools,
-            _graph_store(settings, checkpointer) as graph_store,
+            open_graph_store(settings, checkpointer) as graph_store,
             open_authentication(settings, store) as authentication,
+            open_audit_trail(settings, store) as audit,
             open_graphs(
                 loaded,
                 checkpointer,
@@ -134,8 +139,9 @@ def create_app(
             ) as graphs,
         ):
             with usable(path):
-                given = (settings, graphs, tools, checkpointer, store, authentication, policy)
-                state = await _wired(*given)
+                state = await _wired(
+                    settings, graphs, tools, checkpointer, store, authentication, policy, audit
+                )
             try:
                 yield state
             finally:
@@ -160,6 +166,7 @@ async def _wired(
     store: ThreadStore,
     authentication: Authentication | None,
     policy: Policy,
+    audit: Audit | None,
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
     unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
@@ -173,10 +180,11 @@ async def _wired(
     )
     policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
-    await end_lost_runs(store, graphs)
+    run_audit = RunAudit(audit)
+    await end_lost_runs(store, graphs, run_audit)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(
-        runs=Runs(graphs, classifier, store, logs, _run_settings(settings), policy),
+        runs=Runs(graphs, classifier, store, logs, _run_settings(settings), policy, run_audit),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,
         client_values=settings.client_context,
@@ -193,6 +201,8 @@ async def _wired(
         bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
         model_name=settings.model_name,
         authentication=authentication,
+        audit=audit,
+        exporting=set(),
         policy=policy,
         failed_logins=FailedLogins(settings.max_failed_logins),
     )
@@ -213,6 +223,7 @@ def _middleware(settings: Settings) -> list[Middleware]:
     """The outermost first: a page of an allowed origin can read a 500 too."""
     return [
         Middleware(TrustedProxies, trusted=settings.trusted_proxies),
+        Middleware(Audited),
         Middleware(ApiHeaders),
         Middleware(
             Guard,
@@ -228,25 +239,3 @@ def _middleware(settings: Settings) -> list[Middleware]:
         ),
         Middleware(UnexpectedErrors),
     ]
-
-
-def _graph_store(
-    settings: Settings, checkpointer: SqliteCheckpointer
-) -> AbstractAsyncContextManager[BaseStore | None]:
-    """The built-in graph has no use for one."""
-    if settings.graph == BUILT_IN:
-        return nullcontext()
-    from server.storage.graph_store import open_graph_store
-
-    busy_ms = round(settings.busy_seconds * 1000)
-    return open_graph_store(settings.database, busy_ms, checkpointer.file.require)
-
-
-def _model(settings: Settings) -> AbstractAsyncContextManager[BaseChatModel]:
-    return open_chat_model(
-        settings.model_name,
-        api_key=settings.openai_api_key,
-        base_url=settings.openai_base_url,
-        word_seconds=settings.offline_word_seconds,
-        max_message_bytes=settings.max_message_bytes,
-    )

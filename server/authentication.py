@@ -1,12 +1,15 @@
-"""Wires the methods of authentication that the settings switch on; imports no others."""
+"""Wires the methods of authentication that the settings switch on, and the audit trail; imports no
+others."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from graphs.user_modules import own_object
 from server.settings import Settings
+from server.storage.audit_store import SqliteAuditStore
 from server.storage.store import SqliteStore
 from server.user_settings import NAMED
+from server.users.audit import Audit, expire, open_audit
 from server.users.authentication import Authentication, AuthFunction, TokenVerifier
 from server.users.principal import AuthSetupError
 from server.users.proxies import ProxyHeaders, networks
@@ -27,12 +30,28 @@ async def open_authentication(
     credentials = SqliteCredentialStore(store)
     async with AsyncExitStack() as opened:
         yield Authentication(
+            credentials=credentials,
             sessions=Sessions(credentials, settings.session_seconds),
             keys=ApiKeys(credentials) if "keys" in settings.auth else None,
             tokens=await _token_verifier(settings, opened) if "jwt" in settings.auth else None,
             proxy=_proxy_headers(settings) if "header" in settings.auth else None,
             function=_own_function(settings),
         )
+
+
+@asynccontextmanager
+async def open_audit_trail(settings: Settings, store: SqliteStore) -> AsyncIterator[Audit | None]:
+    """None: nothing is recorded. What was recorded earlier and is too old is deleted anyway.
+
+    Raises StorageUnavailable.
+    """
+    trail = SqliteAuditStore(store)
+    if not settings.authenticates or not settings.audit_days:
+        await expire(trail, settings.audit_days)
+        yield None
+        return
+    async with open_audit(trail, settings.audit_days) as audit:
+        yield audit
 
 
 async def _token_verifier(settings: Settings, opened: AsyncExitStack) -> TokenVerifier:

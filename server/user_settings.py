@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
 from server.users.proxies import networks
@@ -37,6 +37,9 @@ class UserSettings(BaseSettings):
     )
     session_seconds: PositiveFloat = Field(
         43_200.0, description="seconds that a login in the browser lasts"
+    )
+    audit_days: NonNegativeInt = Field(
+        90, le=36_500, description="days that the audit trail is kept; 0: there is none"
     )
 
     policy: Path | None = Field(

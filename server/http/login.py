@@ -1,4 +1,4 @@
-"""Browser sessions, and who one is: POST /login, POST /logout, GET /me."""
+"""Browser sessions, and who one is: POST /login, POST /logout, /me."""
 
 import time
 from datetime import UTC, datetime
@@ -7,12 +7,14 @@ from typing import Any
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
+from server.http.audited import records
 from server.http.authenticated import (
     cookie_header,
     credentials,
     recognised,
     session_cookie,
 )
+from server.http.personal_data import delete_all
 from server.http.problems import Problem
 from server.http.state import ApiRequest, principal
 from server.users.principal import Principal, Unauthenticated
@@ -31,7 +33,8 @@ class Login(HTTPEndpoint):
         given = credentials(request, f"Bearer {credential}")
         caller = await recognised(authentication, request, given)
         await _end_session(request)
-        cookie, caller = await authentication.sessions.begin(caller)
+        login = records(request, "login", caller, name=caller.credential)
+        cookie, caller = await authentication.sessions.begin(caller, login)
         assert caller.expires_at is not None, "a session ends"
         seconds = max(1, int(caller.expires_at - time.time()))
         headers = {"Set-Cookie": cookie_header(request, cookie, seconds)}
@@ -44,7 +47,7 @@ class Logout(HTTPEndpoint):
         if session_cookie(request) is None:
             return Response(status_code=204)
         await _end_session(request)
-        return Response(status_code=204, headers={"Set-Cookie": cookie_header(request, "", 0)})
+        return Response(status_code=204, headers=_without_cookie(request))
 
 
 class Me(HTTPEndpoint):
@@ -52,6 +55,12 @@ class Me(HTTPEndpoint):
         """`{"id", "display_name", "roles", "method", "session", "expires_at"?}`; the method is
         `off` while there is no authentication."""
         return JSONResponse(described(principal(request)))
+
+    async def delete(self, request: ApiRequest) -> Response:
+        """Body `{"confirm": "<the caller's id>"}`: 204 once all that is the caller's is deleted."""
+        await delete_all(request)
+        cookie = {} if session_cookie(request) is None else _without_cookie(request)
+        return Response(status_code=204, headers=cookie)
 
 
 def described(caller: Principal) -> dict[str, Any]:
@@ -69,6 +78,10 @@ def described(caller: Principal) -> dict[str, Any]:
     }
 
 
+def _without_cookie(request: ApiRequest) -> dict[str, str]:
+    return {"Set-Cookie": cookie_header(request, "", 0)}
+
+
 async def _end_session(request: ApiRequest) -> None:
     """End the session that the request has a cookie of, if it has a good one."""
     authentication, cookie = request.state["authentication"], session_cookie(request)
@@ -78,7 +91,7 @@ async def _end_session(request: ApiRequest) -> None:
         caller = await authentication.sessions.authenticate(cookie)
     except Unauthenticated:
         return
-    await authentication.sessions.end(caller)
+    await authentication.sessions.end(caller, records(request, "logout", caller))
 
 
 def _credential(body: Any) -> str:

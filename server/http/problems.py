@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = {"storage_busy": "5", "storage_full": "60"}
 
+PROBLEM_CODE = "problem_code"
+"""In a request's scope: the code of the problem that is its answer."""
+
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
@@ -61,9 +64,21 @@ class Problem(Exception):
             "detail": self.detail,
             **self.extra,
         }
-        return JSONResponse(
-            body, self.status, headers=self.headers, media_type="application/problem+json"
-        )
+        return ProblemResponse(body, self.status, headers=self.headers)
+
+
+class ProblemResponse(JSONResponse):
+    """Leaves the problem's code to the middleware around it."""
+
+    media_type = "application/problem+json"
+
+    def __init__(self, content: Mapping[str, Any], *given: Any, **named: Any) -> None:
+        super().__init__(content, *given, **named)
+        self._code = content["code"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[PROBLEM_CODE] = self._code
+        await super().__call__(scope, receive, send)
 
 
 SHUTTING_DOWN = Problem(

@@ -13,6 +13,7 @@ from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.storage.interfaces import ThreadStore
 from server.turns.header import ThreadKey
+from server.users.audit import Audit
 from server.users.authentication import Authentication
 from server.users.failed_logins import FailedLogins
 from server.users.policy import Policy
@@ -42,6 +43,10 @@ class AppState(TypedDict):
     model_name: str
     authentication: Authentication | None
     """None: it is off."""
+    audit: Audit | None
+    """None: nothing is recorded."""
+    exporting: set[str]
+    """The owners whose export is being sent."""
     policy: Policy
     failed_logins: FailedLogins
 

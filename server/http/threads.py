@@ -50,7 +50,7 @@ class Threads(HTTPEndpoint):
         except ValueError as error:
             raise Problem(422, "invalid_cursor", f"{error}; begin without one.") from None
         more = {"cursor": page.cursor} if page.cursor else {}
-        return JSONResponse({"threads": [_shown(request, entry) for entry in page.entries], **more})
+        return JSONResponse({"threads": [shown(request, entry) for entry in page.entries], **more})
 
 
 class Thread(HTTPEndpoint):
@@ -71,8 +71,8 @@ class Thread(HTTPEndpoint):
         each other the cursor is at its beginning.
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
-        entry, turns, rest = await _consistent(request, thread_key(request))
-        body = await thread_json(_shown(request, entry), format.snapshot(turns), rest)
+        entry, turns, rest = await consistent(request, thread_key(request))
+        body = await thread_json(shown(request, entry), format.snapshot(turns), rest)
         return Response(body, media_type="application/json")
 
     async def patch(self, request: ApiRequest) -> Response:
@@ -91,7 +91,7 @@ class Thread(HTTPEndpoint):
             entry = await store.rename(key, changes["title"])
         if entry is None:
             raise unknown_thread(key)
-        return JSONResponse(_shown(request, entry))
+        return JSONResponse(shown(request, entry))
 
     async def delete(self, request: ApiRequest) -> Response:
         """Forget a thread, whether there is one or not; its live run is stopped first."""
@@ -103,7 +103,7 @@ Content = tuple[tuple[Turn, ...], dict[str, Any]]
 """A thread's turns, and what else its answer says: `pending` and `run`."""
 
 
-async def _consistent(
+async def consistent(
     request: ApiRequest, key: ThreadKey
 ) -> tuple[ThreadEntry, tuple[Turn, ...], dict[str, Any]]:
     """A thread's entry and content of one moment: read again if a run began or ended."""
@@ -143,7 +143,7 @@ async def _so_far(request: ApiRequest, run: LoggedRun) -> Content:
     return progress.turns, {"pending": _pending(progress.before), "run": live}
 
 
-def _shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
+def shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
     shown, graphs = asdict(entry), request.state["graphs"]
     del shown["graph"]
     if entry.allowed_tools is None:

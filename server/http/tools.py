@@ -15,6 +15,7 @@ from graphs.answers import client_view
 from graphs.classify import check_args
 from graphs.execution import execute
 from graphs.rights import NOT_ALLOWED, Refusal, refusal_by_name
+from server.http.audited import note_call
 from server.http.problems import Problem
 from server.http.state import ApiRequest, rights
 from tools.catalogue import Catalogue
@@ -50,7 +51,9 @@ class Tool(HTTPEndpoint):
         async def run() -> Any:
             return await tool.ainvoke(call)
 
-        return _answer(await execute(call, run, request.state["tool_limits"]))
+        message = await execute(call, run, request.state["tool_limits"])
+        note_call(request, tool.name, stored.end_of(message), stored.duration_ms(message))
+        return _answer(message)
 
 
 def _permit(refusal: Refusal | None) -> None:

@@ -2,7 +2,7 @@
 
 import secrets
 import string
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +10,7 @@ from functools import partial
 from graphs.stored import Ended
 from server.runs.retries import Retries
 from server.runs.signals import StopSignal, StopSignals
+from server.storage.audit_records import Records
 from server.storage.interfaces import Granted, Held, Repeated, RunLog, RunLogs, ThreadStore
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
@@ -31,10 +32,19 @@ class Claim:
 
 
 class Claims:
-    def __init__(self, store: ThreadStore, logs: RunLogs, retries: Retries) -> None:
+    """`interrupted` gives the records of a run that has begun, and cannot go on."""
+
+    def __init__(
+        self,
+        store: ThreadStore,
+        logs: RunLogs,
+        retries: Retries,
+        interrupted: Callable[[ThreadKey, str], Records],
+    ) -> None:
         self._store = store
         self._logs = logs
         self._retries = retries
+        self._interrupted = interrupted
         self._signals = StopSignals()
         self._active: dict[str, RunLog] = {}
         self._granted: dict[str, str] = {}
@@ -79,7 +89,8 @@ class Claims:
         except BaseException:
             await self._discard(run_id)
             if isinstance(result, Granted):
-                await self._retries.write(partial(self._store.release, key, run_id))
+                records = self._interrupted(key, run_id)
+                await self._retries.write(partial(self._store.release, key, run_id, records))
             raise
         if not isinstance(result, Granted):
             await self._discard(run_id)

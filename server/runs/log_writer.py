@@ -4,7 +4,7 @@ What is merged is merged here, before the log, so every reader sees the same.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from server.storage.interfaces import RunLog
 from server.turns.chunks import Chunk, Path, TextDelta
@@ -12,19 +12,24 @@ from server.turns.chunks import Chunk, Path, TextDelta
 MERGE_SECONDS = 0.01
 """Deltas of one part that come closer than this become one chunk."""
 
+Watch = Callable[[Sequence[Chunk]], None]
+
 
 class LogWriter:
     """A delta is written at once if the log was quiet, else it waits for the deltas right behind
-    it; no other chunk overtakes it."""
+    it; no other chunk overtakes it. `watch` sees the chunks as they come."""
 
-    def __init__(self, log: RunLog) -> None:
+    def __init__(self, log: RunLog, watch: Watch | None = None) -> None:
         self._log = log
+        self._watch = watch
         self._held: dict[Path, list[str]] = {}
         self._quiet_at = 0.0
         self._flushing: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
 
     async def write(self, chunks: Sequence[Chunk]) -> None:
+        if self._watch:
+            self._watch(chunks)
         async with self._turn:
             ready: list[Chunk] = []
             for chunk in chunks:

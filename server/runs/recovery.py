@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage
 from graphs import stored
 from server.runs.checkpoints import ThreadState
 from server.runs.endings import broke_off
+from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.storage.interfaces import ThreadRunState, ThreadStore
 
@@ -16,24 +17,29 @@ _ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
 """What ends a run without its graph: a stop, and the limits that are not the graph's."""
 
 
-async def end_lost_runs(store: ThreadStore, graphs: ServedGraphs) -> None:
+async def end_lost_runs(
+    store: ThreadStore, graphs: ServedGraphs, audit: RunAudit | None = None
+) -> None:
     """Give each run that was live the end that its thread shows.
 
     A thread with nothing saved is deleted: its first request was not answered yet. Needs the store
     and the checkpoints to itself, before the first request.
     """
+    audit = audit or RunAudit()
     for lost in await store.recover():
         try:
             state = await graphs.checkpoints(lost.graph).load(lost.key)
         except Exception:
             # One thread that cannot be read keeps no server from starting.
             logger.exception("thread %(thread)s cannot be read", {"thread": lost.key.thread_id})
-            await store.end_run(lost.key, lost.run_id, "interrupted")
+            records = audit.lost(lost, "interrupted")
+            await store.end_run(lost.key, lost.run_id, "interrupted", records)
             continue
         if state.checkpoint_id is None:
-            await store.delete(lost.key)
+            await store.delete(lost.key, audit.lost(lost, "interrupted"))
         else:
-            await store.end_run(lost.key, lost.run_id, _end_of(state))
+            end = _end_of(state)
+            await store.end_run(lost.key, lost.run_id, end, audit.lost(lost, end, state))
 
 
 def _end_of(state: ThreadState) -> ThreadRunState:

@@ -17,7 +17,7 @@ from server.runs.checkpoints import Checkpoints, Writes
 from server.runs.exits import contained_exits
 from server.runs.failures import Failure, failure
 from server.runs.finalize import Unfinished, finalize
-from server.runs.log_writer import LogWriter
+from server.runs.log_writer import LogWriter, Watch
 from server.runs.signals import StopSignal
 from server.runs.start import RunStart
 from server.runs.thread_changes import added_messages
@@ -50,11 +50,14 @@ class Run:
         store: ThreadStore,
         log: RunLog,
         stop: StopSignal,
+        watch: Watch | None = None,
     ) -> None:
+        """`watch` sees the chunks as they come."""
         self.start = start
         self.state: RunState = "live"
         self.started = time.monotonic()
-        self.log = LogWriter(log)
+        self.watch = watch
+        self.log = LogWriter(log, watch)
         self._raw_log = log
         self._checkpoints = checkpoints
         self._store = store

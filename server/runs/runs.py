@@ -9,19 +9,20 @@ import logging
 from dataclasses import replace
 from functools import partial
 from uuid import uuid4
-from weakref import WeakValueDictionary
 
 from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.rights import EVERYTHING
 from server.runs.capacity import Capacity, charge
-from server.runs.claims import Claim, Claims, new_run_id
+from server.runs.claims import Claim, Claims
 from server.runs.client_tools import as_ui_tools
 from server.runs.client_values import check_values
+from server.runs.deletions import Deletions
 from server.runs.prepare import prepare
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
 from server.runs.run import Run
+from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
@@ -58,6 +59,7 @@ class Runs:
         logs: RunLogs,
         settings: RunSettings,
         policy: Policy = NO_POLICY,
+        audit: RunAudit | None = None,
     ) -> None:
         self._graphs = graphs
         self._classifier = classifier
@@ -67,10 +69,11 @@ class Runs:
         self._policy = policy
         self._reader = RunReader(graphs, store, logs)
         self._retries = Retries()
-        self._claims = Claims(store, logs, self._retries)
+        self._audit = audit or RunAudit()
+        self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         self._lives: set[asyncio.Task[None]] = set()
-        self._deletions: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
+        self._deletions = Deletions(graphs, store, logs, self._claims, self._retries, self._audit)
         self._shutdown = Shutdown(self._claims, logs)
 
     async def start(
@@ -138,8 +141,10 @@ class Runs:
         if start.plan.is_new_thread:
             await self._capacity.take_new_thread(rights)
         title = request.message.text if request.message else ""
-        await self._store.begin_run(claim.key, claim.run_id, title, graph)
-        run = Run(start, checkpoints, self._store, claim.log, claim.stop)
+        records = self._audit.started(claim.key, claim.run_id, graph)
+        await self._store.begin_run(claim.key, claim.run_id, title, graph, records)
+        watch = self._audit.watch(start)
+        run = Run(start, checkpoints, self._store, claim.log, claim.stop, watch)
         life = self._see_through(run, claim, keyed=idempotency is not None)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
         self._lives.add(task)
@@ -180,7 +185,8 @@ class Runs:
         last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
         try:
             last = await run.work()
-            end = partial(self._store.end_run, claim.key, claim.run_id, run.state)
+            records = await self._audit.ended(run, last)
+            end = partial(self._store.end_run, claim.key, claim.run_id, run.state, records)
             await self._retries.write(end)
             await charge(run.start.rights, last)
         except Exception:
@@ -211,21 +217,7 @@ class Runs:
 
     async def delete(self, key: ThreadKey) -> None:
         """Forget a thread for good: its live run is stopped first, and none can begin."""
-        # One after the other: a deletion that is late would take what was begun after an early one.
-        async with self._deletions.setdefault(key, asyncio.Lock()):
-            await self._delete(key)
-
-    async def _delete(self, key: ThreadKey) -> None:
-        deletion_id = f"deletion-{new_run_id()}"
-        while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
-            if held.run_id:
-                await self._claims.end(key, held.run_id, STOPPED)
-        try:
-            await self._logs.discard_thread(key)
-            await self._graphs.checkpoints(None).delete(key)
-            await self._store.delete(key)
-        finally:
-            await self._retries.write(partial(self._store.release, key, deletion_id))
+        await self._deletions.delete(key)
 
     def hurry(self) -> None:
         """Let no live run finish that `drain` waits for: stop them now."""

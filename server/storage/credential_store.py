@@ -6,6 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
+from server.storage import audit_trail
+from server.storage.audit_records import Records
 from server.storage.credentials import ApiKey, BrowserSession, SessionSecret
 from server.storage.store import SqliteStore
 from server.storage.tables import api_keys, browser_sessions, session_secrets
@@ -38,9 +40,10 @@ class SqliteCredentialStore:
     def __init__(self, store: SqliteStore) -> None:
         self._read, self._write = store.read, store.write
 
-    async def add_key(self, key: ApiKey) -> None:
+    async def add_key(self, key: ApiKey, records: Records = ()) -> None:
         def add(connection: Connection) -> None:
             connection.execute(insert(api_keys).values(_values(key)))
+            audit_trail.append(connection, records)
 
         await self._write(add)
 
@@ -54,7 +57,7 @@ class SqliteCredentialStore:
 
         return await self._read(keys)
 
-    async def revoke_key(self, key_id: str, now: float) -> bool:
+    async def revoke_key(self, key_id: str, now: float, records: Records = ()) -> bool:
         def revoke(connection: Connection) -> bool:
             revoked = connection.execute(
                 update(api_keys)
@@ -62,6 +65,7 @@ class SqliteCredentialStore:
                 .values(revoked_at=now)
             )
             connection.execute(delete(browser_sessions).where(browser_sessions.c.key_id == key_id))
+            audit_trail.append(connection, records if revoked.rowcount else ())
             return bool(revoked.rowcount)
 
         return await self._write(revoke)
@@ -74,12 +78,13 @@ class SqliteCredentialStore:
 
         await self._write(note)
 
-    async def begin_session(self, session: BrowserSession) -> None:
+    async def begin_session(self, session: BrowserSession, records: Records = ()) -> None:
         def begin(connection: Connection) -> None:
             expired = browser_sessions.c.expires_at <= session.created_at
             connection.execute(delete(browser_sessions).where(expired))
             row = {**_values(session), "roles": json.dumps(session.roles)}
             connection.execute(insert(browser_sessions).values(row))
+            audit_trail.append(connection, records)
 
         await self._write(begin)
 
@@ -95,9 +100,10 @@ class SqliteCredentialStore:
 
         return await self._read(session)
 
-    async def end_session(self, session_id: str) -> None:
+    async def end_session(self, session_id: str, records: Records = ()) -> None:
         def end(connection: Connection) -> None:
             connection.execute(delete(browser_sessions).where(browser_sessions.c.id == session_id))
+            audit_trail.append(connection, records)
 
         await self._write(end)
 
@@ -115,10 +121,11 @@ class SqliteCredentialStore:
 
         await self._write(rotate)
 
-    async def forget_principal(self, principal: str) -> None:
+    async def forget_principal(self, principal: str, records: Records = ()) -> None:
         def forget(connection: Connection) -> None:
             for table in (api_keys, browser_sessions):
                 connection.execute(delete(table).where(table.c.principal == principal))
+            audit_trail.append(connection, records)
 
         await self._write(forget)
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from server.storage.audit_records import Records
 from server.turns.chunks import Chunk, Disposition
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import IdempotencyKey
@@ -106,7 +107,8 @@ class ThreadStore(Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading
-    does not wait for writing.
+    does not wait for writing. `records` join the audit trail in the transaction of what they
+    record.
     """
 
     async def claim(
@@ -117,17 +119,25 @@ class ThreadStore(Protocol):
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
         """Take the thread so that no run can begin; a later deletion takes it over."""
 
-    async def release(self, key: ThreadKey, run_id: str) -> None:
+    async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
         """Give the claim back and forget its idempotency key: the request was refused, or the
-        deletion is done. A claim that is another's stays; a run that has begun is interrupted."""
+        deletion is done. A claim that is another's stays; a run that has begun is interrupted, and
+        only then is there something to record."""
 
     async def begin_run(
-        self, key: ThreadKey, run_id: str, title: str, graph: str | None = None
+        self,
+        key: ThreadKey,
+        run_id: str,
+        title: str,
+        graph: str | None = None,
+        records: Records = (),
     ) -> None:
         """Move the thread to the top of the list as live, on this graph. A thread that is new gets
         the title: on one line, cut to 60 characters."""
 
-    async def end_run(self, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
+    async def end_run(
+        self, key: ThreadKey, run_id: str, state: ThreadRunState, records: Records = ()
+    ) -> None:
         """Note how a run ended and release its claim. The thread keeps its place in the list. A
         thread that another run has begun on since stays as it is."""
 
@@ -166,8 +176,9 @@ class ThreadStore(Protocol):
         """Narrow the thread's runs to these tools; None: not at all. The thread keeps its place and
         its times. None as the answer: there is no such thread."""
 
-    async def delete(self, key: ThreadKey) -> None:
-        """Remove the thread from the list, and what is kept of its calls."""
+    async def delete(self, key: ThreadKey, records: Records = ()) -> None:
+        """Remove the thread from the list, and what is kept of its calls. Of a thread that is not
+        in the list nothing is recorded."""
 
     async def keep_dispositions(
         self, key: ThreadKey, dispositions: Mapping[str, Disposition]

@@ -6,6 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, column, delete, exists, inspect, select, table, update
 
+from server.storage import audit_trail
+from server.storage.audit_records import AuditRecord
 from server.storage.store import SqliteStore
 from server.storage.tables import activities, call_dispositions, claims, requests, threads
 from server.turns.header import ThreadKey
@@ -22,15 +24,15 @@ class Assignment:
     the same id."""
 
 
-async def assign(store: SqliteStore, old: str, new: str) -> Assignment:
+async def assign(store: SqliteStore, old: str, new: str, *, audits: bool = False) -> Assignment:
     """Give all of an owner's threads to another, in one transaction: a thread as a whole, or not.
 
     Raises StorageUnavailable.
     """
-    return await store.write(_assign, old, new)
+    return await store.write(_assign, old, new, audits)
 
 
-def _assign(connection: Connection, old: str, new: str) -> Assignment:
+def _assign(connection: Connection, old: str, new: str, audits: bool) -> Assignment:
     taken = threads.alias()
     is_taken = exists().where(taken.c.owner == new, taken.c.id == threads.c.id)
     is_claimed = exists().where(claims.c.owner == old, claims.c.thread_id == threads.c.id)
@@ -42,6 +44,9 @@ def _assign(connection: Connection, old: str, new: str) -> Assignment:
     names = set(inspect(connection).get_table_names())
     for id in moved:
         _move(connection, ThreadKey(old, id), new, names)
+    if moved and audits:
+        record = AuditRecord("threads_assigned", old, name=new, count=len(moved))
+        audit_trail.append(connection, [record])
     return Assignment(len(moved), left)
 
 

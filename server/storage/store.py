@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from server.storage import claims, tables, thread_list
+from server.storage import audit_trail, claims, tables, thread_list
+from server.storage.audit_records import Records
 from server.storage.database_file import usable
 from server.storage.interfaces import (
     ClaimResult,
@@ -45,23 +46,36 @@ class SqliteStore:
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
         return await self.write(claims.claim_for_deletion, key, deletion_id)
 
-    async def release(self, key: ThreadKey, run_id: str) -> None:
+    async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
         def release(connection: Connection) -> None:
-            thread_list.interrupt_run(connection, key, run_id)
+            if thread_list.interrupt_run(connection, key, run_id):
+                audit_trail.append(connection, records)
             claims.release(connection, key, run_id)
             claims.forget_requests(connection, run_id)
 
         await self.write(release)
 
     async def begin_run(
-        self, key: ThreadKey, run_id: str, title: str, graph: str | None = None
+        self,
+        key: ThreadKey,
+        run_id: str,
+        title: str,
+        graph: str | None = None,
+        records: Records = (),
     ) -> None:
-        await self.write(thread_list.begin_run, key, run_id, title, graph)
+        def begin(connection: Connection) -> None:
+            thread_list.begin_run(connection, key, run_id, title, graph)
+            audit_trail.append(connection, records)
 
-    async def end_run(self, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
+        await self.write(begin)
+
+    async def end_run(
+        self, key: ThreadKey, run_id: str, state: ThreadRunState, records: Records = ()
+    ) -> None:
         def end(connection: Connection) -> None:
             thread_list.end_run(connection, key, run_id, state)
             claims.release(connection, key, run_id)
+            audit_trail.append(connection, records)
 
         await self.write(end)
 
@@ -96,9 +110,10 @@ class SqliteStore:
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         return await self.write(thread_list.allow_tools, key, names)
 
-    async def delete(self, key: ThreadKey) -> None:
+    async def delete(self, key: ThreadKey, records: Records = ()) -> None:
         def remove(connection: Connection) -> None:
-            thread_list.remove(connection, key)
+            if thread_list.remove(connection, key):
+                audit_trail.append(connection, records)
             claims.remove_thread(connection, key)
 
         await self.write(remove)

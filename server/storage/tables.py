@@ -100,6 +100,29 @@ session_secrets = Table(
 )
 """What signs the cookies: the newest signs, all verify."""
 
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("at", Float, nullable=False, index=True),
+    Column("event", String, nullable=False),
+    Column("principal", String),
+    Column("method", String),
+    Column("thread_id", String),
+    Column("run_id", String),
+    Column("tool_call_id", String),
+    Column("name", String),
+    Column("disposition", String),
+    Column("outcome", String),
+    Column("input_tokens", Integer),
+    Column("output_tokens", Integer),
+    Column("duration_ms", Integer),
+    Column("count", Integer),
+    Column("address", String),
+    sqlite_autoincrement=True,
+)
+"""See `server.storage.audit_records`; rows are added, and deleted by age."""
+
 
 def create(connection: Connection) -> None:
     """Make what is not there: tables, and columns and indexes that tables of an older database

@@ -65,13 +65,14 @@ def end_run(connection: Connection, key: ThreadKey, run_id: str, state: ThreadRu
     )
 
 
-def interrupt_run(connection: Connection, key: ThreadKey, run_id: str) -> None:
-    """Note that a run never came to its end. One that has ended stays as it is."""
-    connection.execute(
+def interrupt_run(connection: Connection, key: ThreadKey, run_id: str) -> bool:
+    """Note that a run never came to its end. One that has ended stays as it is: False."""
+    live = connection.execute(
         update(threads)
         .where(*_is(key), threads.c.run_id == run_id, threads.c.run_state == "live")
         .values(run_state="interrupted")
     )
+    return bool(live.rowcount)
 
 
 def live_runs(connection: Connection) -> Sequence[LostRun]:
@@ -167,9 +168,11 @@ def allow_tools(
     return get(connection, key)
 
 
-def remove(connection: Connection, key: ThreadKey) -> None:
-    connection.execute(delete(threads).where(*_is(key)))
+def remove(connection: Connection, key: ThreadKey) -> bool:
+    """Whether there was such a thread."""
+    removed = connection.execute(delete(threads).where(*_is(key)))
     connection.execute(delete(activities).where(*_was(key)))
+    return bool(removed.rowcount)
 
 
 def _newest(connection: Connection) -> tuple[int, int]:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from server.storage.audit_records import Records
+from server.storage.credentials import CredentialStore
 from server.users.keys import ApiKeys
 from server.users.principal import Principal, Unauthenticated
 from server.users.proxies import ProxyHeaders
@@ -43,6 +45,7 @@ class Credentials:
 class Authentication:
     """The methods that are switched on; `sessions` are there for all of them but a proxy alone."""
 
+    credentials: CredentialStore
     sessions: Sessions
     keys: ApiKeys | None = None
     tokens: TokenVerifier | None = None
@@ -68,6 +71,13 @@ class Authentication:
         if self.function:
             return await self.function.authenticate(credentials.request)
         raise Unauthenticated("no credentials")
+
+    async def forget(self, principal: Principal, records: Records = ()) -> None:
+        """Delete the caller's API keys and sessions. Raises StorageUnavailable."""
+        await self.credentials.forget_principal(principal.id, records)
+        self.sessions.forget_all()
+        if self.keys:
+            self.keys.forget_all()
 
     async def _by_authorization(self, authorization: str, credentials: Credentials) -> Principal:
         scheme, _, credential = authorization.partition(" ")

@@ -56,6 +56,10 @@ class ApiKeys:
     def takes(self, credential: str) -> bool:
         return credential.startswith(PREFIX)
 
+    def forget_all(self) -> None:
+        """Remember no key: they may be gone from the store."""
+        self._keys.forget_all()
+
     async def authenticate(self, credential: str) -> Principal:
         """Raises Unauthenticated, StorageUnavailable."""
         parts = _KEY.fullmatch(credential)

@@ -37,3 +37,7 @@ class Remembered(Generic[Value]):
         """Look it up the next time, and do not remember what is being looked up now."""
         self._forgotten += 1
         self._rows.pop(id, None)
+
+    def forget_all(self) -> None:
+        self._forgotten += 1
+        self._rows.clear()

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from itsdangerous import BadSignature, Signer
 
+from server.storage.audit_records import Records
 from server.storage.credentials import BrowserSession, CredentialStore, SessionSecret
 from server.users.keys import principal_of
 from server.users.principal import Principal, Unauthenticated
@@ -35,7 +36,7 @@ class Sessions:
         self._signer = Signer([], SALT)
         self._loaded = -float(RELOAD_SECONDS)
 
-    async def begin(self, principal: Principal) -> tuple[str, Principal]:
+    async def begin(self, principal: Principal, records: Records = ()) -> tuple[str, Principal]:
         """A new session's cookie, and the caller as it has them."""
         now = time.time()
         token = secrets.token_urlsafe(24)
@@ -55,7 +56,7 @@ class Sessions:
             oldest=now - SECRET_SECONDS - self._seconds,
         )
         await self._load()
-        await self._store.begin_session(session)
+        await self._store.begin_session(session, records)
         return self._signer.sign(token).decode(), _principal(session, principal)
 
     async def authenticate(self, cookie: str) -> Principal:
@@ -69,10 +70,14 @@ class Sessions:
             raise Unauthenticated("the session has expired")
         return _principal(session, principal_of(key) if key else _by_itself(session))
 
-    async def end(self, principal: Principal) -> None:
+    async def end(self, principal: Principal, records: Records = ()) -> None:
         if principal.session:
-            await self._store.end_session(principal.session)
+            await self._store.end_session(principal.session, records)
             self._sessions.forget(principal.session)
+
+    def forget_all(self) -> None:
+        """Remember no session: they may be gone from the store."""
+        self._sessions.forget_all()
 
     async def _token(self, cookie: str) -> str:
         if len(cookie) > MAX_COOKIE_CHARS:

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,12 @@ from server.protocols import DEFAULT
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.recovery import end_lost_runs
+from server.runs.run_audit import RunAudit
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.start import RunLimits, RunSettings
+from server.storage.audit_records import AuditFilter, AuditRecord
+from server.storage.audit_store import SqliteAuditStore
 from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
 from server.storage.interfaces import ThreadEntry, ThreadStore
 from server.storage.memory_logs import MemoryLogs
@@ -32,6 +35,7 @@ from server.turns.chunks import Chunk
 from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.messages import Turn
 from server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
+from server.users.audit import open_audit
 from server.users.policy import NO_POLICY, Policy
 from server.users.principal import LOCAL, Principal
 from tests.support.waiting import WAIT_SECONDS
@@ -65,6 +69,7 @@ class Backend:
     reader: RunReader
     catalogue: Catalogue
     store: ThreadStore
+    audit: SqliteAuditStore
 
     async def start(
         self, request: TurnRequest, thread: str | None = THREAD, principal: Principal = LOCAL
@@ -80,6 +85,10 @@ class Backend:
 
     async def stop(self, thread: str = THREAD) -> ThreadEntry | None:
         return await self.runs.stop(key_of(thread))
+
+    async def recorded(self) -> list[AuditRecord]:
+        """The audit trail."""
+        return [record for _, record in await self.audit.page(AuditFilter(), 0, 1000)]
 
     async def entry(self, thread: str = THREAD) -> ThreadEntry | None:
         return await self.store.get(key_of(thread))
@@ -125,11 +134,13 @@ async def backend(
     context: Mapping[str, Any] | None = None,
     client_values: tuple[str, ...] = (),
     policy: Policy = NO_POLICY,
+    audits: bool = False,
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     async with (
         open_checkpointer(path) as checkpointer,
         open_store(path, BUSY_TIMEOUT_MS) as store,
+        open_audit(SqliteAuditStore(store), 90) if audits else nullcontext() as audit,
     ):
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
         made = build(model, catalogue, checkpointer=checkpointer, **given)
@@ -140,17 +151,18 @@ async def backend(
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store)
         graphs = ServedGraphs({"test": checkpoints})
-        await end_lost_runs(store, graphs)
+        run_audit = RunAudit(audit)
+        await end_lost_runs(store, graphs, run_audit)
         logs = MemoryLogs()
         settings = RunSettings(
             RunLimits(max_run_seconds, 0, max_run_bytes),
             retention_seconds=60,
             client_values=client_values,
         )
-        runs = Runs(graphs, classifier, store, logs, settings, policy)
+        runs = Runs(graphs, classifier, store, logs, settings, policy, run_audit)
         reader = RunReader(graphs, store, logs)
         try:
-            yield Backend(checkpoints, runs, reader, catalogue, store)
+            yield Backend(checkpoints, runs, reader, catalogue, store, SqliteAuditStore(store))
         finally:
             await runs.close()
 

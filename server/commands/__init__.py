@@ -1,0 +1,49 @@
+"""`turnstream keys`, `threads`, `audit`: what an administrator does with the database.
+
+They may run while the server does.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+
+from server.commands import audit, keys, threads
+from server.commands.command import Command, CommandError
+from server.settings import Settings
+from server.storage.interfaces import StorageError, StorageUnavailable
+from server.storage.store import open_store
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit status: 0, 2 if the command cannot be understood or carried out."""
+    options = _parser().parse_args(arguments)
+    settings = Settings.model_validate({})
+    try:
+        asyncio.run(_carried_out(options, settings))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has enough, as `head` does; Python would complain as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (CommandError, StorageError, StorageUnavailable) as error:
+        sys.stderr.write(f"turnstream: {error}\n")
+        return 2
+    return 0
+
+
+async def _carried_out(options: argparse.Namespace, settings: Settings) -> None:
+    if not settings.database.exists() and not options.creates:
+        raise CommandError(
+            f"there is no database {str(settings.database)!r}: set TURNSTREAM_DATABASE"
+        )
+    async with open_store(settings.database, round(settings.busy_seconds * 1000)) as store:
+        await options.carry_out(Command(store, settings, options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("turnstream", description="The database is the server's.")
+    groups = parser.add_subparsers(required=True)
+    for group in (keys, threads, audit):
+        group.add_to(groups)
+    return parser

@@ -1,0 +1,95 @@
+"""What the audit trail gets of requests: those that were refused, and what an endpoint records."""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.http.authenticated import PRINCIPAL, session_cookie
+from server.http.problems import PROBLEM_CODE
+from server.storage.audit_records import AuditEvent, AuditRecord, Records
+from server.users.audit import Audit
+from server.users.principal import Principal
+
+REFUSALS = (401, 403, 429)
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """ASGI middleware: records each answer that refuses its caller, but not that a login is needed
+    to one who came without credentials."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        audit: Audit | None = scope["state"]["audit"] if scope["type"] == "http" else None
+        if audit is None:
+            await self.app(scope, receive, send)
+            return
+        noting = audit
+
+        def watched(message: Message) -> Awaitable[None]:
+            if message["type"] == "http.response.start" and message["status"] in REFUSALS:
+                _note(noting, Request(scope), message["status"])
+            return send(message)
+
+        await self.app(scope, receive, watched)
+
+
+def records(request: Request[Any], event: AuditEvent, caller: Principal, **values: Any) -> Records:
+    """The record of what a caller does; none if nothing is recorded."""
+    audit: Audit | None = request.state["audit"]
+    if audit is None:
+        return ()
+    address = _address(request)
+    return [AuditRecord(event, caller.id, caller.method, address=address, **values)]
+
+
+async def record_now(request: Request[Any], event: AuditEvent, caller: Principal) -> None:
+    """Record it before anything is done. Raises StorageUnavailable."""
+    audit: Audit | None = request.state["audit"]
+    if audit:
+        await audit.record(records(request, event, caller))
+
+
+def note_call(request: Request[Any], tool: str, end: str, duration_ms: int | None) -> None:
+    """Record a call of a tool without a run."""
+    caller: Principal = request.scope[PRINCIPAL]
+    values = {"name": tool, "disposition": "server", "outcome": end, "duration_ms": duration_ms}
+    audit: Audit | None = request.state["audit"]
+    if audit:
+        audit.note(*records(request, "tool_call", caller, **values))
+
+
+def _note(audit: Audit, request: Request[Any], status: int) -> None:
+    caller: Principal | None = request.scope.get(PRINCIPAL)
+    if status == 401 and not _has_credentials(request):
+        return
+    refusal = AuditRecord(
+        "refusal",
+        caller.id if caller else None,
+        caller.method if caller else None,
+        name=_route(request),
+        outcome=request.scope.get(PROBLEM_CODE),
+        address=_address(request),
+    )
+    audit.note_refusal(refusal)
+
+
+def _has_credentials(request: Request[Any]) -> bool:
+    """Whether the request said who its caller is, and was not believed."""
+    given = "authorization" in request.headers or session_cookie(request) is not None
+    return given or request.url.path == "/login"
+
+
+def _route(request: Request[Any]) -> str | None:
+    """`POST /chat`: what the router has matched, without the caller's own words."""
+    if "endpoint" not in request.scope:
+        return None
+    return f"{request.method} /{request.url.path.split('/')[1]}"
+
+
+def _address(request: Request[Any]) -> str | None:
+    return request.client.host if request.client else None

@@ -1,0 +1,114 @@
+"""GET /export: all threads of the caller, one JSON object a line."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from server.http.audited import record_now
+from server.http.problems import Problem
+from server.http.sse_response import SEND_TIMEOUT_SECONDS, TRANSPORT, ReaderTooSlow
+from server.http.state import ApiRequest, owner, principal
+from server.http.thread_json import thread_json
+from server.http.threads import consistent, shown
+from server.protocols import DEFAULT, WireFormat, wire_format
+from server.storage.interfaces import StorageUnavailable, ThreadEntry
+from server.turns.header import ThreadKey
+
+PAGE = 100
+FILE_NAME = "turnstream-export.ndjson"
+
+logger = logging.getLogger(__name__)
+
+
+class Export(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """A line a thread, by last activity, newest first: what GET /threads/{id} says of it.
+
+        One thread at a time is held in memory, and one export at a time is sent to each caller: a
+        second is a 409. A thread that is deleted meanwhile is left out; one that cannot be read has
+        its entry and `"error": {"code": "thread_unreadable", "message", "id"}`.
+        """
+        format = wire_format(request.query_params.get("protocol", DEFAULT.name))
+        caller, exporting = owner(request), request.state["exporting"]
+        if caller in exporting:
+            raise Problem(
+                409,
+                "export_in_progress",
+                "An export of yours is being sent. Wait for its end, or close its connection.",
+            )
+        exporting.add(caller)
+        try:
+            await record_now(request, "data_exported", principal(request))
+        except BaseException:
+            exporting.discard(caller)
+            raise
+        return ExportResponse(request, format)
+
+
+class ExportResponse(StreamingResponse):
+    """A reader that takes nothing for too long is cut off."""
+
+    def __init__(self, request: ApiRequest, format: WireFormat) -> None:
+        disposition = f'attachment; filename="{FILE_NAME}"'
+        super().__init__(
+            _lines(request, format),
+            headers={"Content-Disposition": disposition},
+            media_type="application/x-ndjson",
+        )
+        self._done = (request.state["exporting"], owner(request))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            try:
+                async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
+                    await send(message)
+            except TimeoutError:
+                raise ReaderTooSlow from None
+
+        exporting, caller = self._done
+        try:
+            await super().__call__(scope, receive, send_in_time)
+        except ReaderTooSlow:
+            transport = scope.get("state", {}).get(TRANSPORT)
+            if transport:
+                transport.abort()
+                await asyncio.sleep(0)  # the loop tells the connection that it is lost
+        finally:
+            exporting.discard(caller)
+
+
+async def _lines(request: ApiRequest, format: WireFormat) -> AsyncIterator[bytes]:
+    cursor = None
+    while True:
+        page = await request.state["store"].page(owner(request), PAGE, cursor)
+        for entry in page.entries:
+            line = await _line(request, format, entry)
+            if line:
+                yield line
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+async def _line(request: ApiRequest, format: WireFormat, entry: ThreadEntry) -> bytes:
+    """Empty if there is no such thread any more. Raises StorageUnavailable."""
+    try:
+        entry, turns, rest = await consistent(request, ThreadKey(owner(request), entry.id))
+        messages = format.snapshot(turns)
+    except Problem:
+        return b""
+    except StorageUnavailable:
+        raise
+    except Exception:
+        error_id = uuid4().hex[:12]
+        named = {"thread": entry.id, "error_id": error_id}
+        logger.exception("thread %(thread)s cannot be exported, error %(error_id)s", named)
+        sentence = "This thread cannot be read; the server's log says why."
+        error = {"code": "thread_unreadable", "message": sentence, "id": error_id}
+        messages, rest = [], {"error": error}
+    return await thread_json(shown(request, entry), messages, rest) + b"\n"

@@ -1,0 +1,47 @@
+"""DELETE /me: all that is stored of the caller, but for the ids in the audit trail."""
+
+from typing import Any
+
+from server.http.audited import records
+from server.http.problems import Problem
+from server.http.state import ApiRequest, principal
+from server.turns.header import ThreadKey
+from server.users.principal import Principal
+
+PAGE = 100
+
+
+async def delete_all(request: ApiRequest) -> None:
+    """Delete the caller's threads, then their keys and sessions: a deletion that breaks off can be
+    done again.
+
+    Raises Problem without `{"confirm": "<the caller's id>"}`, StorageUnavailable.
+    """
+    caller = principal(request)
+    await request.state["bodies"].read(request, lambda body: _check_confirmed(body, caller))
+    count = await _delete_threads(request, caller)
+    authentication = request.state["authentication"]
+    if authentication:
+        record = records(request, "data_deleted", caller, count=count)
+        await authentication.forget(caller, record)
+        # What was begun with the last good credentials.
+        await _delete_threads(request, caller)
+
+
+async def _delete_threads(request: ApiRequest, caller: Principal) -> int:
+    store, count = request.state["store"], 0
+    while entries := (await store.page(caller.owner, PAGE)).entries:
+        for entry in entries:
+            await request.state["runs"].delete(ThreadKey(caller.owner, entry.id))
+        count += len(entries)
+    return count
+
+
+def _check_confirmed(body: Any, caller: Principal) -> None:
+    if not isinstance(body, dict) or body != {"confirm": caller.id}:
+        raise Problem(
+            422,
+            "not_confirmed",
+            'This deletes all your threads, keys and logins for good. To confirm, send {"confirm": '
+            '"..."} with your own id, which GET /me has.',
+        )

@@ -1,0 +1,94 @@
+"""What the audit trail gets of runs; without a trail, nothing."""
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from server.runs.call_records import CallRecords
+from server.runs.checkpoints import ThreadState
+from server.runs.log_writer import Watch
+from server.runs.run import Run
+from server.runs.start import RunStart
+from server.storage.audit_records import AuditEvent, AuditRecord, Records
+from server.storage.interfaces import LostRun
+from server.turns.chunks import Chunk, MessageFinish
+from server.turns.header import ThreadKey
+from server.users.audit import Audit
+
+
+class RunAudit:
+    """`audit` None: nothing is recorded."""
+
+    def __init__(self, audit: Audit | None = None) -> None:
+        self._audit = audit
+
+    def started(self, key: ThreadKey, run_id: str, graph: str) -> Records:
+        if self._audit is None:
+            return ()
+        return [_of_run("run_started", key, run_id, name=graph)]
+
+    def watch(self, start: RunStart) -> Watch | None:
+        """What is to see the run's chunks as they are written."""
+        if self._audit is None:
+            return None
+        return partial(_note, self._audit, CallRecords(start))
+
+    async def ended(self, run: Run, last: Sequence[Chunk]) -> Records:
+        """The run's end, and what waits to be written of it; `last` are its last chunks."""
+        if self._audit is None:
+            return ()
+        if run.watch:
+            run.watch(last)
+        start = run.start
+        finish = next(chunk for chunk in last if isinstance(chunk, MessageFinish))
+        end = _of_run(
+            "run_ended",
+            start.key,
+            start.run_id,
+            outcome=run.state,
+            input_tokens=finish.usage.input_tokens,
+            output_tokens=finish.usage.output_tokens,
+            duration_ms=round((time.monotonic() - run.started) * 1000),
+        )
+        return [*await self._audit.take(start.run_id), end]
+
+    def interrupted(self, key: ThreadKey, run_id: str) -> Records:
+        """A run that has begun, and cannot go on."""
+        if self._audit is None:
+            return ()
+        return [_of_run("run_ended", key, run_id, outcome="interrupted")]
+
+    def lost(self, run: LostRun, state: str, thread: ThreadState | None = None) -> Records:
+        """A run whose process died: the calls that the crash cut off, and the run's end. What the
+        process had not written yet is lost."""
+        if self._audit is None:
+            return ()
+        calls = [
+            _of_run(
+                "tool_call",
+                run.key,
+                run.run_id,
+                tool_call_id=call["id"],
+                name=call["name"],
+                disposition="server",
+                outcome="interrupted",
+            )
+            for call in (thread.pending("server") if thread and not thread.interrupts else ())
+        ]
+        return [*calls, _of_run("run_ended", run.key, run.run_id, outcome=state)]
+
+    def deleted(self, key: ThreadKey) -> Records:
+        if self._audit is None:
+            return ()
+        return [AuditRecord("thread_deleted", key.owner, thread_id=key.thread_id)]
+
+
+def _note(audit: Audit, calls: CallRecords, chunks: Sequence[Chunk]) -> None:
+    records = calls.read(chunks)
+    if records:
+        audit.note(*records)
+
+
+def _of_run(event: AuditEvent, key: ThreadKey, run_id: str, **values: Any) -> AuditRecord:
+    return AuditRecord(event, key.owner, thread_id=key.thread_id, run_id=run_id, **values)

@@ -1,0 +1,45 @@
+"""Records of the audit trail, as a test compares them."""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+from server.storage.audit_records import AuditRecord
+
+CALL = ("name", "disposition", "outcome")
+
+
+def of(records: Iterable[AuditRecord], event: str, *fields: str) -> list[tuple[object, ...]]:
+    """These fields of the records of an event."""
+    return [
+        tuple(getattr(record, field) for field in fields)
+        for record in records
+        if record.event == event
+    ]
+
+
+def events(records: Iterable[AuditRecord]) -> list[str]:
+    return [record.event for record in records]
+
+
+def dump(database: Path, *, without: tuple[str, ...] = ()) -> str:
+    """All that the tables of a database hold, blobs with the bytes that are no text escaped."""
+    with closing(sqlite3.connect(database)) as connection:
+        names = [
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        rows = [
+            cell.decode("utf-8", "backslashreplace") if isinstance(cell, bytes) else str(cell)
+            for name in names
+            if name not in without
+            for row in connection.execute(f'SELECT * FROM "{name}"')
+            for cell in row
+        ]
+    return "\n".join(rows)
+
+
+def audit_dump(database: Path) -> str:
+    with closing(sqlite3.connect(database)) as connection:
+        return "\n".join(map(repr, connection.execute("SELECT * FROM audit")))
