@@ -59,7 +59,15 @@ def shown(call: StreamedCall, args: dict[str, Any], filled: dict[str, Any]) -> T
     return answer(call, text_of({"status": "shown"}), "shown", artifact=filled)
 
 
-REFUSALS = ("unknown_tool", "invalid_json", "invalid_arguments", "limit_reached")
+REFUSALS = (
+    "unknown_tool",
+    "invalid_json",
+    "invalid_arguments",
+    "limit_reached",
+    "tool_not_allowed",
+    "approval_required",
+    "limit_exceeded",
+)
 """Error codes of calls that were refused instead of run, shown or asked."""
 
 

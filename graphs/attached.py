@@ -56,6 +56,8 @@ class AttachedGraph:
     results: ResultView
     """What clients see of its tools' results."""
     description: str | None = None
+    is_built_in: bool = False
+    """Whether it keeps to the rights of its context by itself."""
 
     @property
     def takes_client_tools(self) -> bool:

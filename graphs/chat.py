@@ -6,8 +6,8 @@
 UI calls end the turn; real calls beside them run first.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Collection
+from functools import lru_cache, partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -22,15 +22,19 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 
 from graphs.agent import Agent
+from graphs.answers import failed
 from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.execution import INNER, execute
 from graphs.limits import Limits
 from graphs.no_data import build_recovery, entry, marked_as
+from graphs.rights import refusal_by_name
 from graphs.routing import AGENT, RECOVER, TOOLS, after_agent, after_recovery, after_tools
 from graphs.state import ChatState
 from tools.catalogue import Catalogue, as_function
-from tools.contract import UITool
+
+BOUND_MODELS = 64
+"""Sets of tools for which the bound model is kept."""
 
 Model = Runnable[LanguageModelInput, AIMessage]
 ChatGraph = CompiledStateGraph[ChatState, TurnContext, ChatState, ChatState]
@@ -52,20 +56,25 @@ def build(
 
     async def agent(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
-        rules = Classifier(catalogue, context.client_tools)
-        step = Agent(bind(context.client_tools), rules, limits, system_prompt).step
+        rules = Classifier(catalogue, context.client_tools, context.rights)
+        step = Agent(bind(context), rules, limits, system_prompt).step
         return {"messages": await step(state["messages"], context)}
 
     async def recover(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
-        found = await recovery.ainvoke(entry(state["messages"], context))
+        found = await recovery.ainvoke(entry(state["messages"], context), context=context)
         return {"messages": marked_as(found["messages"], context)}
 
     async def run_one(
         request: ToolCallRequest,
         run: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage:
-        return await execute(request.tool_call, partial(run, request), limits)
+        call, context = request.tool_call, request.runtime.context or TurnContext()
+        # A call that an earlier run left behind was classified with that run's rights.
+        refusal = refusal_by_name(context.rights, call["name"])
+        if refusal:
+            return failed(call, refusal.code, refusal.message)
+        return await execute(call, partial(run, request), limits)
 
     # Async, since LangGraph runs plain functions in threads, which costs more than these do.
     async def from_agent(state: ChatState) -> list[Send] | str:
@@ -92,17 +101,28 @@ def build(
     )
 
 
-def _binder(model: BaseChatModel, catalogue: Catalogue) -> Callable[[Sequence[UITool]], Model]:
-    """Binds the catalogue to the model, once, and again for a run that brings tools along."""
-    # The type of bind_tools takes sequences of one kind only.
-    ours: list[Any] = [
-        *(as_function(tool) for tool in catalogue.real),
-        *(tool.function for tool in catalogue.ui),
-    ]
-    without_client_tools = model.bind_tools(ours)
+def _binder(model: BaseChatModel, catalogue: Catalogue) -> Callable[[TurnContext], Model]:
+    """Binds to the model what a run's caller may use of the catalogue, and the tools that the run
+    brings along. The catalogue alone is bound once for all callers of the same rights."""
 
-    def bind(client_tools: Sequence[UITool]) -> Model:
-        added = [tool.function for tool in client_tools if tool.name not in catalogue.ui_by_name]
-        return model.bind_tools([*ours, *added]) if added else without_client_tools
+    def offered(allowed: Collection[str]) -> list[Any]:
+        # The type of bind_tools takes sequences of one kind only.
+        return [
+            *(as_function(tool) for tool in catalogue.real if tool.name in allowed),
+            *(tool.function for tool in catalogue.ui if tool.name in allowed),
+        ]
+
+    @lru_cache(BOUND_MODELS)
+    def bound(allowed: frozenset[str]) -> Model:
+        # Servers refuse an empty list of tools.
+        return model.bind_tools(offered(allowed)) if allowed else model
+
+    def bind(context: TurnContext) -> Model:
+        names = [*catalogue.real_by_name, *catalogue.ui_by_name]
+        allowed = frozenset(name for name in names if context.rights.decide(name) != "deny")
+        added = [
+            tool.function for tool in context.client_tools if tool.name not in catalogue.ui_by_name
+        ]
+        return model.bind_tools([*offered(allowed), *added]) if added else bound(allowed)
 
     return bind

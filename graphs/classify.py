@@ -4,11 +4,11 @@ Nothing else compares a call's name with the catalogue; everything reads the dis
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
@@ -18,6 +18,7 @@ from graphs import stored
 from graphs.answers import failed, shown
 from graphs.calls import StreamedCall
 from graphs.parts import stored_call
+from graphs.rights import EVERYTHING, Refusal, ToolRights, refusal_by_name
 from graphs.stored import End
 from tools.catalogue import Catalogue
 from tools.contract import Disposition, ResultLookup, UITool
@@ -25,13 +26,6 @@ from tools.schemas import misfit
 from tools.strict_json import clean_text
 
 MAX_PROBLEM_CHARS = 2000
-
-Policy = Callable[[str], Literal["allow", "approval"]]
-"""What a caller may do with a real tool, by its name."""
-
-
-def allow_all(_name: str) -> Literal["allow"]:
-    return "allow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Classifier:
-    """The rules of one run: the catalogue, the tools that the client brought, and a policy.
+    """The rules of one run: the catalogue, the tools that the client brought, and what the caller
+    may do with the catalogue's tools; a client's own are not restricted.
 
     A UI tool of the catalogue takes precedence over a client tool of the same name. `unknown` is
     the disposition of a name that neither has: in a graph that is not ours the graph ends it.
@@ -53,7 +48,7 @@ class Classifier:
 
     catalogue: Catalogue
     client_tools: tuple[UITool, ...] = ()
-    policy: Policy = allow_all
+    rights: ToolRights = EVERYTHING
     unknown: Disposition = "invalid"
 
     @cached_property
@@ -62,15 +57,23 @@ class Classifier:
 
     def expected(self, name: str) -> Disposition:
         """The disposition that a call of this name has unless its arguments are wrong."""
+        if self._refusal(name):
+            return "invalid"
         if name in self.catalogue.real_by_name:
-            return "server" if self.policy(name) == "allow" else "approval"
+            return "server"
         tool = self.ui_tools.get(name)
         if tool is None:
             return self.unknown
         return "client" if tool.awaits_client else "shown"
 
     def classify(self, call: StreamedCall, results: ResultLookup) -> Verdict:
-        """Decide on a call whose arguments are whole; `results` are those of the turn so far."""
+        """Decide on a call whose arguments are whole; `results` are those of the turn so far.
+
+        Whether its caller may make this very call, `permitted` says.
+        """
+        refusal = self._refusal(call.given_name)
+        if refusal:
+            return _refused(call, refusal)
         expected = self.expected(call.given_name)
         if expected == "invalid":
             return Verdict(call, "invalid", self._unknown_tool(call))
@@ -86,6 +89,14 @@ class Classifier:
         answer = shown(call, args, filled) if expected == "shown" else None
         return Verdict(call, expected, answer)
 
+    async def permitted(self, verdict: Verdict) -> Verdict:
+        """The verdict, or that its caller may not make this very call."""
+        call = verdict.call
+        if verdict.disposition == "invalid" or not self._is_ours(call.given_name):
+            return verdict
+        refusal = await self.rights.refusal(call.given_name, call.args or {})
+        return _refused(call, refusal) if refusal else verdict
+
     def fallback(self, message: AIMessage, name: str) -> Disposition:
         """For a message that carries no dispositions: one of another graph, or of format 1, in
         which every name that the catalogue did not have was a client tool's."""
@@ -93,6 +104,15 @@ class Classifier:
         if not known and stored.is_format_1(message):
             return "client"
         return self.expected(name)
+
+    def _is_ours(self, name: str) -> bool:
+        return name in self.catalogue.real_by_name or name in self.catalogue.ui_by_name
+
+    def _refusal(self, name: str) -> Refusal | None:
+        """By the name alone."""
+        if not self._is_ours(name):
+            return None
+        return refusal_by_name(self.rights, name, is_real=name in self.catalogue.real_by_name)
 
     def _checked(self, name: str, args: dict[str, Any], results: ResultLookup) -> dict[str, Any]:
         real, ui = self.catalogue.real_by_name.get(name), self.ui_tools.get(name)
@@ -103,7 +123,8 @@ class Classifier:
         return args
 
     def _unknown_tool(self, call: StreamedCall) -> ToolMessage:
-        known = [*self.catalogue.real_by_name, *self.ui_tools]
+        tools = [*self.catalogue.real_by_name, *self.ui_tools]
+        known = [name for name in tools if not self._refusal(name)]
         near = get_close_matches(call.name, known) or known
         sentence = f"There is no tool of this name. Use one of: {', '.join(near)}."
         return failed(call, "unknown_tool", sentence)
@@ -144,7 +165,7 @@ async def classify_all(
     verdicts = []
     for call in calls:
         await asyncio.sleep(0)  # others have their turn: to check a call's arguments takes a while
-        verdicts.append(classifier.classify(call, results))
+        verdicts.append(await classifier.permitted(classifier.classify(call, results)))
     return ClassifiedCalls(verdicts)
 
 
@@ -155,6 +176,10 @@ def refuse_all(
     return ClassifiedCalls(
         [Verdict(call, "invalid", failed(call, code, sentence, end=end)) for call in calls]
     )
+
+
+def _refused(call: StreamedCall, refusal: Refusal) -> Verdict:
+    return Verdict(call, "invalid", failed(call, refusal.code, refusal.message))
 
 
 def check_args(tool: BaseTool, args: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from pydantic import ValidationError
 
 from graphs import stored
+from graphs.rights import EVERYTHING, ToolRights
 from tools.contract import UITool
 
 
@@ -16,6 +17,8 @@ class TurnContext:
     run_id: str | None = None
     client_tools: tuple[UITool, ...] = ()
     """UI tools that the client declared for this run; they join the catalogue's."""
+    rights: ToolRights = EVERYTHING
+    """What the caller may do with the catalogue's tools."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,11 @@ async def open_graphs(
                     )
                 )
                 attached = attach(graph, checkpointer, fields, store, results)
-            opened[source.name] = replace(attached, description=source.description)
+            opened[source.name] = replace(
+                attached,
+                description=source.description,
+                is_built_in=source.setting == BUILT_IN,
+            )
         _check_used(context, opened.values())
         yield opened
 

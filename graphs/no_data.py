@@ -15,12 +15,14 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
 
 from graphs import stored
 from graphs.answers import client_view
 from graphs.context import TurnContext, run_messages
 from graphs.execution import execute
 from graphs.limits import Limits
+from graphs.rights import ToolRights, refusal_by_name
 from tools import strict_json
 from tools.catalogue import Catalogue
 from tools.contract import AVAILABILITY_TOOL
@@ -86,8 +88,9 @@ def entry(messages: Sequence[AnyMessage], context: TurnContext) -> Recovery:
 def build_recovery(catalogue: Catalogue, limits: Limits) -> RecoveryGraph:
     """The subgraph; it keeps its checkpoints with those of the graph that it runs in."""
 
-    async def look_up(state: Recovery) -> dict[str, Any]:
-        answers = [await _availability(miss, catalogue, limits) for miss in state["misses"]]
+    async def look_up(state: Recovery, runtime: Runtime[TurnContext]) -> dict[str, Any]:
+        rights = (runtime.context or TurnContext()).rights
+        answers = [await _availability(miss, catalogue, limits, rights) for miss in state["misses"]]
         found = [*state["misses"], *filter(None, answers)]
         return {
             "windows": _windows(map(_read, found)),
@@ -104,8 +107,10 @@ def build_recovery(catalogue: Catalogue, limits: Limits) -> RecoveryGraph:
         advised = [_advised(miss, state, QUESTION, limits) for miss in state["misses"]]
         return {"messages": [*advised, _question(state["options"])]}
 
-    def next_step(state: Recovery) -> str:
-        can_ask = ASK in catalogue.ui_by_name and bool(state["options"])
+    def next_step(state: Recovery, runtime: Runtime[TurnContext]) -> str:
+        rights = (runtime.context or TurnContext()).rights
+        may_ask = ASK in catalogue.ui_by_name and rights.decide(ASK) != "deny"
+        can_ask = may_ask and bool(state["options"])
         return "ask" if state["tried"] and can_ask else RETRY
 
     graph = StateGraph(Recovery, context_schema=TurnContext)
@@ -128,13 +133,14 @@ def marked_as(messages: Sequence[AnyMessage], context: TurnContext) -> list[AnyM
 
 
 async def _availability(
-    miss: ToolMessage, catalogue: Catalogue, limits: Limits
+    miss: ToolMessage, catalogue: Catalogue, limits: Limits, rights: ToolRights
 ) -> ToolMessage | None:
-    """What the tool says that knows what data there is, if the one that missed names it."""
+    """What the tool says that knows what data there is, if the one that missed names it and the
+    caller may use it."""
     missed = catalogue.real_by_name.get(miss.name or "")
     name = ((missed and missed.metadata) or {}).get(AVAILABILITY_TOOL) or ""
     tool = catalogue.real_by_name.get(name)
-    if tool is None:
+    if tool is None or refusal_by_name(rights, name) or await rights.refusal(name, {}):
         return None
     call = ToolCall(type="tool_call", id=f"availability-{uuid4()}", name=tool.name, args={})
 

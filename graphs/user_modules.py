@@ -68,6 +68,23 @@ def import_file(file: Path, folders: Sequence[Path]) -> ModuleType:
     return _by_its_path(file)
 
 
+def own_object(place: str) -> object:
+    """What `module:name` or `path/to/file.py:name` names, looked for from the working directory.
+
+    Raises whatever importing it raises.
+    """
+    source, _, name = place.rpartition(":")
+    folders = (Path.cwd(),)
+    with user_imports(folders):
+        if source.endswith(".py"):
+            found: object = import_file(Path(source).resolve(strict=True), folders)
+        else:
+            found = importlib.import_module(source)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
 def _by_its_path(file: Path) -> ModuleType:
     name = f"turnstream_graph_{file.stem}"
     spec = spec_from_file_location(name, file)

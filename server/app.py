@@ -26,6 +26,7 @@ from server.http.guard import Guard
 from server.http.headers import ApiHeaders
 from server.http.info import Health
 from server.http.login import Login, Logout, Me
+from server.http.permitted import Permitted
 from server.http.problems import HANDLERS, UnexpectedErrors
 from server.http.proxies import TrustedProxies
 from server.http.state import AppState
@@ -47,8 +48,11 @@ from server.storage.interfaces import ThreadStore
 from server.storage.memory_logs import MemoryLogs
 from server.storage.store import open_store
 from server.users.authentication import Authentication
+from server.users.failed_logins import FailedLogins
+from server.users.policy import Policy, open_policy
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
+from tools.contract import Disposition
 from tools.remote import with_remote_tools
 
 STATIC = Path(__file__).parent.parent / "static"
@@ -62,7 +66,7 @@ PUBLIC_ROUTES = (
 ROUTES = (
     *PUBLIC_ROUTES,
     *(
-        Route(path, endpoint, middleware=[Middleware(Authenticated)])
+        Route(path, endpoint, middleware=[Middleware(Authenticated), Middleware(Permitted)])
         for path, endpoint in (
             ("/chat", Chat),
             ("/chat/{thread_id}/stream", ChatStream),
@@ -96,10 +100,11 @@ def create_app(
 ) -> Starlette:
     """The application, on the model that the settings name if none is given.
 
-    Raises GraphError if the setting names no graph that can be served; so does its lifespan, and
-    StorageError if the database cannot be opened.
+    Raises GraphError if the setting names no graph that can be served, PolicyError for a faulty
+    policy; so does its lifespan, and StorageError if the database cannot be opened.
     """
     loaded = load(settings.graph)
+    policy = open_policy(settings.policy)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
@@ -129,7 +134,8 @@ def create_app(
             ) as graphs,
         ):
             with usable(path):
-                state = await _wired(settings, graphs, tools, checkpointer, store, authentication)
+                given = (settings, graphs, tools, checkpointer, store, authentication, policy)
+                state = await _wired(*given)
             try:
                 yield state
             finally:
@@ -153,11 +159,11 @@ async def _wired(
     checkpointer: SqliteCheckpointer,
     store: ThreadStore,
     authentication: Authentication | None,
+    policy: Policy,
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
-    classifier = Classifier(
-        catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
-    )
+    unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
+    classifier = Classifier(catalogue, unknown=unknown)
     checkpoints = partial(
         Checkpoints,
         saver=checkpointer,
@@ -165,11 +171,12 @@ async def _wired(
         store=store,
         hidden_nodes=settings.hidden_nodes,
     )
+    policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     await end_lost_runs(store, graphs)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(
-        runs=Runs(graphs, classifier, store, logs, _run_settings(settings)),
+        runs=Runs(graphs, classifier, store, logs, _run_settings(settings), policy),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,
         client_values=settings.client_context,
@@ -186,6 +193,8 @@ async def _wired(
         bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
         model_name=settings.model_name,
         authentication=authentication,
+        policy=policy,
+        failed_logins=FailedLogins(settings.max_failed_logins),
     )
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib import import_module
 
+from graphs.user_modules import own_object
 from server.settings import Settings
 from server.storage.store import SqliteStore
 from server.user_settings import NAMED
@@ -66,11 +66,8 @@ def _own_function(settings: Settings) -> AuthFunction | None:
 
     if len(names) > 1:
         raise AuthSetupError(f"TURNSTREAM_AUTH: give one function, not {' and '.join(names)}")
-    module, _, name = names[0].partition(":")
     try:
-        target: object = import_module(module)
-        for part in name.split("."):
-            target = getattr(target, part)
+        target = own_object(names[0])
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise AuthSetupError(f"TURNSTREAM_AUTH: {names[0]} cannot be loaded ({reason})") from error

@@ -1,8 +1,9 @@
 """The settings of who may call: a part of `server.settings`."""
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
 from server.users.proxies import networks
@@ -38,6 +39,13 @@ class UserSettings(BaseSettings):
         43_200.0, description="seconds that a login in the browser lasts"
     )
 
+    policy: Path | None = Field(
+        None, description="TOML file of what callers may do, by role; without it everything"
+    )
+    max_failed_logins: PositiveInt = Field(
+        20, description="failed logins a minute of one client's address"
+    )
+
     @property
     def authenticates(self) -> bool:
         return self.auth != (OFF,)
@@ -60,6 +68,10 @@ class UserSettings(BaseSettings):
             raise ValueError(
                 "TURNSTREAM_AUTH: header needs TURNSTREAM_TRUSTED_PROXIES, the addresses of the "
                 "proxies that log people in: anybody else can send such a header"
+            )
+        if self.policy and not self.authenticates:
+            raise ValueError(
+                "TURNSTREAM_POLICY: its roles are of callers who are known; set TURNSTREAM_AUTH"
             )
         try:
             networks(self.trusted_proxies)

@@ -17,6 +17,7 @@ from server.http.guard import SAFE_METHODS
 from server.http.problems import Problem
 from server.http.proxies import PEER
 from server.users.authentication import Authentication, Credentials
+from server.users.failed_logins import FailedLogins
 from server.users.principal import LOCAL, AuthenticationUnavailable, Principal, Unauthenticated
 
 PRINCIPAL = "principal"
@@ -57,11 +58,19 @@ async def principal_of(request: Request[Any]) -> Principal:
 async def recognised(
     authentication: Authentication, request: Request[Any], given: Credentials
 ) -> Principal:
-    """Raises Problem: 401 for nobody, 503 when nobody can tell."""
+    """Raises Problem: 401 for nobody, 503 when nobody can tell; and LimitExceeded for an address
+    that has sent wrong credentials too often. A session that has ended counts as none."""
+    failed: FailedLogins = request.scope["state"]["failed_logins"]
+    address = request.client.host if request.client else ""
+    tries = "authorization" in given.headers
+    if tries:
+        failed.check(address)
     try:
         return await authentication.authenticate(given)
     except Unauthenticated as reason:
         logger.debug("not authenticated: %s", reason)
+        if tries:
+            failed.count(address)
         raise unauthenticated(authentication, request) from None
     except AuthenticationUnavailable as reason:
         logger.warning("nobody can be authenticated now: %s", reason, exc_info=reason.__cause__)

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from server.http.cursors import position
 from server.http.problems import unknown_thread
-from server.http.state import ApiRequest, owner, principal, thread_key
+from server.http.state import ApiRequest, owner, principal, rights, thread_key
 from server.protocols import DEFAULT, PostedTurn, WireFormat, parse, wire_format
 from server.protocols.format import StreamContext, View
 from server.runs.reader import LoggedRun
@@ -34,8 +34,10 @@ class Chat(HTTPEndpoint):
         key = _idempotency_key(request, raw)
         detached = "respond-async" in request.headers.get("prefer", "").lower()
         if not detached:
-            state["streams"].check()  # before the run begins: it would go on unseen
-        run = await state["runs"].start(owner(request), turn.request, turn.wire_format.name, key)
+            state["streams"].check(rights(request))  # before the run begins: it would go on unseen
+        run = await state["runs"].start(
+            principal(request), turn.request, turn.wire_format.name, key
+        )
         if detached:
             return _accepted(run)
         return await _stream(request, run, turn.wire_format, turn.view)
@@ -105,7 +107,7 @@ async def _stream(
         turns = await reader.turns_before(header) if format.needs_turns(header, view) else ()
         return StreamContext(header.key.thread_id, header.message_id, turns, header.run_id)
 
-    stream = await request.state["streams"].open(run, format, view, context)
+    stream = await request.state["streams"].open(run, format, view, context, rights(request))
     return stream.response(
         _headers(run), after=after, replay=replay, expires_at=principal(request).expires_at
     )

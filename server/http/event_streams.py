@@ -4,32 +4,25 @@ A frame is `data: <JSON on one line>` and a blank line. LF only, and never `even
 drops the stream on any name but `message`.
 """
 
-import asyncio
-import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from sse_starlette import EventSourceResponse
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
 
 from server.http.cursors import LOST
 from server.http.problems import limit_reached
+from server.http.sse_response import ServerSentEvents
 from server.protocols import WireFormat
 from server.protocols.format import Encoder, StreamContext, View
 from server.runs.reader import LoggedRun
 from server.storage.interfaces import Batch, RunLog
 from server.turns.chunks import Chunk, Done, Error
-
-TRANSPORT = "transport"
-"""In a request's state: the connection's `asyncio.Transport`, where the server gives it."""
+from server.users.rights import Rights
 
 HEADERS = {"Cache-Control": "no-cache, no-transform"}
-SEND_TIMEOUT_SECONDS = 30
-"""A reader that takes nothing for so long is dropped; it can come back with its cursor."""
-
 CURSOR_LOST = (
     "The stream cannot go on from here: its run is no longer held. Load the thread with "
     "GET /threads/{thread_id}, then attach to its live run, if there is one."
@@ -75,13 +68,31 @@ class Encoding:
                 self._frames.append(frame(payloads, f"{self._run_id}:{number}"))
 
 
+class Place:
+    """One open stream among those of all readers, until it is given back."""
+
+    def __init__(self, taken: Counter[str], reader: str) -> None:
+        self._taken = taken
+        self._reader: str | None = reader
+        taken[reader] += 1
+
+    def free(self) -> None:
+        if self._reader is None:
+            return
+        self._taken[self._reader] -= 1
+        if not self._taken[self._reader]:
+            del self._taken[self._reader]
+        self._reader = None
+
+
 class EventStreams:
-    """`max_open` is for the whole server."""
+    """`max_open` is for the whole server; of each caller as many as their rights allow."""
 
     def __init__(self, ping_seconds: float, max_open: int) -> None:
         self.ping_seconds = ping_seconds
         self._max_open = max_open
-        self._open = 0
+        self._open: Counter[str] = Counter()
+        """By reader: the id of a principal."""
         self._encodings: WeakKeyDictionary[RunLog, dict[Hashable, Encoding]] = WeakKeyDictionary()
 
     async def open(
@@ -90,34 +101,38 @@ class EventStreams:
         format: WireFormat,
         view: View,
         context: Callable[[], Awaitable[StreamContext]],
+        rights: Rights,
     ) -> "EventStream":
-        """The stream of a run for one reader; `context` is asked for once a run and variant.
+        """The stream of a run for one reader, to be responded with at once; `context` is asked for
+        once a run and variant.
 
-        Raises Problem.
+        Raises Problem, LimitExceeded.
         """
-        self.check()
+        self.check(rights)
         known = self._encodings.setdefault(run.log, {})
         variant = (format.name, format.variant(view))
         if variant not in known:
             made = await context()
             encoder = format.encoder(made, view)
             known.setdefault(variant, Encoding(run.header.run_id, made, encoder))
-        return EventStream(run.log, format, view, known[variant], self)
+            self.check(rights)  # again: others have come meanwhile
+        return EventStream(
+            run.log, format, view, known[variant], self, Place(self._open, rights.principal.id)
+        )
 
-    def check(self) -> None:
-        """Raises Problem if there can be no further stream now."""
-        if self._open >= self._max_open:
+    def check(self, rights: Rights) -> None:
+        """Raises Problem or LimitExceeded if there can be no further stream now."""
+        if self._open.total() >= self._max_open:
             raise limit_reached("MAX_OPEN_STREAMS", self._max_open)
+        rights.check_count("open_streams", self._open[rights.principal.id])
 
     @asynccontextmanager
     async def reading(self, log: RunLog) -> AsyncIterator[None]:
-        """One open stream. When the last reader of an ended run leaves, its events are forgotten:
-        whoever comes again has them encoded again."""
-        self._open += 1
+        """When the last reader of an ended run leaves, its events are forgotten: whoever comes
+        again has them encoded again."""
         try:
             yield
         finally:
-            self._open -= 1
             status = await log.status()
             if status.state != "live" and not status.readers:
                 self._encodings.pop(log, None)
@@ -143,6 +158,7 @@ class EventStream:
     view: View
     encoding: Encoding
     streams: EventStreams
+    place: Place
 
     def response(
         self,
@@ -157,7 +173,9 @@ class EventStream:
         It breaks off when the reader's credentials expire, at a Unix time.
         """
         events, ping = self._events(after, replay), self.streams.ping_seconds
-        return _respond(events, self.format, headers, ping, expires_at)
+        response = _respond(events, self.format, headers, ping, expires_at)
+        response.closed = self.place.free
+        return response
 
     async def _events(self, after: int, replay: bool) -> AsyncIterator[bytes]:
         async with self.streams.reading(self.log):
@@ -169,51 +187,11 @@ class EventStream:
                     data = await self.encoding.frames(self.log, batch)
                     if data:
                         yield data
+        # Before the client hears of the end: it can come again at once.
+        self.place.free()
 
     def _prologue(self, replay: bool) -> bytes:
         return frame(self.format.prologue(self.encoding.context, self.view, replay), None)
-
-
-class ReaderTooSlow(Exception):
-    """A reader has taken nothing for too long."""
-
-
-class ServerSentEvents(EventSourceResponse):
-    """A reader that takes nothing for too long is cut off; that is no error of the server's.
-
-    EventSourceResponse has a timeout too, but not for the last send, and it leaves the connection
-    open with all that the reader has not taken.
-    """
-
-    expires_at: float | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.expires_at is None:
-            await self._send_all(scope, receive, send)
-            return
-        try:
-            async with asyncio.timeout(max(0, self.expires_at - time.time())) as clock:
-                await self._send_all(scope, receive, send)
-        except TimeoutError:
-            if not clock.expired():
-                raise
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send_all(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_in_time(message: Message) -> None:
-            try:
-                async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-                    await send(message)
-            except TimeoutError:
-                raise ReaderTooSlow from None
-
-        try:
-            await super().__call__(scope, receive, send_in_time)
-        except ReaderTooSlow:
-            transport = scope.get("state", {}).get(TRANSPORT)
-            if transport:
-                transport.abort()
-                await asyncio.sleep(0)  # the loop tells the connection that it is lost
 
 
 def _respond(
@@ -222,7 +200,7 @@ def _respond(
     headers: Mapping[str, str],
     ping_seconds: float,
     expires_at: float | None = None,
-) -> Response:
+) -> ServerSentEvents:
     response = ServerSentEvents(
         events, headers={**HEADERS, **format.headers, **headers}, ping=ping_seconds
     )

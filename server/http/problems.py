@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +23,8 @@ from server.runs.shutdown import ShuttingDown
 from server.storage.interfaces import StorageUnavailable
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest
+from server.users.policy import Forbidden
+from server.users.rights import LimitExceeded
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +90,19 @@ def limit_reached(setting: str, limit: int) -> Problem:
     )
 
 
+def limit_exceeded(error: LimitExceeded) -> Problem:
+    """A limit of the caller's own."""
+    seconds = ceil(error.retry_after)
+    return Problem(
+        429,
+        "limit_exceeded",
+        f"Your limit {error.limit}, {error.value}, is used up. Try again in {seconds} seconds.",
+        headers={"Retry-After": str(seconds)},
+        limit=error.limit,
+        value=error.value,
+    )
+
+
 async def _problem(_request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
     return error.response()
@@ -120,6 +136,19 @@ async def _too_many_runs(_request: Request, error: Exception) -> Response:
     return limit_reached(error.setting, error.limit).response()
 
 
+async def _forbidden(_request: Request, _error: Exception) -> Response:
+    return Problem(
+        403,
+        "forbidden",
+        "You have no role that may do anything here. Ask whoever runs this server for one.",
+    ).response()
+
+
+async def _limit_exceeded(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, LimitExceeded)
+    return limit_exceeded(error).response()
+
+
 async def _storage_unavailable(request: Request, error: Exception) -> Response:
     assert isinstance(error, StorageUnavailable)
     logger.warning("%s %s: %s", request.method, request.url.path, error)
@@ -148,6 +177,8 @@ HANDLERS: dict[Any, Handler] = {
     RunInProgress: _busy,
     ShuttingDown: _shutting_down,
     TooManyRuns: _too_many_runs,
+    Forbidden: _forbidden,
+    LimitExceeded: _limit_exceeded,
     StorageUnavailable: _storage_unavailable,
     HTTPException: _http,
 }

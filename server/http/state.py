@@ -14,7 +14,10 @@ from server.runs.served_graphs import ServedGraphs
 from server.storage.interfaces import ThreadStore
 from server.turns.header import ThreadKey
 from server.users.authentication import Authentication
+from server.users.failed_logins import FailedLogins
+from server.users.policy import Policy
 from server.users.principal import Principal
+from server.users.rights import Rights
 from tools.catalogue import Catalogue
 
 
@@ -39,6 +42,8 @@ class AppState(TypedDict):
     model_name: str
     authentication: Authentication | None
     """None: it is off."""
+    policy: Policy
+    failed_logins: FailedLogins
 
 
 ApiRequest = Request[AppState]
@@ -48,6 +53,12 @@ def principal(request: ApiRequest) -> Principal:
     """Who calls. Of a route that is not public: `server.http.authenticated` says it."""
     caller: Principal = request.scope["principal"]
     return caller
+
+
+def rights(request: ApiRequest) -> Rights:
+    """What the caller may do: `server.http.permitted` says it."""
+    permitted: Rights = request.scope["rights"]
+    return permitted
 
 
 def owner(request: ApiRequest) -> str:

@@ -8,12 +8,13 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
 from server.http.problems import Problem, unknown_thread
-from server.http.state import ApiRequest, owner, thread_key
+from server.http.state import ApiRequest, owner, rights, thread_key
 from server.http.thread_json import thread_json
-from server.protocols import DEFAULT, wire_format
+from server.protocols import DEFAULT, allowed_tools, wire_format
 from server.protocols.metadata import interrupt_json
 from server.runs.checkpoints import ThreadState
 from server.runs.reader import LoggedRun
+from server.runs.tool_choice import check_choice
 from server.storage.interfaces import ThreadEntry, ThreadRunState
 from server.turns.header import ThreadKey
 from server.turns.messages import Turn
@@ -56,12 +57,14 @@ class Thread(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
         """All that a page needs to show a thread and to go on from there.
 
-            {"id", "title", "created_at", "updated_at", "run_id", "run_state", "graph"?, "messages",
+            {"id", "title", "created_at", "updated_at", "run_id", "run_state", "graph"?,
+             "allowed_tools"?, "messages",
              "pending": [{"tool_call_id", "tool_name", "args"}],
              "interrupts"?: [{"id", "value"?, "node", "namespace"?}],
              "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"}}
 
-        `run_id` and `run_state` are of the last run; `graph` is there if several are served.
+        `run_id` and `run_state` are of the last run; `graph` is there if several are served,
+        `allowed_tools` if the thread is narrowed.
         `messages` are as the protocol shows them; a live run's message is as its log tells it up to
         `cursor`: attach with that, and nothing is missed or doubled. `first_part` is the index, in
         its message, of the run's part 0. Of a run that withdrew a step or whose nodes speak beside
@@ -73,10 +76,19 @@ class Thread(HTTPEndpoint):
         return Response(body, media_type="application/json")
 
     async def patch(self, request: ApiRequest) -> Response:
-        """Body `{"title"}`; answers with the entry."""
-        key = thread_key(request)
-        title, _ = await request.state["bodies"].read(request, _title)
-        entry = await request.state["store"].rename(key, title)
+        """Body `{"title"?, "allowed_tools"?}`, the latter a list of names, or null; answers with
+        the entry. A live run keeps the tools that it began with."""
+        key, store = thread_key(request), request.state["store"]
+        changes, _ = await request.state["bodies"].read(request, _changes)
+        entry = await store.get(key)
+        if entry is not None and "allowed_tools" in changes:
+            names = changes["allowed_tools"]
+            graphs = request.state["graphs"]
+            graph = graphs.checkpoints(graphs.name_of(entry)).attached
+            check_choice(names or (), graph, request.state["catalogue"], rights(request))
+            entry = await store.allow_tools(key, names)
+        if entry is not None and "title" in changes:
+            entry = await store.rename(key, changes["title"])
         if entry is None:
             raise unknown_thread(key)
         return JSONResponse(_shown(request, entry))
@@ -134,6 +146,8 @@ async def _so_far(request: ApiRequest, run: LoggedRun) -> Content:
 def _shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
     shown, graphs = asdict(entry), request.state["graphs"]
     del shown["graph"]
+    if entry.allowed_tools is None:
+        del shown["allowed_tools"]
     return {**shown, "graph": graphs.name_of(entry)} if graphs.are_several else shown
 
 
@@ -150,8 +164,23 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"tool_call_id": call["id"], "tool_name": call["name"], "args": call["args"]}
 
 
-def _title(body: Any) -> str:
-    title = body.get("title") if isinstance(body, dict) and set(body) == {"title"} else None
+def _changes(body: Any) -> dict[str, Any]:
+    """What a body changes of a thread, checked."""
+    if not isinstance(body, dict) or not body or not body.keys() <= {"title", "allowed_tools"}:
+        raise InvalidRequest(
+            "invalid_title",
+            f'Send {{"title": "..."}} of 1 to {MAX_TITLE_CHARS} characters, {{"allowed_tools": '
+            "[name, ...]} (null: all), or both.",
+        )
+    changes: dict[str, Any] = {}
+    if "title" in body:
+        changes["title"] = _title(body["title"])
+    if "allowed_tools" in body:
+        changes["allowed_tools"] = allowed_tools(body)
+    return changes
+
+
+def _title(title: Any) -> str:
     if not isinstance(title, str) or not 1 <= len(title.strip()) <= MAX_TITLE_CHARS:
         raise InvalidRequest(
             "invalid_title", f'Send {{"title": "..."}} of 1 to {MAX_TITLE_CHARS} characters.'

@@ -14,8 +14,9 @@ from graphs import stored
 from graphs.answers import client_view
 from graphs.classify import check_args
 from graphs.execution import execute
+from graphs.rights import NOT_ALLOWED, Refusal, refusal_by_name
 from server.http.problems import Problem
-from server.http.state import ApiRequest
+from server.http.state import ApiRequest, rights
 from tools.catalogue import Catalogue
 
 STATUSES = {"tool_error": 422, "tool_timeout": 504}
@@ -24,22 +25,37 @@ STATUSES = {"tool_error": 422, "tool_timeout": 504}
 
 class Tools(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"tools": [{"name", "kind": "real" | "ui", "description", "parameters"}]}`."""
-        return JSONResponse({"tools": request.state["catalogue"].describe()})
+        """`{"tools": [{"name", "kind": "real" | "ui", "description", "parameters"}]}`: those that
+        the caller may use."""
+        decide = rights(request).decide
+        described = request.state["catalogue"].describe()
+        return JSONResponse(
+            {"tools": [tool for tool in described if decide(tool["name"]) != "deny"]}
+        )
 
 
 class Tool(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """The body is the arguments; the answer is `{"result", "duration_ms"}`, a problem if the
-        call failed. Validation, time limit, redaction and errors are those of a turn."""
+        call failed. Rights, validation, time limit, redaction and errors are those of a turn."""
         tool = _find(request.state["catalogue"], request.path_params["name"])
+        permitted = rights(request)
+        _permit(refusal_by_name(permitted, tool.name))
         args, _ = await request.state["bodies"].read(request, partial(_checked, tool))
+        if not await permitted.allows(tool.name, args):
+            _permit(NOT_ALLOWED)
+        await permitted.take_call(tool.name)
         call = ToolCall(type="tool_call", id=f"call_{uuid4().hex[:24]}", name=tool.name, args=args)
 
         async def run() -> Any:
             return await tool.ainvoke(call)
 
         return _answer(await execute(call, run, request.state["tool_limits"]))
+
+
+def _permit(refusal: Refusal | None) -> None:
+    if refusal:
+        raise Problem(403, refusal.code, refusal.message)
 
 
 def _checked(tool: BaseTool, args: Any) -> dict[str, Any]:

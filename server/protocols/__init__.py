@@ -17,7 +17,13 @@ from typing import Any
 from server.protocols import ai_sdk, assistant_transport, native
 from server.protocols.fields import BodyLimits, mapping, shown
 from server.protocols.format import BodyFormat, View, WireFormat
-from server.protocols.graph_values import graph_name, graph_values, on_interrupt, resume
+from server.protocols.graph_values import (
+    allowed_tools,
+    graph_name,
+    graph_values,
+    on_interrupt,
+    resume,
+)
 from server.turns.requests import AttachRequest, InvalidRequest, Resume, TurnRequest
 
 __all__ = [
@@ -26,6 +32,7 @@ __all__ = [
     "BodyLimits",
     "PostedTurn",
     "WireFormat",
+    "allowed_tools",
     "parse",
     "wire_format",
 ]
@@ -72,6 +79,7 @@ def parse(
             graph=graph_name(fields),
             values=graph_values(fields, limits),
             on_interrupt=on_interrupt(fields),
+            allowed_tools=allowed_tools(fields),
         )
     if on_busy is not None:
         wanted = native.on_busy(on_busy)

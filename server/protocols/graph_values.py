@@ -4,24 +4,34 @@ graph          the name of one
 context, configurable, input    what it gets beside a message, each a JSON object
 resume         answers to what it has stopped to ask: {interrupt id: value}, or the bare value
                if one interrupt is open
+allowed_tools  names of the tools that the run may use, among those that its caller may use
 on_interrupt   "discard" (the default) or "reject": what a new message does to an open interrupt
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from server.protocols.fields import BodyLimits, mapping, plain_json, shown, string
+from server.protocols.fields import BodyLimits, mapping, plain_json, sequence, shown, string
 from server.turns.requests import GraphValues, InvalidRequest, OnInterrupt, Resume
 from tools import strict_json
 
 VALUES = ("context", "configurable", "input")
-KEYS = ("graph", *VALUES, "resume", "on_interrupt")
+KEYS = ("graph", *VALUES, "allowed_tools", "resume", "on_interrupt")
 _ON_INTERRUPT: tuple[OnInterrupt, ...] = ("discard", "reject")
 
 
 def graph_name(body: Mapping[str, Any]) -> str | None:
     """Raises InvalidRequest."""
     return None if body.get("graph") is None else string(body["graph"], "graph")
+
+
+def allowed_tools(body: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Raises InvalidRequest."""
+    given = body.get("allowed_tools")
+    if given is None:
+        return None
+    names = sequence(given, "allowed_tools")
+    return tuple(string(name, f"allowed_tools[{n}]") for n, name in enumerate(names))
 
 
 def resume(body: Mapping[str, Any], limits: BodyLimits) -> Resume | None:

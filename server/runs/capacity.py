@@ -1,7 +1,12 @@
-"""How much the whole server takes on at once."""
+"""How much the server takes on at once: of everybody, and of one caller by their rights."""
 
 import time
 from collections import deque
+from collections.abc import Sequence
+
+from server.runs.claims import Claims
+from server.turns.chunks import Chunk, MessageFinish
+from server.users.rights import LimitExceeded, Rights
 
 NEW_THREADS_SECONDS = 60.0
 
@@ -24,16 +29,29 @@ class Capacity:
         self._new_threads: deque[float] = deque()
         """When threads were made within the last minute, on the monotonic clock."""
 
-    def check_live(self, live: int) -> None:
-        """Raises TooManyRuns if so many live runs leave no room for another."""
-        if live >= self._max_live:
+    async def check_live(self, claims: Claims, rights: Rights) -> None:
+        """Raises TooManyRuns or LimitExceeded if there can be no run for the last claim."""
+        if len(claims) > self._max_live:
             raise TooManyRuns("MAX_LIVE_RUNS", self._max_live)
+        rights.check_count("live_runs", claims.of_owner(rights.principal.owner) - 1)
+        await rights.check_tokens()
 
-    def take_new_thread(self) -> None:
-        """Count a thread that is made now. Raises TooManyRuns if none may be."""
+    async def take_new_thread(self, rights: Rights) -> None:
+        """Count a thread that is made now. Raises TooManyRuns or LimitExceeded if none may be."""
         now = time.monotonic()
         while self._new_threads and self._new_threads[0] <= now - NEW_THREADS_SECONDS:
             self._new_threads.popleft()
         if len(self._new_threads) >= self._max_new_threads:
             raise TooManyRuns("MAX_NEW_THREADS", self._max_new_threads)
         self._new_threads.append(now)
+        try:
+            await rights.take("new_threads_per_day")
+        except LimitExceeded:
+            self._new_threads.remove(now)
+            raise
+
+
+async def charge(rights: Rights, last: Sequence[Chunk]) -> None:
+    """Count the tokens of a run, as its last chunks say them."""
+    usages = [chunk.usage for chunk in last if isinstance(chunk, MessageFinish)]
+    await rights.charge_tokens(sum(usage.input_tokens + usage.output_tokens for usage in usages))

@@ -37,7 +37,8 @@ class Claims:
         self._retries = retries
         self._signals = StopSignals()
         self._active: dict[str, RunLog] = {}
-        self._granted: set[str] = set()
+        self._granted: dict[str, str] = {}
+        """Run id to owner."""
 
     @property
     def run_ids(self) -> Iterable[str]:
@@ -51,6 +52,10 @@ class Claims:
     def __len__(self) -> int:
         """How many were granted: a request that finds its thread taken does not count."""
         return len(self._granted)
+
+    def of_owner(self, owner: str) -> int:
+        """How many of them are one owner's."""
+        return sum(one == owner for one in self._granted.values())
 
     def holds(self, run_id: str) -> bool:
         """Whether the run is live here, or its request is being checked."""
@@ -69,7 +74,7 @@ class Claims:
         try:
             result = await self._store.claim(key, run_id, idempotency)
             if isinstance(result, Granted):
-                self._granted.add(run_id)
+                self._granted[run_id] = key.owner
             yield claim if isinstance(result, Granted) else result
         except BaseException:
             await self._discard(run_id)
@@ -88,7 +93,7 @@ class Claims:
         """The run is over, and its claim released."""
         self._signals.remove(run_id)
         self._active.pop(run_id, None)
-        self._granted.discard(run_id)
+        self._granted.pop(run_id, None)
 
     async def end(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
         """End a run, and return when the thread is saved and free."""

@@ -97,7 +97,13 @@ class Run:
             await self._open_log(writes)
             return
         stream = self._checkpoints.stream(
-            key, plan.new, self.start.context, plan.point, self.start.values, plan.resume
+            key,
+            plan.new,
+            self.start.context,
+            plan.point,
+            self.start.values,
+            plan.resume,
+            rights=self.start.rights,
         )
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:

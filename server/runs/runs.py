@@ -13,7 +13,8 @@ from weakref import WeakValueDictionary
 
 from graphs.classify import Classifier
 from graphs.context import TurnContext
-from server.runs.capacity import Capacity
+from graphs.rights import EVERYTHING
+from server.runs.capacity import Capacity, charge
 from server.runs.claims import Claim, Claims, new_run_id
 from server.runs.client_tools import as_ui_tools
 from server.runs.client_values import check_values
@@ -26,16 +27,14 @@ from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
 from server.runs.summary import summary
-from server.storage.interfaces import (
-    Held,
-    Repeated,
-    RunLogs,
-    ThreadEntry,
-    ThreadStore,
-)
+from server.runs.tool_choice import narrowed
+from server.storage.interfaces import Held, Repeated, RunLogs, ThreadEntry, ThreadStore
 from server.turns.chunks import Chunk, Done, MessageFinish, Usage
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
+from server.users.policy import NO_POLICY, Policy
+from server.users.principal import Principal
+from server.users.rights import Rights
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +57,14 @@ class Runs:
         store: ThreadStore,
         logs: RunLogs,
         settings: RunSettings,
+        policy: Policy = NO_POLICY,
     ) -> None:
         self._graphs = graphs
         self._classifier = classifier
         self._store = store
         self._logs = logs
         self._settings = settings
+        self._policy = policy
         self._reader = RunReader(graphs, store, logs)
         self._retries = Retries()
         self._claims = Claims(store, logs, self._retries)
@@ -74,7 +75,7 @@ class Runs:
 
     async def start(
         self,
-        owner: str,
+        principal: Principal,
         request: TurnRequest,
         wire_format: str,
         idempotency: IdempotencyKey | None = None,
@@ -84,20 +85,21 @@ class Runs:
 
         The same idempotency key with the same digest gives the same run. Raises RunInProgress if
         the thread has a live run that is not to be stopped, InvalidRequest if the thread cannot
-        take the request, ShuttingDown.
+        take the request, ShuttingDown, and by the policy Forbidden or LimitExceeded.
         """
-        key = ThreadKey(owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
+        rights = self._policy.rights(principal)
+        key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         while True:
             self._shutdown.check()
             async with self._claims.take(key, idempotency) as result:
                 if isinstance(result, Claim):
-                    self._capacity.check_live(len(self._claims) - 1)
-                    await self._begin(result, request, wire_format, idempotency)
+                    await self._capacity.check_live(self._claims, rights)
+                    await self._begin(result, request, wire_format, rights, idempotency)
             match result:
                 case Claim():
                     return await self._opened(result)
                 case Repeated():
-                    repeated = await self._repeated(owner, result)
+                    repeated = await self._repeated(key.owner, result)
                     if repeated:
                         return repeated
                 case Held():
@@ -108,6 +110,7 @@ class Runs:
         claim: Claim,
         request: TurnRequest,
         wire_format: str,
+        rights: Rights,
         idempotency: IdempotencyKey | None,
     ) -> None:
         catalogue = self._classifier.catalogue
@@ -115,6 +118,9 @@ class Runs:
         checkpoints = self._graphs.checkpoints(graph)
         check_values(request, checkpoints.attached, self._settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)
+        thread = await self._store.get(claim.key) if request.thread_id else None
+        rights = narrowed(rights, request, thread, checkpoints.attached, catalogue)
+        enforced = rights if checkpoints.attached.is_built_in else EVERYTHING
         start = RunStart(
             run_id=claim.run_id,
             key=claim.key,
@@ -123,13 +129,14 @@ class Runs:
             plan=await prepare(
                 claim.key, request, checkpoints, catalogue, self._settings.max_thread_bytes
             ),
-            context=TurnContext(run_id=claim.run_id, client_tools=client_tools),
+            context=TurnContext(claim.run_id, client_tools, rights),
+            rights=rights,
             values=request.values,
-            classifier=replace(self._classifier, client_tools=client_tools),
+            classifier=replace(self._classifier, client_tools=client_tools, rights=enforced),
             limits=self._settings.limits,
         )
         if start.plan.is_new_thread:
-            self._capacity.take_new_thread()
+            await self._capacity.take_new_thread(rights)
         title = request.message.text if request.message else ""
         await self._store.begin_run(claim.key, claim.run_id, title, graph)
         run = Run(start, checkpoints, self._store, claim.log, claim.stop)
@@ -175,6 +182,7 @@ class Runs:
             last = await run.work()
             end = partial(self._store.end_run, claim.key, claim.run_id, run.state)
             await self._retries.write(end)
+            await charge(run.start.rights, last)
         except Exception:
             logger.exception("run %(run)s broke off", {"run": claim.run_id})
         finally:

@@ -7,6 +7,7 @@ from graphs.context import TurnContext
 from server.runs.plan import Plan
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import GraphValues
+from server.users.rights import Rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class RunStart:
     wire_format: str
     plan: Plan
     context: TurnContext
+    rights: Rights
     values: GraphValues
     classifier: Classifier
     limits: RunLimits

@@ -58,6 +58,8 @@ class ThreadEntry:
     run_state: ThreadRunState
     graph: str | None = None
     """The graph of its last run. None: a version began it that kept none."""
+    allowed_tools: tuple[str, ...] | None = None
+    """The tools to which its runs are narrowed; None: they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,10 @@ class ThreadStore(Protocol):
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         """A renamed thread keeps its place and its times. None: there is no such thread."""
+
+    async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
+        """Narrow the thread's runs to these tools; None: not at all. The thread keeps its place and
+        its times. None as the answer: there is no such thread."""
 
     async def delete(self, key: ThreadKey) -> None:
         """Remove the thread from the list, and what is kept of its calls."""

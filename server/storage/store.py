@@ -93,6 +93,9 @@ class SqliteStore:
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         return await self.write(thread_list.rename, key, title)
 
+    async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
+        return await self.write(thread_list.allow_tools, key, names)
+
     async def delete(self, key: ThreadKey) -> None:
         def remove(connection: Connection) -> None:
             thread_list.remove(connection, key)

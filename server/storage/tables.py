@@ -18,6 +18,7 @@ threads = Table(
     Column("run_id", String, nullable=False),
     Column("run_state", String, nullable=False),
     Column("graph", String),
+    Column("allowed_tools", String),
     Index("threads_by_state", "owner", "run_state"),
 )
 
@@ -104,8 +105,10 @@ def create(connection: Connection) -> None:
     """Make what is not there: tables, and columns and indexes that tables of an older database
     lack."""
     metadata.create_all(connection)
-    if "graph" not in {column["name"] for column in inspect(connection).get_columns("threads")}:
-        connection.exec_driver_sql("ALTER TABLE threads ADD COLUMN graph VARCHAR")
+    known = {column["name"] for column in inspect(connection).get_columns("threads")}
+    for name in ("graph", "allowed_tools"):
+        if name not in known:
+            connection.exec_driver_sql(f"ALTER TABLE threads ADD COLUMN {name} VARCHAR")
     for table in metadata.tables.values():
         for index in table.indexes:
             index.create(connection, checkfirst=True)

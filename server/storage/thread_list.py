@@ -7,8 +7,10 @@ for a while, so that a reader who pages through the list sees it as it was at it
 thread is skipped or repeated while threads move.
 """
 
+import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,8 +27,14 @@ FORGET_EVERY = 16
 
 _CURSOR_NUMBER = re.compile("[0-9]{1,18}")
 _ENTRY = [
-    threads.c[name]
-    for name in ("id", "title", "created_at", "updated_at", "run_id", "run_state", "graph")
+    threads.c.id,
+    threads.c.title,
+    threads.c.created_at,
+    threads.c.updated_at,
+    threads.c.run_id,
+    threads.c.run_state,
+    threads.c.graph,
+    threads.c.allowed_tools,
 ]
 
 
@@ -150,6 +158,15 @@ def rename(connection: Connection, key: ThreadKey, title: str) -> ThreadEntry | 
     return get(connection, key)
 
 
+def allow_tools(
+    connection: Connection, key: ThreadKey, names: Sequence[str] | None
+) -> ThreadEntry | None:
+    """Keep a JSON list of names, or nothing. None: there is no such thread."""
+    kept = None if names is None else json.dumps(list(names))
+    connection.execute(update(threads).where(*_is(key)).values(allowed_tools=kept))
+    return get(connection, key)
+
+
 def remove(connection: Connection, key: ThreadKey) -> None:
     connection.execute(delete(threads).where(*_is(key)))
     connection.execute(delete(activities).where(*_was(key)))
@@ -188,7 +205,9 @@ def short_title(text: str) -> str:
 
 
 def _entry(row: Any) -> ThreadEntry:
-    return ThreadEntry(*row[: len(_ENTRY)])
+    entry = ThreadEntry(*row[: len(_ENTRY)])
+    names = row.allowed_tools
+    return replace(entry, allowed_tools=tuple(json.loads(names))) if names else entry
 
 
 def _parse_cursor(cursor: str) -> tuple[int, int]:

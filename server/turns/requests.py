@@ -115,6 +115,8 @@ class TurnRequest:
     values: GraphValues = NO_VALUES
     graph: str | None = None
     """None: the thread's, or for a new thread the default."""
+    allowed_tools: tuple[str, ...] | None = None
+    """The tools that the run may use. None: all that its caller and the thread allow."""
     resume: Resume | None = None
     on_interrupt: OnInterrupt = "discard"
     """What a new message does to an interrupt that is open."""

@@ -13,6 +13,7 @@ from hmac import compare_digest
 from server.storage.credentials import ApiKey, CredentialStore
 from server.storage.interfaces import StorageUnavailable
 from server.users.principal import Principal, Unauthenticated, check_id
+from server.users.remembered import Remembered
 
 PREFIX = "ts_"
 _KEY = re.compile(r"ts_([0-9a-f]{12})_([A-Za-z0-9-]{43,44})")
@@ -47,6 +48,7 @@ class ApiKeys:
 
     def __init__(self, store: CredentialStore) -> None:
         self._store = store
+        self._keys = Remembered(store.key)
         self._noted: dict[str, float] = {}
         """When the last use of a key was stored, on the monotonic clock."""
         self._notes: set[asyncio.Task[None]] = set()
@@ -59,7 +61,7 @@ class ApiKeys:
         parts = _KEY.fullmatch(credential)
         if parts is None:
             raise Unauthenticated("not the form of an API key")
-        key = await self._store.key(parts[1])
+        key = await self._keys.get(parts[1])
         # An unknown id takes as long as a wrong secret.
         stored = key.digest if key else _digest("")
         if not compare_digest(stored, _digest(credential)) or key is None:

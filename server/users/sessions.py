@@ -14,6 +14,7 @@ from itsdangerous import BadSignature, Signer
 from server.storage.credentials import BrowserSession, CredentialStore, SessionSecret
 from server.users.keys import principal_of
 from server.users.principal import Principal, Unauthenticated
+from server.users.remembered import Remembered
 
 SECRET_SECONDS = 24 * 3600
 """How long a secret signs new cookies."""
@@ -30,6 +31,7 @@ class Sessions:
     def __init__(self, store: CredentialStore, seconds: float) -> None:
         self._store = store
         self._seconds = seconds
+        self._sessions = Remembered(store.session)
         self._signer = Signer([], SALT)
         self._loaded = -float(RELOAD_SECONDS)
 
@@ -58,7 +60,7 @@ class Sessions:
 
     async def authenticate(self, cookie: str) -> Principal:
         """Raises Unauthenticated, StorageUnavailable."""
-        found = await self._store.session(_session_id(await self._token(cookie)))
+        found = await self._sessions.get(_session_id(await self._token(cookie)))
         if found is None:
             raise Unauthenticated("the session has ended")
         session, key = found
@@ -70,6 +72,7 @@ class Sessions:
     async def end(self, principal: Principal) -> None:
         if principal.session:
             await self._store.end_session(principal.session)
+            self._sessions.forget(principal.session)
 
     async def _token(self, cookie: str) -> str:
         if len(cookie) > MAX_COOKIE_CHARS:

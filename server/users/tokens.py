@@ -107,7 +107,7 @@ class TokenVerifier:
                 _roles(_claim(claims, settings.roles_claim)),
                 name[:MAX_ID_CHARS] if name and isinstance(name, str) else id,
                 "token",
-                expires_at=float(min(claims["exp"], LATEST)),
+                expires_at=float(min(claims["exp"] + settings.leeway_seconds, LATEST)),
             )
         except ValueError as error:
             raise Unauthenticated(str(error)) from None

@@ -1,11 +1,19 @@
 /** Calls to the server. A failed call throws a Problem; a network failure has status 0. */
 
+import { limitWords } from "./limits.js";
+
 export class Problem extends Error {
-  constructor(status, body) {
-    super(body.detail ?? "The server answered in a way that this page does not know.");
+  /** @param {number | null} retryAfter  seconds, if the server has said so */
+  constructor(status, body, retryAfter = null) {
+    super(
+      body.code === "limit_exceeded"
+        ? limitWords(body, retryAfter)
+        : (body.detail ?? "The server answered in a way that this page does not know."),
+    );
     this.status = status;
     this.code = body.code ?? "unknown";
     this.body = body;
+    this.retryAfter = retryAfter;
   }
 
   /** The very same request may well succeed later. */
@@ -18,6 +26,37 @@ const UNREACHABLE = {
   code: "unreachable",
   detail: "The server cannot be reached. Check that it runs, then try again.",
 };
+
+const NOT_KEPT = {
+  code: "login_not_kept",
+  detail: "You were logged in, but the browser did not keep the cookie. Allow cookies for this site, then try again.",
+};
+
+let authenticate = async (problem) => {
+  throw problem;
+};
+
+/**
+ * @param {(problem: Problem, sentAt: number) => Promise<void>} handler  gets the refusal of a request
+ *   that nobody is logged in for, and when that was sent; the request is sent again when the promise
+ *   is fulfilled
+ */
+export const onUnauthenticated = (handler) => {
+  authenticate = handler;
+};
+
+export const me = () => json("GET", "/me");
+export const logOut = () => send("POST", "/logout");
+
+/** Begin a session with an API key or a token; the value is as that of `me`. */
+export async function logIn(credential) {
+  await send("POST", "/login", { credential });
+  try {
+    return await (await send("GET", "/me")).json();
+  } catch (error) {
+    throw error.status === 401 ? new Problem(0, NOT_KEPT) : error;
+  }
+}
 
 export const threads = (cursor) =>
   json("GET", `/threads?limit=30${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
@@ -46,7 +85,20 @@ async function json(method, url, body) {
   return response.json();
 }
 
-async function request(method, url, body, { headers = {}, signal } = {}) {
+/** A request that nobody is logged in for waits for a login, and is sent again as it was. */
+async function request(method, url, body, options) {
+  for (;;) {
+    const sentAt = performance.now();
+    try {
+      return await send(method, url, body, options);
+    } catch (error) {
+      if (error.status !== 401 || error.code !== "unauthenticated") throw error;
+      await authenticate(error, sentAt);
+    }
+  }
+}
+
+async function send(method, url, body, { headers = {}, signal } = {}) {
   const sent = body === undefined ? {} : { body: JSON.stringify(body) };
   const type = body === undefined ? {} : { "Content-Type": "application/json" };
   let response;
@@ -56,7 +108,7 @@ async function request(method, url, body, { headers = {}, signal } = {}) {
     if (signal?.aborted) throw error;
     throw new Problem(0, UNREACHABLE);
   }
-  if (!response.ok) throw new Problem(response.status, await problemOf(response));
+  if (!response.ok) throw new Problem(response.status, await problemOf(response), retryAfter(response));
   return response;
 }
 
@@ -66,4 +118,10 @@ async function problemOf(response) {
   } catch {
     return {};
   }
+}
+
+/** In seconds; null if there is none, or a date, which this server never sends. */
+function retryAfter({ headers }) {
+  const seconds = Number.parseInt(headers.get("Retry-After"), 10);
+  return Number.isNaN(seconds) ? null : seconds;
 }

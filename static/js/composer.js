@@ -1,10 +1,13 @@
 /** The field that messages are written in, and the button that sends, or stops. */
 
+const DRAFT = "draft";
+
 export class Composer {
   #form;
   #field;
   #button;
   #busy = false;
+  #keepsDraft = false;
 
   /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast}} actions */
   constructor(form, actions) {
@@ -17,10 +20,30 @@ export class Composer {
       if (this.#busy) actions.onStop();
       else this.#send();
     });
-    this.#field.addEventListener("input", () => this.#changed());
+    this.#field.addEventListener("input", () => {
+      this.#changed();
+      this.#keep();
+    });
     this.#field.addEventListener("keydown", (event) => this.#key(event));
-    this.#field.value = sessionStorage.getItem("draft") ?? "";
     this.#changed();
+  }
+
+  /** From now on what is written outlives a reload: it is known who writes it. */
+  keepDraft() {
+    if (this.#keepsDraft) return;
+    this.#keepsDraft = true;
+    this.restore(sessionStorage.getItem(DRAFT) ?? "");
+    this.#keep();
+  }
+
+  forgetDraft() {
+    this.#keepsDraft = false;
+    sessionStorage.removeItem(DRAFT);
+  }
+
+  /** The server has the message that was sent: until then it is still the draft. */
+  taken() {
+    this.#keep();
   }
 
   focus() {
@@ -36,6 +59,7 @@ export class Composer {
     if (!this.isEmpty) return;
     this.#field.value = text;
     this.#changed();
+    this.#keep();
   }
 
   /** @param {boolean} busy  a run is live: the button stops it */
@@ -70,9 +94,12 @@ export class Composer {
     }
   }
 
+  #keep() {
+    if (this.#keepsDraft) sessionStorage.setItem(DRAFT, this.#field.value);
+  }
+
   #changed() {
     const field = this.#field;
-    sessionStorage.setItem("draft", field.value);
     field.style.height = "auto";
     field.style.height = `${Math.min(field.scrollHeight, innerHeight * 0.4)}px`;
     this.#button.disabled = !this.#busy && this.isEmpty;

@@ -1,6 +1,7 @@
 /** The page: puts state, views and actions together. */
 
 import { render } from "../vendor/lit-html/lit-html.js";
+import { accountView } from "./account-view.js";
 import { Announcer } from "./announce.js";
 import * as api from "./api.js";
 import { barView, noteView } from "./bar-view.js";
@@ -8,10 +9,12 @@ import { copy } from "./clipboard.js";
 import { Composer } from "./composer.js";
 import { confirmed } from "./confirm.js";
 import { InspectorPanel } from "./inspector-panel.js";
-import { currentId, showId } from "./location.js";
+import { currentId, showId, urlOf } from "./location.js";
+import { LoginDialog } from "./login-dialog.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
 import { Follower } from "./scroll.js";
+import { Session } from "./session.js";
 import { onWord, tell } from "./tabs.js";
 import { nextTheme } from "./theme.js";
 import { ThreadList } from "./thread-list.js";
@@ -50,10 +53,18 @@ const composer = new Composer(element("composer"), {
   onStop: () => thread.stop(),
   onEditLast: editLast,
 });
+const session = new Session(new LoginDialog(element("login")), {
+  onUser() {
+    composer.keepDraft();
+    paintAccount();
+  },
+  onEnd: leave,
+});
 const list = new ThreadList(() => paintList());
 const thread = new ThreadStore({
   onChange: () => paintThread(),
   onStarted(id, isNew) {
+    composer.taken();
     showId(id, { replace: !isNew });
     list.refresh();
     tell({ type: "run", id });
@@ -157,15 +168,28 @@ const paintBar = painter(() => {
   render(barView(about, actions), element("bar"));
 });
 
+const paintAccount = painter(() => {
+  const actions = { onLogOut: () => told(session.logOut()) };
+  render(accountView(session.user, actions), element("account"));
+});
+
 function paintAll() {
   paintThread();
   paintList();
+  paintAccount();
   inspector.paint();
   paintBar();
 }
 
 const titleOf = (state) =>
   state.messages.flatMap(({ parts }) => parts).find(({ type }) => type === "text")?.text.slice(0, 60) ?? "Thread";
+
+/** Nothing stays of whoever was logged in: neither on the page, nor in its memory, nor in storage. */
+function leave() {
+  document.body.hidden = true;
+  composer.forgetDraft();
+  location.replace(urlOf(null));
+}
 
 function changeTheme() {
   nextTheme();
@@ -255,9 +279,17 @@ function listen() {
     if (!panels.closeDrawer() && thread.busy) thread.stop();
   });
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) catchUp();
+    if (document.hidden) return;
+    session.check();
+    catchUp();
+  });
+  addEventListener("pageshow", ({ persisted }) => {
+    if (!persisted) return;
+    if (document.body.hidden) location.reload();
+    else session.check();
   });
   onWord(({ type, id }) => {
+    if (type !== "run" && type !== "threads") return;
     list.refresh();
     if (type === "run" && id === thread.state.id) catchUp();
   });
@@ -278,6 +310,7 @@ async function learnModel() {
 
 listen();
 paintAll();
+session.check();
 list.refresh();
 open(currentId(), { isBack: true });
 learnModel().catch(() => {});

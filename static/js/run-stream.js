@@ -16,6 +16,8 @@ import {
 
 /** The server pings every 15 seconds at the latest; after this much silence the line is dead. */
 const SILENCE_MS = 40_000;
+/** A limit that holds for longer is said to the person who waits. */
+const MAX_LIMIT_SECONDS = 60;
 const DELAYS_MS = [250, 600, 1200, 2500, 4000, 5000, 5000, 5000, 5000, 5000];
 
 /** Why reading ended: the run is over, or its stream is no longer held and must be loaded. */
@@ -48,6 +50,8 @@ class Reading {
   constructor(run) {
     this.run = run;
     this.cursor = run.cursor ?? "";
+    /** How long a limit keeps this reader out. */
+    this.limitedMs = 0;
     const decoder = new AssistantTransportDecoder();
     const initialMessage = { ...createInitialMessage(), parts: run.parts };
     const messages = decoder.readable.pipeThrough(
@@ -106,13 +110,20 @@ class Reading {
 
   async #reconnect(attempt) {
     this.run.onConnection(attempt + 1);
-    await pause(DELAYS_MS[attempt], this.run.signal);
+    await pause(Math.max(DELAYS_MS[attempt], this.limitedMs), this.run.signal);
+    this.limitedMs = 0;
     try {
       return await api.attach(this.run.threadId, this.cursor, this.run.signal);
     } catch (error) {
       if (this.run.signal.aborted || !error.isTransient) throw error;
+      if (error.code === "limit_exceeded") this.#limited(error);
       return undefined;
     }
+  }
+
+  #limited(problem) {
+    if (problem.retryAfter === null || problem.retryAfter > MAX_LIMIT_SECONDS) throw problem;
+    this.limitedMs = problem.retryAfter * 1000;
   }
 
   async #accumulate(reader) {

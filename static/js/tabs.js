@@ -1,4 +1,7 @@
-/** Word between the tabs of this page: a thread has a new run, or the list has changed. */
+/**
+ * Word between the tabs of this page: a thread has a new run, the list has changed, somebody has
+ * logged in or out.
+ */
 
 const channel = new BroadcastChannel("turnstream");
 

@@ -7,22 +7,20 @@ take turns in being measured first. The turn is that of `tests.benchmarks.turns`
 """
 
 import asyncio
-import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
+from tests.benchmarks.pairs import report_difference
 from tests.benchmarks.processes import PROJECT, Process, started, started_in
 from tests.benchmarks.turns import WORDS, batch
 
-PAIRS, BATCHES = 12, 3
-T_95 = 2.201
-"""Student's t for 95 %, two-sided, of PAIRS - 1 degrees of freedom."""
+BATCHES = 3
 
 
 @contextmanager
@@ -64,19 +62,9 @@ async def compare(earlier: Path, at_once: int) -> None:
             )
             for name, project in (("after.db", PROJECT), ("before.db", earlier))
         ]
-        for server in servers:
-            await batch(server, at_once)
-        ratios = []
-        for pair in range(PAIRS):
-            order = servers if pair % 2 else servers[::-1]
-            cost = {server.pid: await cpu_seconds(server, at_once) for server in order}
-            after, before = (cost[server.pid] for server in servers)
-            ratios.append(math.log(after / before))
-    mean = statistics.mean(ratios)
-    half = T_95 * statistics.stdev(ratios) / math.sqrt(PAIRS)
-    low, middle, high = (100 * math.expm1(value) for value in (mean - half, mean, mean + half))
-    print(f"{at_once} at once: server CPU a turn, difference: {middle:+.1f} %")
-    print(f"{at_once} at once: 95 % of it lies between {low:+.1f} % and {high:+.1f} %")
+        await report_difference(
+            f"{at_once} at once", servers[0], servers[1], partial(cpu_seconds, at_once=at_once)
+        )
 
 
 async def main() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,9 +73,9 @@ async def turn(http: httpx.AsyncClient) -> Turn:
     return Turn(time.perf_counter() - start, first, int(size), int(events))
 
 
-async def batch(process: Process, at_once: int) -> Round:
+async def batch(process: Process, at_once: int, headers: Mapping[str, str] | None = None) -> Round:
     """TURNS turns, `at_once` at a time, each on a thread of its own."""
-    async with httpx.AsyncClient(base_url=process.url, timeout=60) as http:
+    async with httpx.AsyncClient(base_url=process.url, timeout=60, headers=headers) as http:
         waiting = iter(range(TURNS))
         done: list[Turn] = []
 

@@ -96,6 +96,8 @@ class Refusal:
     code: str = ""
     detail: str = ""
     held: asyncio.Event | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    extra: Json = field(default_factory=dict)
 
 
 def asking(*interrupts: Json, words: str = "Let me ask.") -> Reply:
@@ -161,8 +163,8 @@ class ScriptedWire:
             head = {"Content-Type": "text/event-stream"} | ids
             await route.fulfill(headers=head, body=reply.body)
         elif reply.status:
-            problem = {"code": reply.code, "detail": reply.detail}
-            await route.fulfill(status=reply.status, json=problem)
+            problem = {"code": reply.code, "detail": reply.detail} | reply.extra
+            await route.fulfill(status=reply.status, json=problem, headers=reply.headers)
         else:
             await route.abort()
 

@@ -14,7 +14,6 @@ from server.runs.reader import LoggedRun
 from server.runs.runs import RunInProgress
 from server.storage.checkpointer import open_checkpointer
 from server.storage.interfaces import StorageError
-from server.turns.header import LOCAL_OWNER
 from server.turns.requests import (
     Branch,
     ClientTool,
@@ -22,6 +21,7 @@ from server.turns.requests import (
     InvalidRequest,
     TurnRequest,
 )
+from server.users.principal import LOCAL
 from tests.support.backend import (
     Backend,
     answers,
@@ -115,7 +115,7 @@ async def test_a_key_that_was_freed_by_a_deletion_stays_with_its_next_run(tmp_pa
 async def start_under_a_key(inner: Backend, thread: str) -> LoggedRun:
     request = replace(message(), thread_id=thread)
     key = IdempotencyKey("k", "digest")
-    return await inner.runs.start(LOCAL_OWNER, request, DEFAULT.name, key)
+    return await inner.runs.start(LOCAL, request, DEFAULT.name, key)
 
 
 @pytest.mark.parametrize(

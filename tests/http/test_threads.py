@@ -298,10 +298,10 @@ def rows(path: Path, thread_id: str) -> dict[str, int]:
         found = {}
         for table in tables:
             columns = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-            keys = [name for name in ("thread_id", "id") if name in columns]
-            if not keys:
+            key = "id" if table == "threads" else "thread_id"
+            if key not in columns:
                 continue
-            query = f"SELECT count(*) FROM {table} WHERE {keys[0]} = ?"
+            query = f"SELECT count(*) FROM {table} WHERE {key} = ?"
             (found[table],) = database.execute(query, (thread_id,)).fetchone()
         return found
     finally:

@@ -32,6 +32,8 @@ from server.turns.chunks import Chunk
 from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.messages import Turn
 from server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
+from server.users.policy import NO_POLICY, Policy
+from server.users.principal import LOCAL, Principal
 from tests.support.waiting import WAIT_SECONDS
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
@@ -64,13 +66,17 @@ class Backend:
     catalogue: Catalogue
     store: ThreadStore
 
-    async def start(self, request: TurnRequest, thread: str | None = THREAD) -> LoggedRun:
+    async def start(
+        self, request: TurnRequest, thread: str | None = THREAD, principal: Principal = LOCAL
+    ) -> LoggedRun:
         """Begin a run; None: of a new thread."""
-        return await self.runs.start(LOCAL_OWNER, replace(request, thread_id=thread), DEFAULT.name)
+        return await self.runs.start(principal, replace(request, thread_id=thread), DEFAULT.name)
 
-    async def turn(self, request: TurnRequest, thread: str | None = THREAD) -> list[Chunk]:
+    async def turn(
+        self, request: TurnRequest, thread: str | None = THREAD, principal: Principal = LOCAL
+    ) -> list[Chunk]:
         """A whole run: its chunks."""
-        return await chunks_of(await self.start(request, thread))
+        return await chunks_of(await self.start(request, thread, principal))
 
     async def stop(self, thread: str = THREAD) -> ThreadEntry | None:
         return await self.runs.stop(key_of(thread))
@@ -118,6 +124,7 @@ async def backend(
     results: ResultView | None = None,
     context: Mapping[str, Any] | None = None,
     client_values: tuple[str, ...] = (),
+    policy: Policy = NO_POLICY,
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     async with (
@@ -127,7 +134,9 @@ async def backend(
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
         made = build(model, catalogue, checkpointer=checkpointer, **given)
         view = own_result if build is built_in else results
-        graph = attach(made, checkpointer, context, results=view)
+        graph = replace(
+            attach(made, checkpointer, context, results=view), is_built_in=build is built_in
+        )
         classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store)
         graphs = ServedGraphs({"test": checkpoints})
@@ -138,7 +147,7 @@ async def backend(
             retention_seconds=60,
             client_values=client_values,
         )
-        runs = Runs(graphs, classifier, store, logs, settings)
+        runs = Runs(graphs, classifier, store, logs, settings, policy)
         reader = RunReader(graphs, store, logs)
         try:
             yield Backend(checkpoints, runs, reader, catalogue, store)

@@ -1,9 +1,9 @@
 """Who ends a call: expected by its name, decided on its arguments, read from a history."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -20,6 +20,7 @@ from graphs.classify import (
     refuse_all,
 )
 from graphs.dispositions import all_carry, of_history, of_message
+from graphs.rights import Decision, Refusal
 from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION
 from tests.support.sample_tools import CATALOGUE
 from tools.contract import Disposition, ResultLookup, UITool
@@ -181,25 +182,59 @@ def test_a_name_that_is_only_stored_as_a_tools_name_is_unknown() -> None:
     assert error_of(CLASSIFIER.classify(call, no_results))["code"] == "unknown_tool"
 
 
-def approve_add(name: str) -> Literal["allow", "approval"]:
-    assert name in CATALOGUE.real_by_name, "only real tools need leave"
-    return "approval" if name == "add" else "allow"
+class Restricted:
+    """`add` needs an approval; `hang`, components and a day of the client's own are denied; a
+    number beyond 100 is too large."""
+
+    def decide(self, name: str) -> Decision:
+        denied = ("hang", COMPONENT, "pick_day", "no_such_tool")
+        return "approval" if name in ("add", SELECTION) else "deny" if name in denied else "allow"
+
+    async def refusal(self, _name: str, args: Mapping[str, Any]) -> Refusal | None:
+        return Refusal("limit_exceeded", "That is too far.") if args.get("to", 0) > 100 else None
 
 
-def test_a_policy_that_demands_approval_keeps_a_real_tool_waiting() -> None:
-    strict = replace(CLASSIFIER, policy=approve_add)
-    names = ("add", "hang", COMPONENT, SELECTION, "pick_day", "no_such_tool")
-    assert [strict.expected(name) for name in names] == [
-        *("approval", "server", "shown", "client", "client", "invalid")
+RESTRICTED = replace(CLASSIFIER, rights=Restricted())
+
+
+def test_what_a_caller_may_not_call_is_expected_to_be_invalid() -> None:
+    names = ("add", "hang", "count", COMPONENT, SELECTION, "pick_day", "no_such_tool")
+    assert [RESTRICTED.expected(name) for name in names] == [
+        *("invalid", "invalid", "server", "invalid", "client", "client", "invalid")
     ]
-    call = called("add", SUM)
-    assert strict.classify(call, no_results) == Verdict(call, "approval", None)
 
 
-def test_nobody_is_asked_to_approve_a_call_that_is_invalid() -> None:
-    strict = replace(CLASSIFIER, policy=approve_add)
-    verdict = strict.classify(called("add", '{"a":1}'), no_results)
-    assert error_of(verdict)["code"] == "invalid_arguments"
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (called("add", SUM), "approval_required"),
+        (called("add", "{bad"), "approval_required"),
+        (called("hang"), "tool_not_allowed"),
+        (called(COMPONENT, ALERT), "tool_not_allowed"),
+        (called("no_such_tool"), "unknown_tool"),
+        (called("count", '{"to": 101}'), "limit_exceeded"),
+        (called("count", '{"to": "x"}'), "invalid_arguments"),
+    ],
+)
+async def test_a_call_that_its_caller_may_not_make_is_answered_at_once(
+    call: StreamedCall, code: str
+) -> None:
+    verdicts = (await classify_all([call], RESTRICTED, no_results)).verdicts
+    assert error_of(verdicts[0])["code"] == code
+    assert verdicts[0].answer is not None
+    assert was_refused(verdicts[0].answer)
+
+
+async def test_calls_that_are_allowed_and_the_clients_own_tools_are_not_touched() -> None:
+    calls = [called("count", '{"to": 3}'), called("pick_day"), called(SELECTION, QUESTION)]
+    verdicts = (await classify_all(calls, RESTRICTED, no_results)).verdicts
+    assert [verdict.disposition for verdict in verdicts] == ["server", "client", "client"]
+
+
+def test_tools_that_the_caller_may_not_use_are_not_suggested() -> None:
+    message = error_of(RESTRICTED.classify(called("hng"), no_results))["message"]
+    assert "hang" not in message
+    assert "count" in message
 
 
 VALID = called("add", SUM, "c1")

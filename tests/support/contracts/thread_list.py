@@ -29,6 +29,19 @@ class ThreadListContract:
         assert (begun.id, begun.title, begun.run_id, begun.run_state) == expected
         assert moment(begun.created_at) == moment(begun.updated_at)
 
+    async def test_a_thread_keeps_the_tools_that_it_is_narrowed_to(
+        self, store: ThreadStore
+    ) -> None:
+        ended = await run_through(store, THREAD, "r1")
+        for names in (("add", 'a "b"'), (), None):
+            entry = replace(ended, allowed_tools=names)
+            assert await store.allow_tools(THREAD, names) == entry
+            assert await store.get(THREAD) == entry
+        await store.allow_tools(THREAD, ["add"])
+        later = await begin(store, THREAD, "r2")
+        assert later.allowed_tools == ("add",)
+        assert await store.allow_tools(ThreadKey("nobody", "t1"), []) is None
+
     async def test_a_later_run_keeps_the_title_and_when_the_thread_was_made(
         self, store: ThreadStore
     ) -> None:

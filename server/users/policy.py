@@ -1,0 +1,82 @@
+"""What callers may do: the roles of a policy's file become the rights of a principal."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphs.attached import AttachedGraph
+from graphs.graph_tools import tools_of
+from server.users.policy_file import PolicyError, PolicyFile, read_policy
+from server.users.principal import Principal
+from server.users.rights import Counters, Rights, call_limits, matches
+from server.users.rules import Rule, load_rule
+
+
+class Forbidden(Exception):
+    """The caller has no role that the policy knows, and there is no default one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Gives rights; without a file everything is allowed to everybody."""
+
+    file: PolicyFile | None = None
+    rule: Rule | None = None
+    counters: Counters | None = None
+
+    def rights(self, principal: Principal) -> Rights:
+        """Raises Forbidden."""
+        if self.file is None or principal.method == "off":
+            return Rights(principal)
+        known = [name for name in dict.fromkeys(principal.roles) if name in self.file.roles]
+        if not known and self.file.default_role is not None:
+            known = [self.file.default_role]
+        if not known:
+            raise Forbidden(f"{principal.id!r} has no role of the policy")
+        roles = tuple(self.file.roles[name] for name in known)
+        return Rights(principal, roles, self.rule, self.counters)
+
+    def check(self, graphs: Mapping[str, AttachedGraph]) -> None:
+        """Raises PolicyError for what cannot be enforced in a graph that is not ours, which runs
+        its tools by itself: a call of them can be denied, but neither waited for nor counted."""
+        for name, graph in graphs.items():
+            if self.file and not graph.is_built_in:
+                self._check(self.file, name, tools_of(graph.graph))
+
+    def _check(self, file: PolicyFile, graph: str, tools: Collection[str]) -> None:
+        if self.rule and self.rule.is_async:
+            raise PolicyError(
+                f"TURNSTREAM_POLICY: the rule {self.rule.name} is async, and cannot be awaited "
+                f"where the graph {graph!r} runs its tools; make it a plain function"
+            )
+        for name, role in file.roles.items():
+            for tool in sorted(tool for tool in tools if matches(tool, role.tools)):
+                if matches(tool, role.approval):
+                    raise _unenforceable(name, "approval", tool, graph)
+                if call_limits(role, tool):
+                    raise _unenforceable(name, "limits.tool_calls_per_day", tool, graph)
+
+
+def _unenforceable(role: str, key: str, tool: str, graph: str) -> PolicyError:
+    return PolicyError(
+        f"TURNSTREAM_POLICY: roles.{role}.{key} covers {tool!r}, which the graph {graph!r} runs by "
+        f"itself: that can only be denied. Leave it out of roles.{role}.{key}, or of "
+        f"roles.{role}.tools"
+    )
+
+
+NO_POLICY = Policy()
+
+
+def open_policy(path: Path | None) -> Policy:
+    """The policy of a file. Raises PolicyError."""
+    if path is None:
+        return NO_POLICY
+    file = read_policy(path)
+    counters: Counters | None = None
+    if any(role.limits.are_windows for role in file.roles.values()):
+        # Here, since not every policy needs the library.
+        from server.users.quotas import Quotas
+
+        counters = Quotas()
+    return Policy(file, load_rule(file.rule) if file.rule else None, counters)

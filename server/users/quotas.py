@@ -1,0 +1,78 @@
+"""What callers use up in windows of time: requests a minute, calls and tokens a day.
+
+A window begins with its first use. What has ended is forgotten, so the storage is as large as the
+number of callers within a day.
+"""
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+
+from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
+from limits.aio.storage import MemoryStorage, Storage
+from limits.aio.strategies import FixedWindowRateLimiter
+
+from server.users.rights import LimitExceeded, WindowLimit
+
+CALLS = "tool_calls_per_day"
+
+
+class Quotas:
+    """Implements `server.users.rights.Counters`, in any storage of the `limits` library; without
+    one in memory."""
+
+    def __init__(self, storage: Storage | None = None) -> None:
+        self._limiter = FixedWindowRateLimiter(storage or MemoryStorage())
+
+    async def take(self, owner: str, limit: WindowLimit, value: int) -> None:
+        """Count one. Raises LimitExceeded."""
+        if not await self._limiter.hit(_item(limit, value), limit, _digest(owner)):
+            raise await self._exceeded(limit, value, owner)
+
+    async def check(self, owner: str, limit: WindowLimit, value: int) -> None:
+        """Raises LimitExceeded if nothing is left."""
+        if not await self._limiter.test(_item(limit, value), limit, _digest(owner)):
+            raise await self._exceeded(limit, value, owner)
+
+    async def charge(self, owner: str, limit: WindowLimit, value: int, cost: int) -> None:
+        """Count what was used, also beyond the limit."""
+        await self._limiter.hit(_item(limit, value), limit, _digest(owner), cost=cost)
+
+    async def take_call(self, owner: str, choices: Sequence[Mapping[str, int]]) -> None:
+        """Count a tool call. Each choice has the limits of one role, by glob; the call needs room
+        in all limits of one of them, and counts in every role's. Raises LimitExceeded."""
+        if not any([await self._has_room(owner, limits) for limits in choices]):
+            raise await self._used_up(owner, choices)
+        for glob, most in {(g, m) for limits in choices for g, m in limits.items()}:
+            await self._limiter.hit(RateLimitItemPerDay(most), CALLS, _digest(owner), glob)
+
+    async def _has_room(self, owner: str, limits: Mapping[str, int]) -> bool:
+        return all(
+            [
+                await self._limiter.test(RateLimitItemPerDay(most), CALLS, _digest(owner), glob)
+                for glob, most in limits.items()
+            ]
+        )
+
+    async def _used_up(self, owner: str, choices: Sequence[Mapping[str, int]]) -> LimitExceeded:
+        """Names the limit that is in the way for the shortest time."""
+        faults = []
+        for limits in choices:
+            for glob, most in limits.items():
+                if not await self._has_room(owner, {glob: most}):
+                    faults.append(await self._exceeded(CALLS, most, owner, glob))
+        return min(faults, key=lambda fault: fault.retry_after)
+
+    async def _exceeded(self, limit: str, value: int, owner: str, *more: str) -> LimitExceeded:
+        item = _item(limit, value)
+        window = await self._limiter.get_window_stats(item, limit, _digest(owner), *more)
+        return LimitExceeded(limit, value, max(1.0, window.reset_time - time.time()))
+
+
+def _item(limit: str, value: int) -> RateLimitItem:
+    return (RateLimitItemPerMinute if limit.endswith("_per_minute") else RateLimitItemPerDay)(value)
+
+
+def _digest(owner: str) -> str:
+    """The library joins the parts of a key with slashes, which an owner may have."""
+    return hashlib.sha256(owner.encode()).hexdigest()[:32]

@@ -1,0 +1,151 @@
+"""What one caller may do: the tools they may call, and how much of everything.
+
+A role's limits hold for each of its callers. Of several roles the most generous decides.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal, Protocol
+
+from graphs.rights import NOT_ALLOWED, Decision, Refusal, refusal_by_name
+from server.users.policy_file import Role
+from server.users.principal import Principal
+from server.users.rules import Rule
+
+CountedLimit = Literal["live_runs", "open_streams"]
+WindowLimit = Literal["requests_per_minute", "new_threads_per_day", "tokens_per_day"]
+
+
+class LimitExceeded(Exception):
+    """A caller has used up a limit of theirs; `retry_after` is in seconds."""
+
+    def __init__(self, limit: str, value: int, retry_after: float = 5) -> None:
+        super().__init__(f"{limit} is {value}")
+        self.limit = limit
+        self.value = value
+        self.retry_after = retry_after
+
+
+class Counters(Protocol):
+    """Counts what callers do in windows of time; see `server.users.quotas`."""
+
+    async def take(self, owner: str, limit: WindowLimit, value: int) -> None: ...
+
+    async def check(self, owner: str, limit: WindowLimit, value: int) -> None: ...
+
+    async def charge(self, owner: str, limit: WindowLimit, value: int, cost: int) -> None: ...
+
+    async def take_call(self, owner: str, choices: Sequence[Mapping[str, int]]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What one principal may do. Without `roles` everything."""
+
+    principal: Principal
+    roles: tuple[Role, ...] = ()
+    rule: Rule | None = None
+    counters: Counters | None = None
+    narrowings: tuple[frozenset[str], ...] = ()
+    """Names of tools, to which a request or a thread has narrowed the rights."""
+
+    @property
+    def restrict(self) -> bool:
+        """Whether there is a call that they could refuse."""
+        return bool(self.roles or self.narrowings)
+
+    def narrowed(self, names: Sequence[str] | None) -> "Rights":
+        if names is None:
+            return self
+        return replace(self, narrowings=(*self.narrowings, frozenset(names)))
+
+    def decide(self, name: str) -> Decision:
+        """See `graphs.rights.ToolRights`."""
+        if any(name not in names for names in self.narrowings):
+            return "deny"
+        if not self.roles:
+            return "allow"
+        allowing = self._allowing(name)
+        if not allowing:
+            return "deny"
+        return "approval" if all(matches(name, r.approval) for r in allowing) else "allow"
+
+    async def refusal(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
+        """See `graphs.rights.ToolRights`."""
+        if not await self.allows(name, args):
+            return NOT_ALLOWED
+        try:
+            await self.take_call(name)
+        except LimitExceeded as error:
+            sentence = f"The user's limit {error.limit}, {error.value}, is used up for now."
+            return Refusal("limit_exceeded", sentence)
+        return None
+
+    async def allows(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Whether the rule allows the call; True without one."""
+        return self.rule is None or await self.rule.allows(self.principal, name, args)
+
+    def refusal_now(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
+        """The same, and by the name, where nothing can be awaited: a call that would have to be
+        counted is refused."""
+        by_name = refusal_by_name(self, name)
+        if by_name:
+            return by_name
+        if self.rule and not self.rule.allows_now(self.principal, name, args):
+            return NOT_ALLOWED
+        return NOT_ALLOWED if self._counted(name) else None
+
+    async def take_call(self, name: str) -> None:
+        """Count a call. Raises LimitExceeded if no role that allows the tool has room for it."""
+        choices = self._counted(name)
+        if self.counters and choices:
+            await self.counters.take_call(self.principal.owner, choices)
+
+    def _counted(self, name: str) -> list[dict[str, int]]:
+        """The limits of a tool's calls, by glob, of each role that allows it; none if one of them
+        has no limit."""
+        choices = [call_limits(role, name) for role in self._allowing(name)]
+        return choices if all(choices) else []
+
+    def limit(self, name: CountedLimit | WindowLimit) -> int | None:
+        """The largest of the roles' limits; None: unlimited."""
+        values: list[int | None] = [getattr(role.limits, name) for role in self.roles]
+        known = [value for value in values if value is not None]
+        return max(known) if known and len(known) == len(values) else None
+
+    def check_count(self, name: CountedLimit, count: int) -> None:
+        """Raises LimitExceeded if so many leave no room for another."""
+        most = self.limit(name)
+        if most is not None and count >= most:
+            raise LimitExceeded(name, most)
+
+    async def take(self, name: WindowLimit) -> None:
+        """Count one. Raises LimitExceeded."""
+        most = self.limit(name)
+        if self.counters and most is not None:
+            await self.counters.take(self.principal.owner, name, most)
+
+    async def check_tokens(self) -> None:
+        """Raises LimitExceeded if the day's tokens are used up."""
+        most = self.limit("tokens_per_day")
+        if self.counters and most is not None:
+            await self.counters.check(self.principal.owner, "tokens_per_day", most)
+
+    async def charge_tokens(self, tokens: int) -> None:
+        most = self.limit("tokens_per_day")
+        if self.counters and most is not None and tokens:
+            await self.counters.charge(self.principal.owner, "tokens_per_day", most, tokens)
+
+    def _allowing(self, name: str) -> list[Role]:
+        return [role for role in self.roles if matches(name, role.tools)]
+
+
+def matches(name: str, globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def call_limits(role: Role, name: str) -> dict[str, int]:
+    """The limits that a call of a tool counts towards, by glob."""
+    limits = role.limits.tool_calls_per_day
+    return {glob: most for glob, most in limits.items() if fnmatchcase(name, glob)}

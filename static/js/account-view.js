@@ -1,0 +1,20 @@
+/** Below the threads: who is logged in. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { visible } from "./format.js";
+import { icons } from "./icons.js";
+
+/** @param {object | null} user  as `GET /me` has it @param {{onLogOut: () => void}} actions */
+export function accountView(user, { onLogOut }) {
+  if (user === null || user.method === "off") return nothing;
+  const name = visible(user.display_name);
+  return html`
+    <div class="account" role="group" aria-label="Account">
+      ${icons.person}
+      <span class="account-name" title=${visible(user.id)}><span class="visually-hidden">Logged in as </span>${name}</span>
+      ${user.session
+        ? html`<button type="button" class="quiet" @click=${onLogOut}>Log out</button>`
+        : nothing}
+    </div>
+  `;
+}

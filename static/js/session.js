@@ -1,0 +1,87 @@
+/**
+ * Who is logged in. A request that is refused because nobody is waits here until somebody has
+ * logged in, in this tab or in another; then it is sent again. When that is somebody else, the page
+ * begins anew: nothing that one person did is ever sent or shown for another.
+ */
+
+import * as api from "./api.js";
+import { onWord, tell } from "./tabs.js";
+
+/** In the tab's storage: whose page it was before a reload. */
+const KEY = "user";
+
+export class Session {
+  /** As `GET /me` has it; null until it is known. */
+  user = null;
+  #dialog;
+  #listeners;
+  #waiting = [];
+  #knownAt = -Infinity;
+
+  /** @param {import("./login-dialog.js").LoginDialog} dialog @param {{onUser, onEnd}} listeners */
+  constructor(dialog, listeners) {
+    this.#dialog = dialog;
+    this.#listeners = listeners;
+    dialog.onCredential = (credential) => this.#logIn(credential);
+    api.onUnauthenticated((problem, sentAt) => this.#login(problem, sentAt));
+    onWord(({ type, user }) => {
+      if (type === "login") this.#is(user);
+      if (type === "logout") this.#end();
+    });
+  }
+
+  /** Ask the server who is logged in: perhaps somebody else by now. */
+  async check() {
+    if (this.user?.method === "off") return;
+    try {
+      this.#is(await api.me());
+    } catch {
+      // Every other request says what is wrong.
+    }
+  }
+
+  /** In all tabs. @throws {api.Problem} */
+  async logOut() {
+    await api.logOut();
+    tell({ type: "logout" });
+    this.#end();
+  }
+
+  /** @throws {api.Problem} if the credential is not good, or nobody can tell */
+  async #logIn(credential) {
+    const user = await api.logIn(credential);
+    tell({ type: "login", user });
+    this.#is(user);
+  }
+
+  async #login(problem, sentAt) {
+    if (sentAt < this.#knownAt) return;
+    if (!problem.body.login) {
+      this.#dialog.offerReload();
+      throw problem;
+    }
+    this.#dialog.ask(this.user?.display_name);
+    await new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #is(user) {
+    const before = this.user?.id ?? sessionStorage.getItem(KEY);
+    if (before !== null && before !== user.id) {
+      this.#end();
+      return;
+    }
+    sessionStorage.setItem(KEY, user.id);
+    this.user = user;
+    this.#knownAt = performance.now();
+    this.#dialog.close();
+    this.#listeners.onUser(user);
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  /** Requests that wait are never sent: the page is left. */
+  #end() {
+    this.#waiting = [];
+    sessionStorage.removeItem(KEY);
+    this.#listeners.onEnd();
+  }
+}
