@@ -18,7 +18,8 @@ try:
     from joserfc.jwt import JWTClaimsRegistry
 except ModuleNotFoundError:
     raise AuthSetupError(
-        "TURNSTREAM_AUTH: jwt needs the package joserfc: pip install 'turnstream[jwt]'"
+        "TURNSTREAM_AUTH: jwt needs a package that is not installed: pip install joserfc "
+        "(turnstream's extra 'jwt')"
     ) from None
 
 import httpx
