@@ -61,13 +61,11 @@ from tools.remote import with_remote_tools
 STATIC = Path(__file__).parent.parent / "static"
 EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
 
-PUBLIC_ROUTES = (
-    Route("/health", Health),
-    Route("/login", Login),
-    Route("/logout", Logout),
-)
+PUBLIC_ROUTES = (Route("/health", Health), Route("/login", Login), Route("/logout", Logout))
 ROUTES = (
     *PUBLIC_ROUTES,
+    # Of callers without any role too: a page has to know whom it is to log out.
+    Route("/me", Me, middleware=[Middleware(Authenticated)]),
     *(
         Route(path, endpoint, middleware=[Middleware(Authenticated), Middleware(Permitted)])
         for path, endpoint in (
@@ -79,7 +77,6 @@ ROUTES = (
             ("/graphs", Graphs),
             ("/tools", Tools),
             ("/tools/{name}", Tool),
-            ("/me", Me),
             ("/export", Export),
         )
     ),

@@ -1,4 +1,4 @@
-"""What the caller may do, on every route that is not public: `scope["rights"]`, or a 403 or 429."""
+"""What the caller may do: `scope["rights"]`, or a 403 or 429; on every route that needs a role."""
 
 from dataclasses import dataclass
 

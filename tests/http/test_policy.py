@@ -12,11 +12,15 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from server.__main__ import main
+from server.runs.reader import RunReader
 from server.settings import Settings
+from server.turns.header import RunHeader
+from server.turns.messages import Turn
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, serving, settings
+from tests.support.waiting import WAIT_SECONDS
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 
@@ -75,6 +79,8 @@ async def test_a_caller_without_a_role_may_do_nothing_and_reads_why(tmp_path: Pa
             )
             refused(answer, 403, "forbidden")
         assert (await client.http.get("/health")).status_code == 200
+        me = await client.http.get("/me", headers=headers("eve", "none"))
+        assert (me.status_code, me.json()["id"]) == (200, "eve")
 
 
 async def test_everyone_sees_their_own_tools(tmp_path: Path) -> None:
@@ -158,17 +164,26 @@ async def test_open_streams_are_counted_for_each_caller_and_given_back(tmp_path:
         await client.turn({"message": "Hi", "thread_id": "b"})
 
 
-async def test_streams_that_are_opened_at_once_are_not_more_than_the_limit(tmp_path: Path) -> None:
+async def test_streams_that_are_opened_at_once_are_not_more_than_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, turns_before = asyncio.Barrier(8), RunReader.turns_before
+
+    async def read_together(reader: RunReader, header: RunHeader) -> tuple[Turn, ...]:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await together.wait()
+        return await turns_before(reader, header)
+
+    monkeypatch.setattr(RunReader, "turns_before", read_together)
     tools = CountingTools()
     hold = tool_call_message(("c1", "hold", '{"word": "one"}'))
     text = "[roles.user.limits]\nopen_streams = 3\n"
     async with under(tmp_path, text, tools.catalogue, ScriptedModel.of(hold)) as client:
         body = {"message": "Hi", "thread_id": "a"}
         await client.http.post("/chat", json=body, headers={"Prefer": "respond-async"})
-        requests = [
-            asyncio.create_task(client.http.get("/chat/a/stream?protocol=ui-message-stream"))
-            for _ in range(8)
-        ]
+        # Whoever renders a state needs the turns before: all are at once between check and stream.
+        attach = {"commands": [], "state": {"thread_id": "a"}}
+        requests = [asyncio.create_task(client.http.post("/chat", json=attach)) for _ in range(8)]
         refusals = 0
         for request in asyncio.as_completed(requests):
             answer = await request

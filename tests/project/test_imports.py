@@ -20,3 +20,8 @@ def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
 def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
     assert imported_by("server.__main__").isdisjoint(CLIENTS_OF_MODELS)
     assert imported_by("graphs.openai_model").issuperset(CLIENTS_OF_MODELS)
+
+
+def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:
+    assert "limits" not in imported_by("server.__main__")
+    assert "limits" in imported_by("server.users.quotas")

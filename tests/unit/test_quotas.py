@@ -59,6 +59,13 @@ async def test_callers_are_counted_apart_whatever_their_ids(clock: Clock) -> Non
             await rights(quotas, name, user=USER).take("requests_per_minute")
 
 
+async def test_an_owner_and_a_glob_are_never_taken_for_another_pair(clock: Clock) -> None:
+    del clock
+    quotas = Quotas()
+    await quotas.take_call("ann", [{"a/b": 1}])
+    await quotas.take_call("ann/a", [{"b": 1}])
+
+
 async def test_tokens_are_charged_beyond_the_limit_and_then_nothing_begins(clock: Clock) -> None:
     ann = rights(Quotas(), user=USER)
     await ann.check_tokens()
