@@ -16,6 +16,7 @@ from pydantic_core import to_jsonable_python
 
 from graphs.answers import bounded, client_view, is_ours, truncated
 from graphs.client_fields import Fields, declared, how_to_declare
+from graphs.denials import denial
 from graphs.graph_tools import tools_of
 from graphs.limits import Limits, byte_size
 from tools import strict_json
@@ -57,6 +58,8 @@ class DeclaredResults:
     def __call__(self, message: ToolMessage, tool: str) -> Any:
         if is_ours(message):
             return client_view(message)
+        if denied := denial(message):
+            return denied
         name = message.name or tool
         try:
             view = self._declared(message, name)

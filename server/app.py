@@ -55,6 +55,7 @@ from server.users.failed_logins import FailedLogins
 from server.users.policy import Policy, open_policy
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
+from tools.contract import Disposition
 from tools.remote import with_remote_tools
 
 STATIC = Path(__file__).parent.parent / "static"
@@ -103,7 +104,7 @@ def create_app(
 ) -> Starlette:
     """The application, on the model that the settings name if none is given.
 
-    Raises GraphError if the setting names no graph that can be served, and PolicyError for a faulty
+    Raises GraphError if the setting names no graph that can be served, PolicyError for a faulty
     policy; so does its lifespan, and StorageError if the database cannot be opened.
     """
     loaded = load(settings.graph)
@@ -168,9 +169,8 @@ async def _wired(
     audit: Audit | None,
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
-    classifier = Classifier(
-        catalogue, unknown="invalid" if settings.graph == BUILT_IN else "server"
-    )
+    unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
+    classifier = Classifier(catalogue, unknown=unknown)
     checkpoints = partial(
         Checkpoints,
         saver=checkpointer,
@@ -178,6 +178,7 @@ async def _wired(
         store=store,
         hidden_nodes=settings.hidden_nodes,
     )
+    policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     run_audit = RunAudit(audit)
     await end_lost_runs(store, graphs, run_audit)

@@ -20,13 +20,14 @@ from graphs.dispositions import Fallback, all_carry, of_history
 from graphs.history import pending_calls
 from graphs.result_view import ResultView, own_result
 from server.runs.branches import BranchPoint
-from server.runs.graph_user import AUTH_USER, GraphUser
+from server.runs.graph_user import as_caller
 from server.runs.interrupts import asked, breakpoints
 from server.runs.speakers import Speakers
 from server.storage.interfaces import ThreadStore
 from server.turns.chunks import Disposition, Interrupt
 from server.turns.header import ThreadKey
 from server.turns.requests import NO_VALUES, GraphValues
+from server.users.rights import Rights
 
 STREAM_MODES: Any = ["tasks", "messages", "updates", "values", "tools", "custom"]
 
@@ -167,7 +168,7 @@ class Checkpoints:
         values: GraphValues = NO_VALUES,
         resume: Command[Any] | None = None,
         *,
-        user: GraphUser,
+        rights: Rights,
     ) -> AsyncIterator[Any]:
         """Run the graph on new messages, or with None on from the last checkpoint, with the answers
         to interrupts.
@@ -177,10 +178,11 @@ class Checkpoints:
         """
         stream: AsyncIterator[Any] = self._graph.astream(
             resume if messages is None else {**values.input, **self._input(messages, point)},
-            _config(
-                key,
-                point.checkpoint_id if point else None,
-                {**values.configurable, AUTH_USER: user},
+            as_caller(
+                _config(key, point.checkpoint_id if point else None),
+                values.configurable,
+                rights,
+                self.attached,
             ),
             stream_mode=STREAM_MODES,
             # Of the state the messages alone; a graph may leave them out of what it returns.
@@ -242,8 +244,6 @@ def _empties(point: BranchPoint | None) -> bool:
     return point is not None and point.checkpoint_id is None
 
 
-def _config(
-    key: ThreadKey, checkpoint_id: str | None = None, values: Mapping[str, Any] | None = None
-) -> RunnableConfig:
+def _config(key: ThreadKey, checkpoint_id: str | None = None) -> RunnableConfig:
     place = {"checkpoint_ns": "", "checkpoint_id": checkpoint_id} if checkpoint_id else {}
-    return {"configurable": {**(values or {}), "thread_id": key.checkpoint_key, **place}}
+    return {"configurable": {"thread_id": key.checkpoint_key, **place}}

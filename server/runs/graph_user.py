@@ -1,10 +1,16 @@
-"""Who calls, as LangGraph tells a graph: `configurable["langgraph_auth_user"]`."""
+"""Who calls, as LangGraph tells a graph: `configurable["langgraph_auth_user"]`; and what they may
+not call of a graph that does not ask."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+
+from graphs.attached import AttachedGraph
+from graphs.denials import Denials
 from server.users.principal import Principal
+from server.users.rights import Rights
 
 AUTH_USER = "langgraph_auth_user"
 
@@ -46,3 +52,16 @@ class GraphUser(Mapping[str, Any]):
 
 
 _KEYS = tuple(field.name for field in fields(GraphUser))
+
+
+def as_caller(
+    config: RunnableConfig, values: Mapping[str, Any], rights: Rights, graph: AttachedGraph
+) -> RunnableConfig:
+    """The config of a run, with the configurable values that its caller gives and who they are. A
+    graph that is not ours is kept to the rights by a callback."""
+    user = GraphUser.of(rights.principal)
+    denied = rights.restrict and not graph.is_built_in
+    return {
+        "configurable": {**values, AUTH_USER: user, **config["configurable"]},
+        "callbacks": [Denials(rights.refusal_now)] if denied else [],
+    }

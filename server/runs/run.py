@@ -17,7 +17,6 @@ from server.runs.checkpoints import Checkpoints, Writes
 from server.runs.exits import contained_exits
 from server.runs.failures import Failure, failure
 from server.runs.finalize import Unfinished, finalize
-from server.runs.graph_user import GraphUser
 from server.runs.log_writer import LogWriter, Watch
 from server.runs.signals import StopSignal
 from server.runs.start import RunStart
@@ -107,7 +106,7 @@ class Run:
             plan.point,
             self.start.values,
             plan.resume,
-            user=GraphUser.of(self.start.rights.principal),
+            rights=self.start.rights,
         )
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:

@@ -1,11 +1,14 @@
 """What callers may do: the roles of a policy's file become the rights of a principal."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.users.policy_file import PolicyFile, read_policy
+from graphs.attached import AttachedGraph
+from graphs.graph_tools import tools_of
+from server.users.policy_file import PolicyError, PolicyFile, read_policy
 from server.users.principal import Principal
-from server.users.rights import Counters, Rights
+from server.users.rights import Counters, Rights, call_limits, matches
 from server.users.rules import Rule, load_rule
 
 
@@ -32,6 +35,34 @@ class Policy:
             raise Forbidden(f"{principal.id!r} has no role of the policy")
         roles = tuple(self.file.roles[name] for name in known)
         return Rights(principal, roles, self.rule, self.counters)
+
+    def check(self, graphs: Mapping[str, AttachedGraph]) -> None:
+        """Raises PolicyError for what cannot be enforced in a graph that is not ours, which runs
+        its tools by itself: a call of them can be denied, but neither waited for nor counted."""
+        for name, graph in graphs.items():
+            if self.file and not graph.is_built_in:
+                self._check(self.file, name, tools_of(graph.graph))
+
+    def _check(self, file: PolicyFile, graph: str, tools: Collection[str]) -> None:
+        if self.rule and self.rule.is_async:
+            raise PolicyError(
+                f"TURNSTREAM_POLICY: the rule {self.rule.name} is async, and cannot be awaited "
+                f"where the graph {graph!r} runs its tools; make it a plain function"
+            )
+        for name, role in file.roles.items():
+            for tool in sorted(tool for tool in tools if matches(tool, role.tools)):
+                if matches(tool, role.approval):
+                    raise _unenforceable(name, "approval", tool, graph)
+                if call_limits(role, tool):
+                    raise _unenforceable(name, "limits.tool_calls_per_day", tool, graph)
+
+
+def _unenforceable(role: str, key: str, tool: str, graph: str) -> PolicyError:
+    return PolicyError(
+        f"TURNSTREAM_POLICY: roles.{role}.{key} covers {tool!r}, which the graph {graph!r} runs by "
+        f"itself: that can only be denied. Leave it out of roles.{role}.{key}, or of "
+        f"roles.{role}.tools"
+    )
 
 
 NO_POLICY = Policy()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, Protocol
 
-from graphs.rights import NOT_ALLOWED, Decision, Refusal
+from graphs.rights import NOT_ALLOWED, Decision, Refusal, refusal_by_name
 from server.users.policy_file import Role
 from server.users.principal import Principal
 from server.users.rules import Rule
@@ -69,7 +69,7 @@ class Rights:
         allowing = self._allowing(name)
         if not allowing:
             return "deny"
-        return "approval" if all(_matches(name, r.approval) for r in allowing) else "allow"
+        return "approval" if all(matches(name, r.approval) for r in allowing) else "allow"
 
     async def refusal(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
         """See `graphs.rights.ToolRights`."""
@@ -87,23 +87,26 @@ class Rights:
         return self.rule is None or await self.rule.allows(self.principal, name, args)
 
     def refusal_now(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
-        """The same where nothing can be awaited, and so nothing counted."""
+        """The same, and by the name, where nothing can be awaited: a call that would have to be
+        counted is refused."""
+        by_name = refusal_by_name(self, name)
+        if by_name:
+            return by_name
         if self.rule and not self.rule.allows_now(self.principal, name, args):
             return NOT_ALLOWED
-        return None
+        return NOT_ALLOWED if self._counted(name) else None
 
     async def take_call(self, name: str) -> None:
         """Count a call. Raises LimitExceeded if no role that allows the tool has room for it."""
-        choices = [
-            {
-                glob: most
-                for glob, most in role.limits.tool_calls_per_day.items()
-                if fnmatchcase(name, glob)
-            }
-            for role in self._allowing(name)
-        ]
-        if self.counters and all(choices) and choices:
+        choices = self._counted(name)
+        if self.counters and choices:
             await self.counters.take_call(self.principal.owner, choices)
+
+    def _counted(self, name: str) -> list[dict[str, int]]:
+        """The limits of a tool's calls, by glob, of each role that allows it; none if one of them
+        has no limit."""
+        choices = [call_limits(role, name) for role in self._allowing(name)]
+        return choices if all(choices) else []
 
     def limit(self, name: CountedLimit | WindowLimit) -> int | None:
         """The largest of the roles' limits; None: unlimited."""
@@ -135,8 +138,14 @@ class Rights:
             await self.counters.charge(self.principal.owner, "tokens_per_day", most, tokens)
 
     def _allowing(self, name: str) -> list[Role]:
-        return [role for role in self.roles if _matches(name, role.tools)]
+        return [role for role in self.roles if matches(name, role.tools)]
 
 
-def _matches(name: str, globs: Sequence[str]) -> bool:
+def matches(name: str, globs: Sequence[str]) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def call_limits(role: Role, name: str) -> dict[str, int]:
+    """The limits that a call of a tool counts towards, by glob."""
+    limits = role.limits.tool_calls_per_day
+    return {glob: most for glob, most in limits.items() if fnmatchcase(name, glob)}

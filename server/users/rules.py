@@ -33,7 +33,8 @@ class Rule:
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.function)
+        called = getattr(self.function, "__call__", None)  # noqa: B004  of an object
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
 
     async def allows(self, principal: Principal, name: str, args: Mapping[str, Any]) -> bool:
         try:

@@ -18,7 +18,8 @@ try:
     from joserfc.jwt import JWTClaimsRegistry
 except ModuleNotFoundError:
     raise AuthSetupError(
-        "TURNSTREAM_AUTH: jwt needs the package joserfc: pip install 'turnstream[jwt]'"
+        "TURNSTREAM_AUTH: jwt needs a package that is not installed: pip install joserfc "
+        "(turnstream's extra 'jwt')"
     ) from None
 
 import httpx
@@ -107,7 +108,7 @@ class TokenVerifier:
                 _roles(_claim(claims, settings.roles_claim)),
                 name[:MAX_ID_CHARS] if name and isinstance(name, str) else id,
                 "token",
-                expires_at=float(min(claims["exp"], LATEST)),
+                expires_at=float(min(claims["exp"] + settings.leeway_seconds, LATEST)),
             )
         except ValueError as error:
             raise Unauthenticated(str(error)) from None

@@ -50,6 +50,20 @@ async def test_a_graph_and_its_subgraphs_know_the_user_and_no_checkpoint_does(
     assert not any(b"langgraph_auth_user" in bytes(column) for row in rows for column in row)
 
 
+async def test_a_graph_knows_the_name_and_the_roles_of_who_was_authenticated(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "agent_of_ann.py"
+    file.write_text(AGENT)
+    proxy = {"auth": ("header",), "trusted_proxies": ("127.0.0.1",)}
+    async with serving(settings(tmp_path / "t.db", graph=f"{file}:graph", **proxy)) as client:
+        client.http.headers.update({"X-Forwarded-User": "ann", "X-Forwarded-Groups": "a,b"})
+        thread_id, _ = await client.turn({"message": "Hello"})
+        thread = await client.thread(thread_id)
+        told = "ann, ann, ann, True, ['a', 'b']"
+        assert thread["messages"][-1]["parts"][-1]["text"] == told
+
+
 def test_a_user_is_what_langgraph_takes_for_one() -> None:
     user = GraphUser("ann", "Ann")
     assert isinstance(user, BaseUser)

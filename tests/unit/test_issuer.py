@@ -144,6 +144,21 @@ async def test_a_new_key_is_found_and_an_old_one_forgotten(
     assert asked(issuer) == (2, 2)
 
 
+async def test_tokens_of_a_new_key_that_come_at_once_share_one_fetch(
+    issuer: LocalIssuer, verifier: TokenVerifier
+) -> None:
+    await verifier.verify(issuer.token())
+    issuer.rotate()
+    issuer.mode = "slow"
+    first = asyncio.create_task(verifier.verify(issuer.token()))
+    await until(lambda: issuer.requests["keys"] == 2)
+    others = [asyncio.create_task(verifier.verify(issuer.token())) for _ in range(5)]
+    await asyncio.sleep(0)  # each has begun to wait
+    issuer.released.set()
+    assert len(await asyncio.gather(first, *others)) == 6
+    assert asked(issuer) == (2, 2)
+
+
 async def test_a_new_key_under_an_old_id_is_found(
     issuer: LocalIssuer, verifier: TokenVerifier
 ) -> None:
@@ -236,10 +251,12 @@ async def test_keys_come_from_nowhere_that_could_forge_them(
     [
         ([], "no key that could sign"),
         ([{"kty": "oct", "k": "c2VjcmV0"}], "no key that could sign"),
+        ([ec_key(1).as_dict(private=False, use="enc")], "no key that could sign"),
+        ([ec_key(1).as_dict(private=False, key_ops=["sign"])], "no key that could sign"),
         ([ec_key(1).as_dict(private=False)] * 101, "more than 100 keys"),
         ({"a": 1}, "not a JWK Set"),
     ],
-    ids=["none", "secret", "many", "object"],
+    ids=["none", "secret", "encrypts", "signs", "many", "object"],
 )
 async def test_a_set_of_keys_without_any_that_signs_is_an_outage(
     issuer: LocalIssuer, verifier: TokenVerifier, published: Any, reason: str

@@ -99,6 +99,15 @@ def test_a_fault_is_one_sentence_with_its_line(tmp_path: Path, text: str, senten
     assert str(fault.value) == f"policy.toml, {sentence}"
 
 
+def test_the_example_of_the_documentation_is_a_policy(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
+    example = page.split("```toml\n")[1].split("```")[0]
+    policy = read_policy(written(tmp_path, example))
+    assert (policy.default_role, [*policy.roles]) == ("user", ["user", "admin"])
+    limits = policy.roles["user"].limits.model_dump()
+    assert all(limits.values()), "every limit is shown"
+
+
 def test_what_is_not_toml_is_named_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"policy\.toml: .*line 2"):
         read_policy(written(tmp_path, "[roles.user]\ntools = *\n"))
