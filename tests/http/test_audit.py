@@ -17,7 +17,13 @@ from tests.support.callers import authenticating, bearer, key_of, named
 from tests.support.endpoint import Pause, Reply, StrictEndpoint, call_reply
 from tests.support.environment import isolate
 from tests.support.forked_server import forked_server
-from tests.support.serving import Client, endpoint_environment, serving, settings
+from tests.support.serving import (
+    Client,
+    endpoint_environment,
+    endpoint_settings,
+    serving,
+    settings,
+)
 
 ANN, BOB = named("ann"), named("bob")
 HELLO = {"thread_id": "t1", "message": "What is 6 * 7?"}
@@ -108,6 +114,40 @@ async def test_refusals_beyond_a_number_are_counted_and_written_at_the_end(path:
     records = [record for _, record in page]
     assert len(records) == 11
     assert (records[-1].outcome, records[-1].count) == ("left_out", 3)
+
+
+POLICY = """
+default_role = "user"
+
+[roles.user]
+tools = ["clock"]
+
+[roles.user.limits]
+requests_per_minute = 2
+"""
+
+
+async def test_a_denied_call_and_a_limit_that_is_reached_are_recorded_by_their_codes(
+    path: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY)
+    async with StrictEndpoint() as endpoint:
+        endpoint.script(call_reply(("calculator", '{"expression": "6 * 7"}'), ids=("c1",)))
+        given = {"auth": ("header",), "trusted_proxies": ("127.0.0.1",)}
+        policy = tmp_path / "policy.toml"
+        async with serving(endpoint_settings(path, endpoint, policy=policy, **given)) as client:
+            await client.turn(HELLO, headers=ANN)
+            refused = await client.http.post("/tools/calculator", json={}, headers=ANN)
+            limited = await client.http.get("/threads", headers=ANN)
+            assert (refused.status_code, limited.status_code) == (403, 429)
+            records = await recorded(client)
+    assert of(records, "tool_call", "name", "disposition", "outcome") == [
+        ("calculator", "invalid", "tool_not_allowed")
+    ]
+    assert of(records, "refusal", "principal", "name", "outcome") == [
+        ("ann", "POST /tools", "tool_not_allowed"),
+        ("ann", "GET /threads", "limit_exceeded"),
+    ]
 
 
 async def test_a_call_of_a_tool_alone_is_recorded(client: Client) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.audit_records import AuditFilter, AuditRecord
+from server.storage.audit_records import AuditFilter, AuditRecord, Records
 from server.storage.audit_store import SqliteAuditStore
 from server.storage.interfaces import StorageUnavailable
 from server.storage.store import open_store
@@ -16,7 +16,7 @@ from server.users.audit import Audit, open_audit
 from server.users.refusals import MAX_ADDRESSES, MOST_OF_ALL, MOST_OF_ONE, Refusals
 from tests.support.audit_rows import of
 from tests.support.foreign_lock import foreign_lock
-from tests.support.waiting import HeldMethod, eventually
+from tests.support.waiting import eventually
 
 BUSY_MS = 1000
 DAY = 24 * 3600
@@ -231,10 +231,17 @@ async def test_records_are_found_by_caller_thread_event_and_time(store: SqliteAu
 async def test_a_write_in_progress_is_not_written_again_at_the_end(
     store: SqliteAuditStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    audit, append = Audit(store), HeldMethod(monkeypatch, store, "append")
+    append, written, told = store.append, asyncio.Event(), asyncio.Event()
+
+    async def told_late(records: Records) -> None:
+        await append(records)
+        written.set()
+        await told.wait()
+
+    monkeypatch.setattr(store, "append", told_late)
+    audit = Audit(store)
     audit.note(call("r1"))
-    await append.reached.wait()
-    closing = asyncio.create_task(audit.close())
-    append.through.set()
-    await closing
+    await written.wait()
+    asyncio.get_running_loop().call_soon(told.set)
+    await audit.close()
     assert len(await recorded(store)) == 1
