@@ -24,5 +24,6 @@ heavy_graph       tools that hold the event loop, or return too much
 long_list         a list of many threads
 foreign_lock      another program's transaction on the database
 small_disk        a server on a disk that can be filled
+reverse_proxies   nginx and Caddy before the server, as docs/deploy.md configures them
 cutting_proxy, environment, hypothesis_settings, waiting          network, settings, time
 """
