@@ -1,0 +1,393 @@
+"""Nobody reaches what is not theirs: every route and method of the app x every caller.
+
+A route or method that the table does not know fails here; add what it can do to a thread.
+"""
+
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.routing import BaseRoute, Mount, Route
+
+from server.app import ROUTES
+from server.turns.header import ThreadKey
+from tests.support import golden
+from tests.support.counting_tools import CountingTools
+from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
+from tests.support.scripted_model import ScriptedModel, finish, text
+from tests.support.serving import Client, http_client, serving
+from tests.support.users import bearer, client_of, credentials_of, keys_settings, log_in, make_key
+
+PUBLIC = {("GET", "/health"), ("POST", "/login"), ("POST", "/logout")}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+SECRET = "the-secret-of-ann"
+ANN, BOB, NOBODY_ELSE = "ann", "bob", "cat"
+DONE, WAITING, LIVE, ABSENT = "thread-d", "thread-w", "thread-l", "thread-0"
+TOP_CALL = "call-1"
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request; `{thread}`, `{run}`, `{user}` and `{answer}` stand for ids of ann's."""
+
+    owner_gets: int
+    thread: str = DONE
+    body: Json | None = None
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+HI = {"type": "text", "text": "Hi"}
+CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
+    ("POST", "/chat"): {
+        "message": Call(200, body={"message": "Hi", "thread_id": "{thread}"}),
+        "message to a live thread": Call(
+            409, LIVE, body={"message": "Hi", "thread_id": "{thread}"}
+        ),
+        "stop and start": Call(
+            200, LIVE, body={"message": "Hi", "thread_id": "{thread}", "on_busy": "stop"}
+        ),
+        "without waiting": Call(
+            202,
+            body={"message": "Hi", "thread_id": "{thread}"},
+            headers={"Prefer": "respond-async"},
+        ),
+        "repeated": Call(
+            200,
+            body={"message": SECRET, "thread_id": DONE},
+            headers={"Idempotency-Key": "key-1"},
+        ),
+        "key of another body": Call(
+            422,
+            body={"message": "Hi", "thread_id": DONE},
+            headers={"Idempotency-Key": "key-1"},
+        ),
+        "edit": Call(
+            200,
+            body={
+                "edit": {"message_id": "{user}", "message": "Hi"},
+                "thread_id": "{thread}",
+            },
+        ),
+        "regenerate": Call(200, body={"regenerate": True, "thread_id": "{thread}"}),
+        "regenerate an answer": Call(200, body={"regenerate": "{answer}", "thread_id": "{thread}"}),
+        "continue": Call(409, body={"continue": True, "thread_id": "{thread}"}),
+        "continue a live thread": Call(409, LIVE, body={"continue": True, "thread_id": "{thread}"}),
+        "resume": Call(409, WAITING, body={"resume": "yes", "thread_id": "{thread}"}),
+        "answer": Call(
+            200,
+            WAITING,
+            body={
+                "tool_results": [{"tool_call_id": TOP_CALL, "result": {"value": "red"}}],
+                "thread_id": "{thread}",
+            },
+        ),
+        "message over a question": Call(
+            200, WAITING, body={"message": "Hi", "thread_id": "{thread}"}
+        ),
+        "transport: message": Call(
+            200,
+            body={
+                "commands": [{"type": "add-message", "message": {"role": "user", "parts": [HI]}}],
+                "threadId": "{thread}",
+                "state": {},
+            },
+        ),
+        "transport: answer": Call(
+            200,
+            WAITING,
+            body={
+                "commands": [
+                    {
+                        "type": "add-tool-result",
+                        "toolCallId": TOP_CALL,
+                        "toolName": SELECTION,
+                        "result": {"value": "red"},
+                    }
+                ],
+                "threadId": "{thread}",
+                "state": {},
+            },
+        ),
+        "transport: attach": Call(
+            200, LIVE, body={"commands": [], "threadId": "{thread}", "state": {}}
+        ),
+        "transport: load": Call(200, body={"commands": [], "threadId": "{thread}", "state": {}}),
+        "ai sdk: message": Call(
+            200,
+            body={
+                "id": "{thread}",
+                "trigger": "submit-message",
+                "messages": [{"role": "user", "id": "m-new", "parts": [HI]}],
+            },
+        ),
+        "ai sdk: regenerate": Call(
+            200,
+            body={
+                "id": "{thread}",
+                "trigger": "regenerate-message",
+                "messageId": "{answer}",
+                "messages": [{"role": "user", "id": "{user}", "parts": [HI]}],
+            },
+        ),
+    },
+    ("GET", "/chat/{thread_id}/stream"): {
+        "attach": Call(200, LIVE),
+        "attach to nothing": Call(204),
+        "cursor in the address": Call(200, LIVE, query="?last_event_id={run}:1"),
+        "cursor in a header": Call(200, LIVE, headers={"Last-Event-ID": "{run}:1"}),
+        "beginning of an ended run": Call(200, query="?last_event_id={run}:0"),
+        "as ui messages": Call(200, LIVE, query="?protocol=ui-message-stream"),
+    },
+    ("POST", "/chat/{thread_id}/stop"): {"live": Call(200, LIVE), "ended": Call(200)},
+    ("GET", "/threads"): {
+        "all": Call(200),
+        "page": Call(200, query="?limit=1"),
+        "live ones": Call(200, query="?state=live"),
+    },
+    ("GET", "/threads/{thread_id}"): {
+        "ended": Call(200),
+        "waiting": Call(200, WAITING),
+        "live": Call(200, LIVE),
+        "as ui messages": Call(200, query="?protocol=ui-message-stream"),
+    },
+    ("PATCH", "/threads/{thread_id}"): {
+        "title": Call(200, body={"title": "Mine"}),
+        "tools": Call(200, body={"allowed_tools": []}),
+    },
+    ("DELETE", "/threads/{thread_id}"): {"ended": Call(204), "live": Call(204, LIVE)},
+    ("GET", "/graphs"): {"all": Call(200)},
+    ("GET", "/tools"): {"all": Call(200)},
+    ("POST", "/tools/{name}"): {"echo": Call(200, body={"word": "a"})},
+    ("GET", "/me"): {"me": Call(200)},
+}
+EACH = [
+    pytest.param(*route, call, id=f"{' '.join(route)}: {name}")
+    for route, calls in CALLS.items()
+    for name, call in calls.items()
+]
+
+
+def endpoints(routes: Iterable[BaseRoute], prefix: str = "") -> Iterable[tuple[str, str]]:
+    """Methods and addresses, those of mounts too."""
+    for route in routes:
+        if isinstance(route, Mount):
+            yield from endpoints(route.routes, prefix + route.path)
+            continue
+        assert isinstance(route, Route), f"{route} is not known here"
+        methods = route.methods or {
+            method for method in METHODS if hasattr(route.endpoint, method.lower())
+        }
+        for method in methods:
+            yield method, prefix + route.path
+
+
+def test_every_route_and_method_is_tried_or_public() -> None:
+    assert {*endpoints(ROUTES)} == PUBLIC | {*CALLS}
+
+
+@dataclass
+class Stage:
+    """A server on which ann has three threads: an ended one, a waiting one and a live one."""
+
+    server: Client
+    tools: CountingTools
+    database: Path
+    ann: Client
+    ids: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    async def own(self, thread: str) -> Json:
+        return await self.ann.thread(thread)
+
+    async def things(self) -> Any:
+        """All that ann has: what she sees, what is stored of it, and the live run's log."""
+        seen = [(await self.ann.http.get(path)).content for path in self._addresses()]
+        assert self.server.state is not None
+        live = await self.server.state["reader"].live(ThreadKey(ANN, LIVE))
+        status = await live.log.status() if live else None
+        return seen, self._stored(), status and (status.state, status.last), dict(self.tools.calls)
+
+    def _addresses(self) -> Iterable[str]:
+        yield from ("/threads", "/me")
+        for thread in (DONE, WAITING, LIVE):
+            yield f"/threads/{thread}"
+            yield f"/threads/{thread}?protocol=ui-message-stream"
+
+    def _stored(self) -> Mapping[str, Any]:
+        """The rows of all tables that have an owner, and the checkpoints."""
+        connection = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
+        try:
+            return {
+                table: connection.execute(f"SELECT * FROM {table} {chosen}", [value]).fetchall()
+                for table, chosen, value in _owned(connection)
+            }
+        finally:
+            connection.close()
+
+    def request(self, method: str, route: str, call: Call, *, absent: bool = False) -> Json:
+        """As httpx takes it; `absent`: it names a thread that nobody has."""
+        thread = ABSENT if absent else call.thread
+        ids = {**self.ids[call.thread], "thread": thread, DONE: thread}
+        path = route.replace("{thread_id}", thread).replace("{name}", "echo")
+        named = partial(_named, ids=ids)
+        return {
+            "method": method,
+            "url": path + named(call.query),
+            "headers": named(dict(call.headers)),
+            **({"json": named(call.body)} if call.body is not None else {}),
+        }
+
+
+def _owned(connection: sqlite3.Connection) -> Iterable[tuple[str, str, str]]:
+    """Tables, and which of their rows are ann's."""
+    every = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    for (table,) in every:
+        columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        if "owner" in columns:
+            yield table, "WHERE owner = ?", ANN
+        elif "thread_id" in columns:
+            yield table, "WHERE thread_id LIKE ?", f"{ThreadKey(ANN, '').checkpoint_key}%"
+
+
+def _named(value: Any, ids: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _named(item, ids) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_named(item, ids) for item in value]
+    if value == DONE:
+        return ids[DONE]
+    if isinstance(value, str):
+        for name in ("thread", "run", "user", "answer"):
+            value = value.replace(f"{{{name}}}", ids.get(name, "none"))
+    return value
+
+
+@asynccontextmanager
+async def stage(folder: Path) -> AsyncIterator[Stage]:
+    tools = CountingTools()
+    model = ScriptedModel.of(
+        [text(SECRET), finish()],
+        tool_call_message((TOP_CALL, SELECTION, QUESTION)),
+        [text(SECRET), *tool_call_message(("call-2", "hold", f'{{"word": "{SECRET}"}}'))],
+    )
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(
+            serving(keys_settings(folder), tools.catalogue, model)
+        )
+        ann = await stack.enter_async_context(client_of(server, ANN))
+        stack.callback(tools.release.set)
+        on = Stage(server, tools, folder / "t.db", ann)
+        for thread in (DONE, WAITING):
+            repeats = {"headers": {"Idempotency-Key": "key-1"}} if thread == DONE else {}
+            await ann.turn({"message": SECRET, "thread_id": thread}, **repeats)
+        async with ann.chat({"message": SECRET, "thread_id": LIVE}) as stream:
+            await stream.until("step-finish")
+        await tools.begun(SECRET)
+        for thread in (DONE, WAITING, LIVE):
+            own = await on.own(thread)
+            user, answer = (message["id"] for message in own["messages"])
+            on.ids[thread] = {"run": own["run_id"], "user": user, "answer": answer}
+        yield on
+
+
+def shown(answer: httpx.Response, thread: str) -> tuple[int, dict[str, str], str]:
+    """All of an answer but what differs between any two."""
+    runs = [answer.headers[name] for name in ("x-run-id",) if name in answer.headers]
+
+    def anonymous(value: str) -> str:
+        return golden.without_chance(value, runs).replace(thread, "THREAD")
+
+    headers = {name: anonymous(value) for name, value in answer.headers.items() if name != "date"}
+    return answer.status_code, headers, anonymous(answer.text)
+
+
+async def expired_key(on: Stage) -> dict[str, str]:
+    return bearer(await make_key(on.server, ANN, expires_at=time.time() - 1))
+
+
+async def revoked_key(on: Stage) -> dict[str, str]:
+    key = await make_key(on.server, ANN)
+    assert await credentials_of(on.server).revoke_key(key.split("_")[1], time.time())
+    return bearer(key)
+
+
+async def session_after_logout(on: Stage) -> dict[str, str]:
+    async with http_client(on.server.url) as http:
+        await log_in(http, await make_key(on.server, ANN))
+        cookies = "; ".join(f"{name}={value}" for name, value in http.cookies.items())
+        assert (await http.get("/me")).status_code == 200
+        assert (await http.post("/logout")).status_code == 204
+        return {"Cookie": cookies, "Origin": on.server.url}
+
+
+async def no_credentials(_on: Stage) -> dict[str, str]:
+    return {}
+
+
+STRANGERS = (no_credentials, expired_key, revoked_key, session_after_logout)
+
+
+@pytest.mark.parametrize(("method", "route", "call"), EACH)
+async def test_only_the_owner_reaches(method: str, route: str, call: Call, tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        before = await on.things()
+        for credentials in STRANGERS:
+            await _is_refused(on, method, route, call, await credentials(on))
+        assert await on.things() == before
+        await _is_as_if_there_were_nothing(on, method, route, call)
+        after = await on.things()
+        if route.startswith("/tools"):
+            assert after[:-1] == before[:-1]
+        else:
+            assert after == before
+        request = on.request(method, route, call)
+        async with on.ann.http.stream(**request) as answer:
+            on.tools.release.set()
+            await answer.aread()
+        assert answer.status_code == call.owner_gets, answer.text
+
+
+async def _is_refused(
+    on: Stage, method: str, route: str, call: Call, headers: Mapping[str, str]
+) -> None:
+    answers = []
+    for absent in (False, True):
+        request = on.request(method, route, call, absent=absent)
+        request["headers"] = {**request["headers"], **headers}
+        answer = await on.server.http.request(**request)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        answers.append(shown(answer, request["url"]))
+    assert answers[0] == answers[1]
+
+
+async def _is_as_if_there_were_nothing(on: Stage, method: str, route: str, call: Call) -> None:
+    """Bob names ann's thread, somebody else one that nobody has: they get the same."""
+    answers = []
+    for name, absent in ((BOB, False), (NOBODY_ELSE, True)):
+        async with client_of(on.server, name) as client:
+            request = on.request(method, route, call, absent=absent)
+            answer = await client.http.request(**request)
+            assert SECRET not in answer.text
+            status, headers, body = shown(answer, ABSENT if absent else call.thread)
+            answers.append((status, headers, body.replace(f'"{name}"', '"NAME"')))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_method_that_is_none_tells_a_stranger_nothing(method: str, tmp_path: Path) -> None:
+    public = {path for _, path in PUBLIC}
+    async with serving(keys_settings(tmp_path)) as client:
+        for route in {path for _, path in endpoints(ROUTES)} - public:
+            path = route.replace("{thread_id}", DONE).replace("{name}", "echo")
+            answer = await client.http.request(method, path)
+            assert answer.status_code == 401, route

@@ -1,0 +1,80 @@
+"""Callers of a server in a test: keys in its database, and clients that send them."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+
+from server.settings import Settings
+from server.storage.credential_store import SqliteCredentialStore
+from server.storage.store import SqliteStore
+from server.users.keys import new_key
+from tests.support.serving import Client, http_client, settings
+
+COOKIE = "turnstream_session"
+
+
+def keys_settings(folder: Path, **values: Any) -> Settings:
+    """Settings of a server that recognises API keys."""
+    return settings(folder / "t.db", auth="keys", **values)
+
+
+def credentials_of(client: Client) -> SqliteCredentialStore:
+    """What a server in this process has stored of credentials."""
+    assert client.state is not None
+    return SqliteCredentialStore(cast(SqliteStore, client.state["store"]))
+
+
+async def make_key(
+    client: Client, principal: str, role: str | None = None, expires_at: float | None = None
+) -> str:
+    """A key in the server's database."""
+    text, key = new_key(principal, role, expires_at)
+    await credentials_of(client).add_key(key)
+    return text
+
+
+def bearer(credential: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {credential}"}
+
+
+@asynccontextmanager
+async def client_of(client: Client, principal: str, **key: Any) -> AsyncIterator[Client]:
+    """The same server as a caller reaches it who has a new key."""
+    text = await make_key(client, principal, **key)
+    async with http_client(client.url) as http:
+        http.headers.update(bearer(text))
+        yield Client(http, client.state, client.server)
+
+
+async def log_in(http: httpx.AsyncClient, credential: str) -> httpx.Response:
+    """As the page does it. The client keeps the cookie."""
+    http.headers["Origin"] = str(http.base_url).rstrip("/")
+    answer = await http.post("/login", json={"credential": credential})
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+@asynccontextmanager
+async def browser_of(client: Client, principal: str, **key: Any) -> AsyncIterator[Client]:
+    """The same server as the page of a person reaches it who has logged in with a new key."""
+    text = await make_key(client, principal, **key)
+    async with http_client(client.url) as http:
+        await log_in(http, text)
+        yield Client(http, client.state, client.server)
+
+
+def cookie_of(http: httpx.AsyncClient) -> str:
+    cookie = http.cookies.get(COOKIE)
+    assert cookie is not None
+    return cookie
+
+
+def set_cookies(answer: httpx.Response) -> Iterator[tuple[str, str, list[str]]]:
+    """The cookies that an answer sets: name, value and attributes, the latter in lowercase."""
+    for header in answer.headers.get_list("set-cookie"):
+        pair, *attributes = header.split("; ")
+        name, _, value = pair.partition("=")
+        yield name, value, sorted(attribute.lower() for attribute in attributes)
