@@ -169,6 +169,14 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("GET", "/tools"): {"all": Call(200)},
     ("POST", "/tools/{name}"): {"echo": Call(200, body={"word": "a"})},
     ("GET", "/me"): {"me": Call(200)},
+    ("DELETE", "/me"): {
+        "confirmed": Call(204, body={"confirm": ANN}),
+        "not confirmed": Call(422, body={"confirm": "yes"}),
+    },
+    ("GET", "/export"): {
+        "all": Call(200),
+        "as ui messages": Call(200, query="?protocol=ui-message-stream"),
+    },
 }
 EACH = [
     pytest.param(*route, call, id=f"{' '.join(route)}: {name}")
@@ -272,7 +280,7 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
 
 
 @asynccontextmanager
-async def stage(folder: Path) -> AsyncIterator[Stage]:
+async def stage(folder: Path, **values: Any) -> AsyncIterator[Stage]:
     tools = CountingTools()
     model = ScriptedModel.of(
         [text(SECRET), finish()],
@@ -281,16 +289,16 @@ async def stage(folder: Path) -> AsyncIterator[Stage]:
     )
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(
-            serving(keys_settings(folder), tools.catalogue, model)
+            serving(keys_settings(folder, **values), tools.catalogue, model)
         )
-        ann = await stack.enter_async_context(client_of(server, ANN))
+        ann = await stack.enter_async_context(client_of(server, ANN, role="user"))
         stack.callback(tools.release.set)
         on = Stage(server, tools, folder / "t.db", ann)
         for thread in (DONE, WAITING):
             repeats = {"headers": {"Idempotency-Key": "key-1"}} if thread == DONE else {}
             await ann.turn({"message": SECRET, "thread_id": thread}, **repeats)
         async with ann.chat({"message": SECRET, "thread_id": LIVE}) as stream:
-            await stream.until("step-finish")
+            await stream.until("tool-call-args-text-finish")
         await tools.begun(SECRET)
         for thread in (DONE, WAITING, LIVE):
             own = await on.own(thread)
@@ -381,6 +389,45 @@ async def _is_as_if_there_were_nothing(on: Stage, method: str, route: str, call:
             status, headers, body = shown(answer, ABSENT if absent else call.thread)
             answers.append((status, headers, body.replace(f'"{name}"', '"NAME"')))
     assert answers[0] == answers[1]
+
+
+ROLES = """
+[roles.user]
+
+[roles.guest]
+tools = []
+"""
+
+
+async def test_who_has_no_role_may_only_ask_who_they_are_or_have_themselves_deleted(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "policy.toml").write_text(ROLES)
+    async with stage(tmp_path, policy=tmp_path / "policy.toml") as on:
+        before = await on.things()
+        async with client_of(on.server, ANN) as roleless:
+            for (method, route), calls in CALLS.items():
+                for call in calls.values() if route != "/me" else ():
+                    answer = await roleless.http.request(**on.request(method, route, call))
+                    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+            assert await on.things() == before
+            assert (await roleless.http.get("/me")).status_code == 200
+            gone = await roleless.http.request("DELETE", "/me", json={"confirm": ANN})
+            assert gone.status_code == 204
+
+
+async def test_a_role_without_tools_runs_none(tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(ROLES)
+    async with stage(tmp_path, policy=tmp_path / "policy.toml") as on:
+        before = await on.things()
+        async with client_of(on.server, ANN, role="guest") as guest:
+            assert (await guest.http.get("/tools")).json() == {"tools": []}
+            refused = await guest.http.post("/tools/echo", json={"word": "a"})
+            assert (refused.status_code, refused.json()["code"]) == (403, "tool_not_allowed")
+            body = {"thread_id": DONE, "message": "Hi", "allowed_tools": ["echo"]}
+            refused = await guest.http.post("/chat", json=body)
+            assert (refused.status_code, refused.json()["code"]) == (403, "tool_not_allowed")
+        assert await on.things() == before
 
 
 @pytest.mark.parametrize("method", METHODS)
