@@ -1,16 +1,16 @@
 """What callers use up in windows of time, and failed logins."""
 
 import time
+from typing import Any
 
 import pytest
-from limits.aio.storage import MemoryStorage
 
 from server.users import failed_logins
 from server.users.failed_logins import FailedLogins
 from server.users.policy import Policy
 from server.users.policy_file import PolicyFile
 from server.users.principal import Principal
-from server.users.quotas import Quotas
+from server.users.quotas import Memory, Quotas
 from server.users.rights import LimitExceeded, Rights
 
 
@@ -123,16 +123,36 @@ async def test_a_call_that_is_refused_uses_nothing_up(clock: Clock) -> None:
 
 
 async def test_windows_that_are_over_are_forgotten(clock: Clock) -> None:
-    storage = MemoryStorage()
+    storage = Memory()
     quotas = Quotas(storage)
     for number in range(50):
         await rights(quotas, f"user-{number}", user=USER).take("requests_per_minute")
     clock.now += 61
     await rights(quotas, user=USER).take("requests_per_minute")
-    assert storage.timer is not None
-    await storage.timer
     kept = (storage.storage, storage.expirations, storage.locks)
-    assert [len(one) for one in kept] == [1, 1, 1]
+    assert [len(one) for one in kept] == [1, 1, 0]
+
+
+class Watched(dict[str, float]):
+    """Counts how often it was looked through."""
+
+    looked_through = 0
+
+    def items(self) -> Any:
+        self.looked_through += 1
+        return super().items()
+
+
+async def test_a_hit_does_not_look_through_the_windows_of_all_callers(clock: Clock) -> None:
+    storage = Memory()
+    storage.expirations = seen = Watched()
+    quotas = Quotas(storage)
+    for number in range(50):
+        await rights(quotas, f"user-{number}", user=USER).take("requests_per_minute")
+    assert seen.looked_through == 1
+    clock.now += 61
+    await rights(quotas, user=USER).take("requests_per_minute")
+    assert seen.looked_through == 2
 
 
 def test_an_address_that_fails_too_often_waits_for_its_minute(clock: Clock) -> None:
