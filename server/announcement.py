@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from graphs.loading import BUILT_IN
 from graphs.models import OFFLINE
-from server.settings import Settings
+from server.settings import LOOPBACK, Settings
 
 logger = logging.getLogger("turnstream")
 
@@ -49,8 +49,8 @@ def _model(settings: Settings) -> str:
 
 def warnings(settings: Settings) -> list[str]:
     """What these settings expose, a sentence each."""
-    is_open = not settings.authenticates and not is_loopback(settings.host)
-    exposed = [OPEN_TO_ALL] if is_open else []
+    others_reach = not is_loopback(settings.host) or set(settings.allowed_hosts) - set(LOOPBACK)
+    exposed = [OPEN_TO_ALL] if others_reach and not settings.authenticates else []
     return [*exposed, ANY_HOST] if "*" in settings.allowed_hosts else exposed
 
 

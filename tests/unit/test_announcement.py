@@ -33,9 +33,23 @@ def test_any_other_address_warns_that_the_threads_are_everyones(
 
 
 def test_any_host_header_warns_of_dns_rebinding(caplog: pytest.LogCaptureFixture) -> None:
-    said = announced(caplog, logging.WARNING, allowed_hosts="chat.example, *")
+    said = announced(caplog, logging.WARNING, allowed_hosts="chat.example, *", auth="keys")
     assert said == [ANY_HOST]
     assert "DNS rebinding" in said[0]
+
+
+def test_a_name_that_others_use_warns_too_since_a_proxy_may_be_in_front(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    said = announced(caplog, logging.WARNING, allowed_hosts="localhost, chat.example")
+    assert said == [OPEN_TO_ALL]
+
+
+def test_authentication_is_named_and_silences_the_warning(caplog: pytest.LogCaptureFixture) -> None:
+    named = {"host": "0.0.0.0", "allowed_hosts": "chat.example", "auth": "keys"}
+    assert announced(caplog, logging.WARNING, **named) == []
+    caplog.clear()
+    assert "authentication: keys" in announced(caplog, logging.INFO, **named)
 
 
 def test_the_models_address_is_shown_without_its_secrets(caplog: pytest.LogCaptureFixture) -> None:
