@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -62,6 +63,31 @@ async def test_by_tls_the_cookie_is_of_this_host_and_of_tls_alone(tmp_path: Path
         me = await client.http.get("/me", headers={**TLS, "Cookie": f"{COOKIE}={value}"})
         assert me.status_code == 401
         assert await status_with(client, value, name) == 401
+
+
+async def test_a_strangers_body_is_small_and_has_a_length(tmp_path: Path) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b'{"credential": "a"}'
+
+    json_type = {"Content-Type": "application/json"}
+    async with serving(keys_settings(tmp_path)) as client:
+        for body in (pieces(), b'{"credential": "' + b"a" * 20_000 + b'"}'):
+            answer = await client.http.post("/login", content=body, headers=json_type)
+            assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+        small = b'{"credential": "' + b"a" * 9_999 + b'"}'
+        answer = await client.http.post("/login", content=small, headers=json_type)
+        assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "body", [{}, [], {"credential": ""}, {"credential": 1}, {"credential": "a\nb"}]
+)
+async def test_a_login_without_a_credential_is_told_what_to_send(
+    body: object, tmp_path: Path
+) -> None:
+    async with serving(keys_settings(tmp_path)) as client:
+        answer = await client.http.post("/login", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_credential")
 
 
 async def test_a_forged_cookie_is_nobodys(tmp_path: Path) -> None:
