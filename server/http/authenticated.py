@@ -5,7 +5,6 @@ A route without this has no principal, and its endpoint fails; it never gets som
 
 import logging
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from starlette.datastructures import URL
@@ -122,12 +121,7 @@ def credentials(request: Request[Any], authorization: str | None = None) -> Cred
 
 
 def session_cookie(request: Request[Any]) -> str | None:
-    try:
-        cookies = SimpleCookie(request.headers.get("cookie", ""))
-    except CookieError:
-        return None
-    named = cookies.get(_cookie_name(request.url))
-    return named.value if named else None
+    return request.cookies.get(_cookie_name(request.url))
 
 
 def cookie_header(request: Request[Any], value: str, max_age: int) -> str:

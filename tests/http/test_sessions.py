@@ -120,6 +120,14 @@ async def test_odd_cookie_headers_are_no_error_of_the_server(tmp_path: Path) -> 
             assert answer.status_code == 401
 
 
+async def test_odd_cookies_of_others_on_the_host_do_not_hide_ours(tmp_path: Path) -> None:
+    async with serving(keys_settings(tmp_path)) as client, browser_of(client, "ann") as ann:
+        ours = f"{COOKIE}={cookie_of(ann.http)}"
+        for other in ("a[b]=c", "a b=c d", 'a="', "=x", "a={}"):
+            answer = await client.http.get("/me", headers={"Cookie": f"{other}; {ours}; {other}"})
+            assert answer.status_code == 200
+
+
 async def test_a_cookie_opens_nothing_after_the_logout(tmp_path: Path) -> None:
     async with serving(keys_settings(tmp_path)) as client, browser_of(client, "ann") as ann:
         cookie = cookie_of(ann.http)
