@@ -21,8 +21,6 @@ LimitName = Literal[
 ]
 
 _Glob = Annotated[str, StringConstraints(min_length=1)]
-_TABLE = re.compile(r"\s*\[([^\[\]]+)\]")
-_KEY = re.compile(r"\s*([^=#]+?)\s*=")
 _WORD = re.compile(r'"([^"]*)"|\'([^\']*)\'|([A-Za-z0-9_-]+)')
 
 
@@ -148,11 +146,11 @@ def line_of(text: str, place: Sequence[str | int]) -> int:
     table: list[str] = []
     best = (0, 1)
     for number, line in enumerate(text.splitlines(), start=1):
-        if header := _TABLE.match(line):
-            table = _words(header[1])
-            found = table
-        elif key := _KEY.match(line):
-            found = [*table, *_words(key[1])]
+        key, equals, _ = line.strip().partition("=")
+        if key.startswith("["):
+            found = table = _words(key.strip("[] "))
+        elif equals and not key.startswith("#"):
+            found = [*table, *_words(key)]
         else:
             continue
         shared = _shared(found, path)

@@ -1,6 +1,7 @@
 """The AI SDK's Chat, as `useChat` has it, with auto-send on."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.clients.scripted_turns import (
 )
 from tests.support.endpoint import Fail, Pause, Say, call_reply, reply, text_reply
 from tests.support.scripted_server import ScriptedServer, scripted_server
+from tests.support.waiting import eventually
 
 CHAT = "chat-1"
 PROTOCOL = "ui-message-stream"
@@ -39,6 +41,10 @@ async def held(server: ScriptedServer) -> list[dict[str, Any]]:
 
 def posts(report: dict[str, Any]) -> list[tuple[str, str, int]]:
     return [(r["method"], r["path"], r["status"]) for r in report["requests"]]
+
+
+async def has_attached(chat: ClientProcess) -> bool:
+    return any("status" in request for request in (await chat.report())["requests"])
 
 
 def shown(messages: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -218,6 +224,8 @@ async def test_a_resumed_continuation_is_replayed_from_the_first_part_of_its_mes
         await use_chat.do("saying", text="Saturday ")
         await use_chat.do("open", url=server.url, id=CHAT, messages=await held(server))
         await use_chat.do("resume", wait=False)
+        # It has said that much from the beginning; so this waits for the stream to be open.
+        await eventually(partial(has_attached, use_chat))
         await use_chat.do("saying", text="Saturday ")
         pause.event.set()
         await use_chat.do("settled")

@@ -1,10 +1,13 @@
 """A server with another graph than ours, killed with kill -9: in a subgraph, and while it waits."""
 
+import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.support.forked_server import ForkedServer, forked_server
 from tests.support.serving import Event, text_of
+from tests.support.waiting import eventually
 
 AGENT = """
 import asyncio
@@ -55,6 +58,15 @@ async def hydrated(server: ForkedServer, thread_id: str) -> tuple[dict[str, Any]
     return thread, [part["text"] for answer in answers for part in answer["parts"]]
 
 
+async def is_saved(database: Path, words: bytes) -> bool:
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    try:
+        rows = connection.execute("SELECT checkpoint FROM checkpoints").fetchall()
+    finally:
+        connection.close()
+    return any(words in blob for (blob,) in rows)
+
+
 async def test_a_killed_turn_is_continued_and_a_killed_question_is_answered(
     tmp_path: Path,
 ) -> None:
@@ -65,6 +77,8 @@ async def test_a_killed_turn_is_continued_and_a_killed_question_is_answered(
             said.append(event)
             if text_of(said) == "I have looked.":
                 break
+        # It is said before its checkpoint is on disk: a crash in between would run the node again.
+        await eventually(partial(is_saved, tmp_path / "t.db", b"I have looked."))
         first.kill()
     (tmp_path / "go").touch()
     async with server(tmp_path) as second:
