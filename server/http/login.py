@@ -20,6 +20,8 @@ from server.http.state import ApiRequest, principal
 from server.users.principal import Principal, Unauthenticated
 
 MAX_CREDENTIAL_CHARS = 10_000
+MAX_BODY_BYTES = 20_000
+"""Of somebody who may be anybody: they do not get the room that bodies of known callers have."""
 
 
 class Login(HTTPEndpoint):
@@ -29,6 +31,7 @@ class Login(HTTPEndpoint):
         authentication = request.state["authentication"]
         if authentication is None or not authentication.takes_logins:
             raise Problem(404, "no_login", "Nobody logs in here; see GET /me.")
+        _check_length(request)
         credential, _ = await request.state["bodies"].read(request, _credential)
         given = credentials(request, f"Bearer {credential}")
         caller = await recognised(authentication, request, given)
@@ -92,6 +95,16 @@ async def _end_session(request: ApiRequest) -> None:
     except Unauthenticated:
         return
     await authentication.sessions.end(caller, records(request, "logout", caller))
+
+
+def _check_length(request: ApiRequest) -> None:
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal() or len(length) > 9 or int(length) > MAX_BODY_BYTES:
+        raise Problem(
+            413,
+            "body_too_large",
+            f"The body of a login has at most {MAX_BODY_BYTES} bytes, and a Content-Length.",
+        )
 
 
 def _credential(body: Any) -> str:

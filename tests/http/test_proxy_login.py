@@ -100,7 +100,7 @@ async def test_a_proxy_on_a_socket_for_both_families_is_the_same_proxy() -> None
         seen.append(scope)
 
     forwarded = [(b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"203.0.113.9")]
-    scope = {
+    scope: Scope = {
         "type": "http",
         "scheme": "http",
         "client": ("::ffff:10.0.0.1", 50_000),
