@@ -27,6 +27,7 @@ from server.logs.messages import escape
 from server.logs.setup import configure, log_stray_failures
 from server.serving import Server, with_state
 from server.settings import Settings
+from server.settings_faults import faults
 from server.storage.interfaces import StorageError
 from server.users.principal import AuthSetupError
 from tools.contract import CatalogueError
@@ -90,7 +91,7 @@ def read_settings(arguments: Sequence[str]) -> Settings:
     try:
         settings = CliApp.run(Settings, cli_args=options)
     except ValidationError as error:
-        raise StartError("; ".join(map(_bad_setting, error.errors()))) from None
+        raise StartError(faults(error)) from None
     except SettingsError as error:
         raise StartError(str(error)) from None
     if not is_loopback(settings.host) and "auth" not in settings.model_fields_set:
@@ -98,17 +99,6 @@ def read_settings(arguments: Sequence[str]) -> Settings:
     if "graph" not in settings.model_fields_set and Path(PROJECT_FILE).is_file():
         settings.graph = PROJECT_FILE
     return settings
-
-
-def _bad_setting(problem: object) -> str:
-    assert isinstance(problem, dict)
-    if not problem["loc"]:
-        return str(problem["msg"]).removeprefix("Value error, ")
-    name = str(problem["loc"][0]).upper()
-    prefix = "" if name.startswith("OPENAI_") else "TURNSTREAM_"
-    if name == "CONTEXT":  # it may hold secrets
-        return f"{prefix}{name}: {problem['msg']}"
-    return f"{prefix}{name} cannot be {problem['input']!r}: {problem['msg']}"
 
 
 def listen(host: str, port: int) -> socket.socket:

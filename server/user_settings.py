@@ -53,8 +53,17 @@ class UserSettings(BaseSettings):
     def authenticates(self) -> bool:
         return self.auth != (OFF,)
 
+    @property
+    def _names_proxies(self) -> bool:
+        """The default is for addresses and TLS, not for who somebody is."""
+        return "trusted_proxies" in self.model_fields_set and bool(self.trusted_proxies)
+
     @model_validator(mode="after")
     def _check_auth(self) -> "UserSettings":
+        if not self.auth:
+            raise ValueError(
+                f"TURNSTREAM_AUTH: name a method: {', '.join((OFF, *NAMED))} or module:function"
+            )
         if OFF in self.auth and self.authenticates:
             raise ValueError("TURNSTREAM_AUTH: 'off' goes with no other method")
         for method in self.auth:
@@ -67,7 +76,7 @@ class UserSettings(BaseSettings):
             raise ValueError(
                 "TURNSTREAM_AUTH: jwt needs TURNSTREAM_JWT_ISSUER and TURNSTREAM_JWT_AUDIENCE"
             )
-        if "header" in self.auth and "trusted_proxies" not in self.model_fields_set:
+        if "header" in self.auth and not self._names_proxies:
             raise ValueError(
                 "TURNSTREAM_AUTH: header needs TURNSTREAM_TRUSTED_PROXIES, the addresses of the "
                 "proxies that log people in: anybody else can send such a header"

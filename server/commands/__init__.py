@@ -9,9 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+from pydantic_settings.exceptions import SettingsError
+
 from server.commands import audit, keys, threads
 from server.commands.command import Command, CommandError
 from server.settings import Settings
+from server.settings_faults import faults
 from server.storage.interfaces import StorageError, StorageUnavailable
 from server.storage.store import open_store
 
@@ -19,9 +23,8 @@ from server.storage.store import open_store
 def run(arguments: Sequence[str]) -> int:
     """The exit status: 0, 2 if the command cannot be understood or carried out."""
     options = _parser().parse_args(arguments)
-    settings = Settings.model_validate({})
     try:
-        asyncio.run(_carried_out(options, settings))
+        asyncio.run(_carried_out(options, _settings()))
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read has enough, as `head` does; Python would complain as it ends.
@@ -30,6 +33,16 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"turnstream: {error}\n")
         return 2
     return 0
+
+
+def _settings() -> Settings:
+    """Those of the environment. Raises CommandError."""
+    try:
+        return Settings.model_validate({})
+    except ValidationError as error:
+        raise CommandError(faults(error)) from None
+    except SettingsError as error:
+        raise CommandError(str(error)) from None
 
 
 async def _carried_out(options: argparse.Namespace, settings: Settings) -> None:

@@ -4,6 +4,7 @@ A route without this has no principal, and its endpoint fails; it never gets som
 """
 
 import logging
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,7 @@ async def recognised(
         logger.debug("not authenticated: %s", reason)
         if tries:
             failed.count(address)
-        raise unauthenticated(authentication, request) from None
+        raise unauthenticated(authentication, request, given) from None
     except AuthenticationUnavailable as reason:
         logger.warning("nobody can be authenticated now: %s", reason, exc_info=reason.__cause__)
         raise Problem(
@@ -81,9 +82,12 @@ async def recognised(
         ) from None
 
 
-def unauthenticated(authentication: Authentication, request: Request[Any]) -> Problem:
+def unauthenticated(
+    authentication: Authentication, request: Request[Any], given: Credentials
+) -> Problem:
     headers = {"WWW-Authenticate": 'Bearer realm="turnstream"'}
-    if session_cookie(request):
+    # Beside other credentials it was not looked at, and may be good.
+    if given.cookie and "authorization" not in given.headers:
         headers["Set-Cookie"] = cookie_header(request, "", 0)
     return Problem(
         401,
@@ -101,12 +105,15 @@ def credentials(request: Request[Any], authorization: str | None = None) -> Cred
     """Those of a request; or, with its `authorization` and without a cookie, those of a login."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     raw = dict(request.scope["headers"])
+    counts = Counter(name.lower() for name in request.headers)
     if authorization is not None:
+        counts["authorization"] = 1
         headers["authorization"] = authorization
         raw[b"authorization"] = authorization.encode()
     return Credentials(
         peer=request.scope.get(PEER, ""),
         headers=headers,
+        repeated=frozenset(name for name, count in counts.items() if count > 1),
         cookie=session_cookie(request) if authorization is None else None,
         request={
             "request": request,
@@ -121,6 +128,8 @@ def credentials(request: Request[Any], authorization: str | None = None) -> Cred
 
 
 def session_cookie(request: Request[Any]) -> str | None:
+    # Not `http.cookies`: it drops them all for one that it cannot read, and on localhost every
+    # program's cookies come along.
     return request.cookies.get(_cookie_name(request.url))
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from server.users.proxies import networks, unmapped
+
 PEER = "peer"
 """In a scope: the address of whoever opened the connection, which may be the proxy's."""
 
@@ -20,10 +22,13 @@ class TrustedProxies:
     _forwarded: ASGIApp = field(init=False)
 
     def __post_init__(self) -> None:
-        forwarded = ProxyHeadersMiddleware(self.app, trusted_hosts=[*self.trusted])  # type: ignore[arg-type]
+        networks_as_text = [str(network) for network in networks(self.trusted)]
+        forwarded = ProxyHeadersMiddleware(self.app, trusted_hosts=networks_as_text)  # type: ignore[arg-type]
         object.__setattr__(self, "_forwarded", forwarded)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         client = scope.get("client")
+        if client:
+            scope["client"] = client = (unmapped(client[0]), client[1])
         scope[PEER] = client[0] if client else ""
         await self._forwarded(scope, receive, send)

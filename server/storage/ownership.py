@@ -35,7 +35,7 @@ async def assign(store: SqliteStore, old: str, new: str, *, audits: bool = False
 def _assign(connection: Connection, old: str, new: str, audits: bool) -> Assignment:
     taken = threads.alias()
     is_taken = exists().where(taken.c.owner == new, taken.c.id == threads.c.id)
-    is_claimed = exists().where(claims.c.owner == old, claims.c.thread_id == threads.c.id)
+    is_claimed = exists().where(claims.c.owner.in_((old, new)), claims.c.thread_id == threads.c.id)
     rows = connection.execute(
         select(threads.c.id, is_taken | is_claimed).where(threads.c.owner == old)
     ).all()

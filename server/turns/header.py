@@ -19,10 +19,11 @@ class ThreadKey:
         """The `thread_id` under which LangGraph's checkpointer keeps the thread.
 
         The bare id for the local owner, else `{16 hex digits of the owner's SHA-256}:{id}`. An id
-        holds no colon, so two owners never share a key.
+        holds no colon, and one from an address that does is no thread's: two owners never share a
+        key.
         """
         if self.owner == LOCAL_OWNER:
-            return self.thread_id
+            return self.thread_id.replace(":", "%3A")
         return f"{hashlib.sha256(self.owner.encode()).hexdigest()[:16]}:{self.thread_id}"
 
 

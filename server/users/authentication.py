@@ -7,7 +7,7 @@
 Credentials that are given and not good are refused: nobody becomes somebody else by sending less.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -35,6 +35,8 @@ class Credentials:
     """The address of whoever opened the connection: of the proxy, if there is one."""
     headers: Mapping[str, str]
     """Their names in lowercase."""
+    repeated: Collection[str] = ()
+    """Names of headers that came more than once."""
     cookie: str | None = None
     """The session's."""
     request: Mapping[str, Any] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class Authentication:
 
     async def authenticate(self, credentials: Credentials) -> Principal:
         """Raises Unauthenticated, AuthenticationUnavailable, StorageUnavailable."""
+        self._check_unambiguous(credentials.repeated)
         authorization = credentials.headers.get("authorization")
         if authorization is not None:
             return await self._by_authorization(authorization, credentials)
@@ -71,6 +74,15 @@ class Authentication:
         if self.function:
             return await self.function.authenticate(credentials.request)
         raise Unauthenticated("no credentials")
+
+    def _check_unambiguous(self, repeated: Collection[str]) -> None:
+        """A proxy that adds its header to the client's own leaves it open which of them counts."""
+        single = {"authorization"}
+        if self.proxy:
+            single |= {self.proxy.user_header, self.proxy.groups_header}
+        doubtful = single.intersection(repeated)
+        if doubtful:
+            raise Unauthenticated(f"more than one header {' and '.join(sorted(doubtful))}")
 
     async def forget(self, principal: Principal, records: Records = ()) -> None:
         """Delete the caller's API keys and sessions. Raises StorageUnavailable."""

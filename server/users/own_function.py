@@ -74,6 +74,9 @@ class OwnFunction:
         except TimeoutError:
             raise AuthenticationUnavailable(f"{self._name} takes too long") from None
         except Exception as error:
+            # Starlette's and FastAPI's HTTPException, and others.
+            if getattr(error, "status_code", None) in (401, 403):
+                raise Unauthenticated(f"{self._name} refused") from None
             raise AuthenticationUnavailable(
                 f"{self._name} failed: {type(error).__name__}"
             ) from error
@@ -89,18 +92,31 @@ class OwnFunction:
         if isinstance(user, str):
             user = {"identity": user}
         read = user.get if isinstance(user, Mapping) else _attributes(user)
-        identity = read("identity", None)
-        if not isinstance(identity, str) or read("is_authenticated", True) is False:
-            raise Unauthenticated(f"{self._name} names nobody")
         try:
+            identity = read("identity", None)
+            if identity is None or not read("is_authenticated", True):
+                raise Unauthenticated(f"{self._name} names nobody")
+            if not isinstance(identity, str):
+                raise TypeError(f"identity is {type(identity).__name__}, not a string")
+            roles = _roles(read("permissions", None))
             return Principal(
-                identity,
-                tuple(str(role) for role in read("permissions", None) or ()),
-                str(read("display_name", None) or identity),
-                "function",
+                identity, roles, str(read("display_name", None) or identity), "function"
             )
+        except Unauthenticated:
+            raise
         except ValueError as error:
             raise Unauthenticated(str(error)) from None
+        except Exception as error:
+            raise AuthenticationUnavailable(
+                f"{self._name} gave what cannot be read: {error}"
+            ) from error
+
+
+def _roles(permissions: Any) -> tuple[str, ...]:
+    """One string is one role, not its letters. Raises TypeError."""
+    if isinstance(permissions, str):
+        return (permissions,)
+    return tuple(str(role) for role in permissions or ())
 
 
 def _attributes(user: object) -> Callable[[str, Any], Any]:

@@ -18,13 +18,21 @@ def networks(names: Sequence[str]) -> tuple[Network, ...]:
     return tuple(ip_network(name, strict=False) for name in names)
 
 
-def is_within(address: str, trusted: Sequence[Network]) -> bool:
+def unmapped(address: str) -> str:
+    """`::ffff:10.0.0.1`, as a socket for both families has it, is 10.0.0.1."""
     try:
         ip = ip_address(address)
     except ValueError:
+        return address
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
+
+
+def is_within(address: str, trusted: Sequence[Network]) -> bool:
+    try:
+        ip = ip_address(unmapped(address))
+    except ValueError:
         return False
-    mapped = getattr(ip, "ipv4_mapped", None)
-    return any((mapped or ip) in network for network in trusted)
+    return any(ip in network for network in trusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +45,17 @@ class ProxyHeaders:
 
     def authenticate(self, peer: str, headers: Mapping[str, str]) -> Principal | None:
         """None: no trusted proxy names anybody. Raises Unauthenticated for an id that cannot be."""
-        user = headers.get(self.user_header, "").strip()
-        if not user or not is_within(peer, self.trusted):
+        if not headers.get(self.user_header, "").strip() or not is_within(peer, self.trusted):
             return None
-        groups = headers.get(self.groups_header, "").split(",")
-        roles = tuple(group.strip() for group in groups if group.strip())
         try:
+            user = _decoded(headers[self.user_header]).strip()
+            groups = _decoded(headers.get(self.groups_header, "")).split(",")
+            roles = tuple(group.strip() for group in groups if group.strip())
             return Principal(user, roles, user, "proxy")
         except ValueError as error:
             raise Unauthenticated(str(error)) from None
+
+
+def _decoded(value: str) -> str:
+    """A header's UTF-8, which HTTP libraries read as Latin-1. Raises ValueError."""
+    return value.encode("latin-1").decode()

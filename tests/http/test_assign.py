@@ -10,6 +10,7 @@ from server.commands import run
 from tests.support.callers import authenticating, named
 from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.serving import Client, serving, settings, text_of
+from tests.support.waiting import HeldMethod
 
 SELECT = "pick a colour: red or blue"
 
@@ -95,6 +96,28 @@ async def test_a_thread_with_a_live_run_stays_while_others_go_under_a_running_se
             assert text_of(await stream.rest()).endswith("two.")
         client.http.headers.update(named("ben"))
         assert await ids(client) == ["done"]
+
+
+async def test_a_thread_that_the_new_owner_is_beginning_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its claim is there, and no thread yet."""
+    database = tmp_path / "t.db"
+    async with serving(authenticating(database)) as client:
+        client.http.headers.update(named("ann"))
+        await say(client, "same", "I am ann")
+        assert client.state is not None
+        held = HeldMethod(monkeypatch, client.state["store"], "begin_run")
+        client.http.headers.update(named("ben"))
+        begun = asyncio.create_task(say(client, "same", "I am ben"))
+        await held.reached.wait()
+        assert await assign(database, monkeypatch, "ann", "ben") == 2
+        assert capsys.readouterr().err.rstrip().endswith(": same")
+        held.through.set()
+        await begun
+        assert "I am ann" not in str(await client.thread("same"))
+        client.http.headers.update(named("ann"))
+        assert "I am ann" in str(await client.thread("same"))
 
 
 @pytest.mark.parametrize(("old", "new"), [("ann", ""), ("a\nb", "ann")])

@@ -22,7 +22,7 @@ from tests.support import golden
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
 from tests.support.scripted_model import ScriptedModel, finish, text
-from tests.support.serving import Client, http_client, serving
+from tests.support.serving import Client, http_client, serving, settings
 from tests.support.users import bearer, client_of, credentials_of, keys_settings, log_in, make_key
 
 PUBLIC = {("GET", "/health"), ("POST", "/login"), ("POST", "/logout")}
@@ -440,3 +440,21 @@ async def test_a_method_that_is_none_tells_a_stranger_nothing(method: str, tmp_p
             path = route.replace("{thread_id}", DONE).replace("{name}", "echo")
             answer = await client.http.request(method, path)
             assert answer.status_code == 401, route
+
+
+async def test_no_address_names_the_checkpoints_of_another_owner(tmp_path: Path) -> None:
+    """Without authentication an id is a checkpoint's key; another owner's has a colon."""
+    key = ThreadKey(ANN, DONE).checkpoint_key
+    async with serving(keys_settings(tmp_path)) as client, client_of(client, ANN) as ann:
+        await ann.turn({"message": "Hi", "thread_id": DONE})
+        before = await ann.thread(DONE)
+    async with serving(settings(tmp_path / "t.db")) as client:
+        for method, path, status in (
+            ("GET", f"/threads/{key}", 404),
+            ("POST", f"/chat/{key}/stop", 404),
+            ("DELETE", f"/threads/{key}", 204),
+            ("DELETE", f"/threads/{key.replace(':', '%3A')}", 204),
+        ):
+            assert (await client.http.request(method, path)).status_code == status
+    async with serving(keys_settings(tmp_path)) as client, client_of(client, ANN) as ann:
+        assert await ann.thread(DONE) == before

@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
+from server.http.proxies import PEER, TrustedProxies
 from tests.support.serving import serving, settings
+from tests.support.users import make_key, set_cookies
 
 ANN = {"X-Forwarded-User": "ann"}
 
@@ -55,3 +58,59 @@ async def test_behind_a_proxy_alone_nobody_can_log_in_here(tmp_path: Path) -> No
 async def test_the_header_does_not_log_in_where_the_method_is_off(tmp_path: Path) -> None:
     given = {"auth": "keys", "trusted_proxies": "127.0.0.1"}
     assert await seen_as(tmp_path, ANN, **given) == (401, None)
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-User", "X-Forwarded-Groups"])
+async def test_a_header_that_the_client_has_sent_beside_the_proxys_is_refused(
+    name: str, tmp_path: Path
+) -> None:
+    given = {"auth": "header", "trusted_proxies": "127.0.0.1"}
+    async with serving(settings(tmp_path / "t.db", **given)) as client:
+        twice = [*ANN.items(), (name.lower(), "eve"), (name.upper(), "admin")]
+        answer = await client.http.get("/me", headers=twice)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+
+
+async def test_names_are_utf_8(tmp_path: Path) -> None:
+    given = {"auth": "header", "trusted_proxies": "127.0.0.1"}
+    async with serving(settings(tmp_path / "t.db", **given)) as client:
+        for name, status in ((bytes("Übel 雪", "utf-8"), 200), (b"\xdcbel", 401)):
+            answer = await client.http.get("/me", headers=[(b"X-Forwarded-User", name)])
+            assert answer.status_code == status
+            assert answer.json().get("id") == ("Übel 雪" if status == 200 else None)
+
+
+@pytest.mark.parametrize("trusted", ["127.0.0.1", "127.0.0.9/8"])
+async def test_tls_of_whichever_proxy_may_name_callers_is_believed(
+    trusted: str, tmp_path: Path
+) -> None:
+    given = {"auth": "keys,header", "trusted_proxies": trusted}
+    async with serving(settings(tmp_path / "t.db", **given)) as client:
+        key = {"credential": await make_key(client, "ann")}
+        answer = await client.http.post("/login", json=key, headers={"X-Forwarded-Proto": "https"})
+        ((name, _, attributes),) = set_cookies(answer)
+        assert name.startswith("__Host-")
+        assert "secure" in attributes
+
+
+async def test_a_proxy_on_a_socket_for_both_families_is_the_same_proxy() -> None:
+    seen: list[Scope] = []
+
+    async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
+        seen.append(scope)
+
+    forwarded = [(b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"203.0.113.9")]
+    scope: Scope = {
+        "type": "http",
+        "scheme": "http",
+        "client": ("::ffff:10.0.0.1", 50_000),
+        "headers": forwarded,
+    }
+    await TrustedProxies(app, ["10.0.0.0/8"])(scope, nothing, nothing)
+    (scope,) = seen
+    assert (scope[PEER], scope["scheme"]) == ("10.0.0.1", "https")
+    assert scope["client"][0] == "203.0.113.9"
+
+
+async def nothing(*_given: Any) -> Any:
+    raise AssertionError("nothing is read or sent")

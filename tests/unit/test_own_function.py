@@ -104,6 +104,58 @@ async def test_whom_it_does_not_know_is_nobody(function: Callable[..., Any]) -> 
         await answered(function)
 
 
+class RefusalOfAnotherLibrary(Exception):
+    """As Starlette and FastAPI have it."""
+
+    def __init__(self, status_code: int) -> None:
+        self.status_code = status_code
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [(401, Unauthenticated), (403, Unauthenticated), (500, AuthenticationUnavailable)],
+)
+async def test_a_refusal_may_be_another_librarys(status: int, outcome: type[Exception]) -> None:
+    async def who() -> str:
+        raise RefusalOfAnotherLibrary(status)
+
+    with pytest.raises(outcome):
+        await answered(who)
+
+
+@pytest.mark.parametrize("value", [False, None, 0])
+async def test_who_is_not_authenticated_is_nobody_however_that_is_said(value: Any) -> None:
+    async def who() -> dict[str, Any]:
+        return {"identity": "ann", "is_authenticated": value}
+
+    with pytest.raises(Unauthenticated):
+        await answered(who)
+
+
+async def test_one_permission_as_text_is_one_role() -> None:
+    async def who() -> dict[str, Any]:
+        return {"identity": "ann", "permissions": "admin"}
+
+    assert (await answered(who)).roles == ("admin",)
+
+
+class Unreadable:
+    @property
+    def identity(self) -> str:
+        raise RuntimeError("no session to load it with")
+
+
+@pytest.mark.parametrize(
+    "user", [{"identity": 7}, {"identity": "ann", "permissions": 7}, Unreadable()]
+)
+async def test_an_answer_that_cannot_be_read_is_the_functions_fault(user: Any) -> None:
+    async def who() -> Any:
+        return user
+
+    with pytest.raises(AuthenticationUnavailable, match="auth:who"):
+        await answered(who)
+
+
 async def test_a_function_that_fails_lets_nobody_in() -> None:
     async def who() -> str:
         raise KeyError("secret")

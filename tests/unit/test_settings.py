@@ -134,3 +134,29 @@ def test_help_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"--{name.replace('_', '-')} " in said
         assert field.description, name
     assert said.startswith("usage: turnstream [GRAPH] ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--auth", ","], "name a method"),
+        (["--auth", "off,keys"], "'off' goes with no other"),
+        (["--auth", "key"], "'key' is none of off, keys, jwt, header"),
+        (["--auth", "jwt"], "TURNSTREAM_JWT_ISSUER and TURNSTREAM_JWT_AUDIENCE"),
+        (["--auth", "jwt", "--jwt-issuer", "https://i.example"], "TURNSTREAM_JWT_AUDIENCE"),
+        (["--auth", "header"], "needs TURNSTREAM_TRUSTED_PROXIES"),
+        (["--auth", "header", "--trusted-proxies", ","], "needs TURNSTREAM_TRUSTED_PROXIES"),
+        (["--trusted-proxies", "proxy.example"], "TURNSTREAM_TRUSTED_PROXIES: 'proxy.example'"),
+        (["--host", "0.0.0.0"], "set TURNSTREAM_AUTH"),
+        (["--host", "::"], "set TURNSTREAM_AUTH"),
+    ],
+)
+def test_a_server_that_could_not_tell_who_calls_does_not_start(
+    arguments: list[str], why: str
+) -> None:
+    assert why in refused(*arguments)
+
+
+@pytest.mark.parametrize("auth", ["off", "keys"])
+def test_a_server_for_everyone_says_so(auth: str) -> None:
+    assert read_settings(["--host", "0.0.0.0", "--auth", auth]).auth == (auth,)
