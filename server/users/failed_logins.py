@@ -3,15 +3,13 @@
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from ipaddress import IPv6Address, ip_address, ip_network
 
+from server.users.client_address import client_at
 from server.users.rights import LimitExceeded
 
 WINDOW_SECONDS = 60.0
 MAX_ADDRESSES = 10_000
 """Addresses that are remembered; beyond that the ones whose window began first are forgotten."""
-IPV6_PREFIX = 64
-"""Bits of an IPv6 address that one client cannot choose."""
 
 
 @dataclass(slots=True)
@@ -25,14 +23,14 @@ class FailedLogins:
 
     def check(self, address: str) -> None:
         """Raises LimitExceeded if the address has failed too often."""
-        began, failures = self._window(_network(address))
+        began, failures = self._window(client_at(address))
         if failures >= self.most:
             left = began + WINDOW_SECONDS - time.monotonic()
             raise LimitExceeded("max_failed_logins", self.most, max(1.0, left))
 
     def count(self, address: str) -> None:
         """Note a failure."""
-        network = _network(address)
+        network = client_at(address)
         began, failures = self._window(network)
         self._windows[network] = (began, failures + 1)
         while len(self._windows) > MAX_ADDRESSES:
@@ -48,16 +46,3 @@ class FailedLogins:
         while self._windows and next(iter(self._windows.values()))[0] <= now - WINDOW_SECONDS:
             self._windows.popitem(last=False)
         return self._windows.get(network, (now, 0))
-
-
-def _network(address: str) -> str:
-    """What counts as one client; an address that cannot be read is one of its own."""
-    try:
-        ip = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address[:64]
-    if not isinstance(ip, IPv6Address):
-        return str(ip)
-    if ip.ipv4_mapped:
-        return str(ip.ipv4_mapped)
-    return str(ip_network(f"{ip}/{IPV6_PREFIX}", strict=False))

@@ -7,9 +7,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from ipaddress import ip_address, ip_network
 
 from server.storage.audit_records import AuditRecord
+from server.users.client_address import client_at
 
 WINDOW_SECONDS = 60.0
 MOST_OF_ONE = 10
@@ -33,7 +33,7 @@ class Refusals:
     def add(self, refusal: AuditRecord) -> None:
         if self._window is None:
             self._window = asyncio.get_running_loop().call_later(WINDOW_SECONDS, self.end_window)
-        client = _client(refusal.address or "")
+        client = client_at(refusal.address or "")
         if self._recorded[client] < MOST_OF_ONE and self._recorded.total() < MOST_OF_ALL:
             self._recorded[client] += 1
             self._record(replace(refusal, address=(refusal.address or "")[:64] or None))
@@ -51,15 +51,3 @@ class Refusals:
             self._record(AuditRecord("refusal", outcome=LEFT_OUT, count=count, address=client))
         self._left_out.clear()
         self._recorded.clear()
-
-
-def _client(address: str) -> str:
-    """What counts as one client; an address that cannot be read is one of its own."""
-    try:
-        ip = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address[:64]
-    mapped = getattr(ip, "ipv4_mapped", None)
-    if mapped or ip.version == 4:
-        return str(mapped or ip)
-    return str(ip_network(f"{ip}/64", strict=False))

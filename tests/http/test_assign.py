@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from server.commands import run
-from tests.support.callers import authenticating, named
 from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.serving import Client, serving, settings, text_of
+from tests.support.users import authenticating, named
 from tests.support.waiting import HeldMethod
 
 SELECT = "pick a colour: red or blue"

@@ -13,7 +13,6 @@ from server.storage.audit_records import AuditFilter, AuditRecord
 from server.storage.audit_store import SqliteAuditStore
 from server.storage.store import SqliteStore, open_store
 from tests.support.audit_rows import audit_dump, events, of
-from tests.support.callers import authenticating, bearer, key_of, named
 from tests.support.endpoint import Pause, Reply, StrictEndpoint, call_reply
 from tests.support.environment import isolate
 from tests.support.forked_server import forked_server
@@ -24,6 +23,7 @@ from tests.support.serving import (
     serving,
     settings,
 )
+from tests.support.users import authenticating, bearer, make_key, named
 
 ANN, BOB = named("ann"), named("bob")
 HELLO = {"thread_id": "t1", "message": "What is 6 * 7?"}
@@ -66,7 +66,7 @@ async def test_a_turn_is_recorded_under_its_caller(client: Client) -> None:
 async def test_a_login_and_its_logout_are_recorded_with_key_method_and_address(
     client: Client,
 ) -> None:
-    key = await key_of(client, "ann")
+    key = await make_key(client, "ann")
     origin = {"Origin": client.url}
     answer = await client.http.post("/login", json={"credential": key}, headers=origin)
     assert answer.status_code == 200
@@ -187,7 +187,7 @@ async def test_with_zero_days_nothing_is_recorded_and_what_was_is_deleted(path: 
 
 async def test_no_record_has_a_key_a_title_or_a_word_of_a_turn(client: Client, path: Path) -> None:
     secret = "hunter2"
-    key = await key_of(client, "ann")
+    key = await make_key(client, "ann")
     ann = bearer(key)
     await client.turn({"thread_id": "t1", "message": f"I am {secret}"}, headers=ann)
     await client.http.patch("/threads/t1", json={"title": secret}, headers=ann)

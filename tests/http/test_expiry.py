@@ -11,10 +11,10 @@ from server.storage.credential_store import SqliteCredentialStore
 from server.storage.store import SqliteStore
 from server.users.keys import new_key
 from server.users.tokens import TokenSettings
-from tests.support.callers import bearer, key_of
 from tests.support.issuer import AUDIENCE, LocalIssuer
 from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.serving import Client, Event, Stream, serving, settings, text_of
+from tests.support.users import bearer, make_key
 
 
 async def read_until_broken(stream: Stream) -> list[Event]:
@@ -47,7 +47,7 @@ async def test_a_session_that_expires_breaks_the_stream_off_and_not_the_run(
     model = ScriptedModel.of([text("One "), held, text("two."), finish()])
     given = settings(tmp_path / "t.db", auth="keys", session_seconds=1)
     async with serving(given, model=model) as client:
-        key = await key_of(client, "ann")
+        key = await make_key(client, "ann")
         assert (await client.http.post("/login", json={"credential": key})).status_code == 200
         own = {"Origin": client.url}
         body = {"thread_id": "t1", "message": "Count."}

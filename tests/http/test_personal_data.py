@@ -17,9 +17,9 @@ from server.storage.interfaces import StorageUnavailable
 from server.storage.store import SqliteStore
 from server.turns.header import ThreadKey
 from tests.support.audit_rows import dump, of
-from tests.support.callers import Headers, authenticating, bearer, key_of, named
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.serving import Client, endpoint_settings, serving, settings
+from tests.support.users import authenticating, bearer, make_key, named
 from tests.support.waiting import HeldMethod
 
 ANN, BOB = named("ann"), named("bob")
@@ -49,17 +49,17 @@ async def recorded(client: Client) -> list[AuditRecord]:
     return [record for _, record in page]
 
 
-async def say(client: Client, thread: str, headers: Headers, words: str = "Hello") -> None:
+async def say(client: Client, thread: str, headers: dict[str, str], words: str = "Hello") -> None:
     await client.turn({"thread_id": thread, "message": words}, headers=headers)
 
 
-async def export(client: Client, headers: Headers, **query: str) -> list[dict[str, Any]]:
+async def export(client: Client, headers: dict[str, str], **query: str) -> list[dict[str, Any]]:
     answer = await client.http.get("/export", headers=headers, params=query)
     assert answer.status_code == 200, answer.text
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-async def delete_me(client: Client, id: str, headers: Headers) -> httpx.Response:
+async def delete_me(client: Client, id: str, headers: dict[str, str]) -> httpx.Response:
     return await client.http.request("DELETE", "/me", json={"confirm": id}, headers=headers)
 
 
@@ -171,8 +171,8 @@ async def test_deleting_oneself_leaves_no_trace_outside_the_audit_and_takes_noth
     client: Client, path: Path
 ) -> None:
     secret, id = "hunter2", "ann@example.org"
-    key = await key_of(client, id)
-    ann, bob = bearer(key), bearer(await key_of(client, "bob"))
+    key = await make_key(client, id)
+    ann, bob = bearer(key), bearer(await make_key(client, "bob"))
     origin = {"Origin": client.url}
     await client.http.post("/login", json={"credential": key}, headers=origin)
     client.http.cookies.clear()
@@ -237,7 +237,7 @@ async def test_a_deletion_is_done_again_while_the_credential_is_good(client: Cli
 async def test_a_deletion_in_the_browser_ends_its_session_and_clears_its_cookie(
     client: Client,
 ) -> None:
-    key, origin = await key_of(client, "ann"), {"Origin": client.url}
+    key, origin = await make_key(client, "ann"), {"Origin": client.url}
     await client.http.post("/login", json={"credential": key}, headers=origin)
     cookie = dict(client.http.cookies)
     assert cookie

@@ -14,10 +14,10 @@ import httpx
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from tests.support.callers import authenticating, named
 from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import Client, serving
+from tests.support.users import authenticating, named
 
 ROUNDS, CALLS, PARTS = sample(1000, 16), sample(8, 24), 4
 THREADS, KEYS, MESSAGE_IDS = ("t0", "t1"), ("k0", "k1"), ("m0", "m1", "m2")

@@ -7,6 +7,9 @@ contracts         what any implementation of the storage must do, as classes of 
 backend           the server without HTTP: checkpoints, runs and the store
 endpoint          a strict OpenAI-compatible endpoint that plays scripted replies
 provider_refusal  what that endpoint would refuse in a prompt
+users             callers of a server that authenticates: keys, sessions, a proxy's headers
+issuer            an OpenID Connect issuer that signs tokens and misbehaves
+audit_rows        the audit trail, as tests read it
 scripted_model    a chat model that streams scripted chunks
 counting_tools    tools that can be counted, held and made to fail
 sample_tools      tools that work, refuse, hang and report progress

@@ -1,4 +1,4 @@
-"""Callers of a server in a test: keys in its database, and clients that send them."""
+"""Callers of a server in a test: by keys in its database, by the headers of a proxy."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -19,6 +19,17 @@ COOKIE = "turnstream_session"
 def keys_settings(folder: Path, **values: Any) -> Settings:
     """Settings of a server that recognises API keys."""
     return settings(folder / "t.db", auth="keys", **values)
+
+
+def authenticating(database: Path, **values: Any) -> Settings:
+    """Settings of a server that recognises API keys, and the headers of the test as its proxy."""
+    given = {"auth": ("keys", "header"), "trusted_proxies": ("127.0.0.1",)}
+    return settings(database, **{**given, **values})
+
+
+def named(id: str) -> dict[str, str]:
+    """Headers of that proxy."""
+    return {"X-Forwarded-User": id}
 
 
 def credentials_of(client: Client) -> SqliteCredentialStore:
