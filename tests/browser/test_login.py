@@ -36,6 +36,9 @@ SESSION_SECONDS = 6
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
+beside_the_threads = pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
+"""Looks in which the account is on the screen: on a phone it is in the drawer with the threads."""
+
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def locked(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
@@ -129,6 +132,7 @@ async def test_whoever_logs_in_goes_on_to_their_threads(
     await expect(dialog(tab)).to_be_hidden()
 
 
+@beside_the_threads
 async def test_the_key_is_kept_nowhere_on_the_page(tab: Visit, locked: Client) -> None:
     key = await key_of("ann", locked)
     await expect(credential(tab)).to_have_attribute("type", "password")
@@ -196,6 +200,7 @@ async def test_a_message_that_met_the_end_of_the_login_is_sent_after_the_next(
     await expect(tab.field).to_have_value("")
 
 
+@beside_the_threads
 async def test_a_message_that_waits_for_a_login_is_a_draft_after_a_reload(
     tab: Visit, locked: Client
 ) -> None:
@@ -247,6 +252,7 @@ async def test_a_reply_in_whose_middle_the_login_ends_goes_on_where_it_was(
     assert all(cursor and not cursor.endswith(":0") for cursor in cursors)
 
 
+@beside_the_threads
 async def test_when_somebody_else_logs_in_the_thread_of_the_first_is_closed(
     tab: Visit, locked: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -285,6 +291,7 @@ async def test_to_log_out_in_one_tab_is_to_log_out_in_all(
     assert await tab.page.context.cookies() == []
 
 
+@beside_the_threads
 async def test_a_login_in_one_tab_is_one_in_the_other(
     tab: Visit, locked: Client, visitors: Visitors, endpoint: StrictEndpoint
 ) -> None:
@@ -302,6 +309,7 @@ async def test_a_login_in_one_tab_is_one_in_the_other(
     await expect(tab.reply).to_contain_text("Here.")
 
 
+@beside_the_threads
 async def test_of_two_people_in_one_browser_the_second_finds_nothing_of_the_first(
     tab: Visit, locked: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -328,6 +336,7 @@ async def test_of_two_people_in_one_browser_the_second_finds_nothing_of_the_firs
     await expect(tab.reply).to_contain_text("Yours, Bob.")
 
 
+@beside_the_threads
 async def test_a_tab_that_slept_through_a_change_of_people_begins_anew(
     tab: Visit, locked: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -351,6 +360,7 @@ async def as_somebody_else(context: BrowserContext, client: Client) -> None:
     await context.add_cookies([{"name": name, "value": value, "url": client.url}])
 
 
+@beside_the_threads
 async def test_after_a_reload_a_draft_is_given_to_its_writer_alone(
     tab: Visit, locked: Client
 ) -> None:
