@@ -7,6 +7,7 @@ number of callers within a day.
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, Storage
@@ -89,10 +90,12 @@ class Quotas:
         return LimitExceeded(limit, value, max(1.0, window.reset_time - time.time()))
 
 
+@lru_cache(256)
 def _item(limit: str, value: int) -> RateLimitItem:
     return (RateLimitItemPerMinute if limit.endswith("_per_minute") else RateLimitItemPerDay)(value)
 
 
+@lru_cache(4096)
 def _digest(owner: str) -> str:
     """The library joins the parts of a key with slashes, which an owner may have."""
     return hashlib.sha256(owner.encode()).hexdigest()[:32]

@@ -6,6 +6,7 @@ A role's limits hold for each of its callers. Of several roles the most generous
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from graphs.rights import NOT_ALLOWED, Decision, Refusal, refusal_by_name
@@ -15,6 +16,9 @@ from server.users.rules import Rule
 
 CountedLimit = Literal["live_runs", "open_streams"]
 WindowLimit = Literal["requests_per_minute", "new_threads_per_day", "tokens_per_day"]
+
+REMEMBERED_NAMES = 4096
+"""Every model call asks about every tool of the catalogue."""
 
 
 class LimitExceeded(Exception):
@@ -141,7 +145,8 @@ class Rights:
         return [role for role in self.roles if matches(name, role.tools)]
 
 
-def matches(name: str, globs: Sequence[str]) -> bool:
+@lru_cache(REMEMBERED_NAMES)
+def matches(name: str, globs: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
 
 
