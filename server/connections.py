@@ -24,7 +24,7 @@ from uvicorn.server import ServerState
 
 from server.accepting import Acceptor
 from server.http.problems import SHUTTING_DOWN, Problem
-from server.http.sse_response import TRANSPORT
+from server.http.readers import TRANSPORT
 from server.settings import Settings
 
 READ_IN = {"uvicorn": "0.54.0", "h11": "0.16.0"}

@@ -28,15 +28,6 @@ from server.user_settings import UserSettings
 
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 """How names begin that mean something to LangGraph among configurable values."""
-LISTS = (
-    "allowed_hosts",
-    "allowed_origins",
-    "remote_tools",
-    "client_context",
-    "hidden_nodes",
-    "auth",
-    "trusted_proxies",
-)
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -207,9 +198,10 @@ class Settings(UserSettings):
     @model_validator(mode="before")
     @classmethod
     def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
+        lists = {name for name, field in cls.model_fields.items() if NoDecode in field.metadata}
         return {
             key: tuple(item.strip() for item in value.split(",") if item.strip())
-            if key in LISTS and isinstance(value, str)
+            if key in lists and isinstance(value, str)
             else value
             for key, value in values.items()
         }

@@ -1,17 +1,16 @@
 """GET /export: all threads of the caller, one JSON object a line."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from server.http.audited import record_now
 from server.http.problems import Problem
-from server.http.sse_response import SEND_TIMEOUT_SECONDS, TRANSPORT, ReaderTooSlow
+from server.http.readers import respond_in_time
 from server.http.state import ApiRequest, owner, principal
 from server.http.thread_json import thread_json
 from server.http.threads import consistent, shown
@@ -51,7 +50,7 @@ class Export(HTTPEndpoint):
 
 
 class ExportResponse(StreamingResponse):
-    """A reader that takes nothing for too long is cut off."""
+    """It breaks off if its reader takes nothing for too long, or their credentials expire."""
 
     def __init__(self, request: ApiRequest, format: WireFormat) -> None:
         disposition = f'attachment; filename="{FILE_NAME}"'
@@ -60,26 +59,14 @@ class ExportResponse(StreamingResponse):
             headers={"Content-Disposition": disposition},
             media_type="application/x-ndjson",
         )
-        self._done = (request.state["exporting"], owner(request))
+        self._exporting, self._caller = request.state["exporting"], principal(request)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_in_time(message: Message) -> None:
-            try:
-                async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-                    await send(message)
-            except TimeoutError:
-                raise ReaderTooSlow from None
-
-        exporting, caller = self._done
+        exporting, caller = self._exporting, self._caller
         try:
-            await super().__call__(scope, receive, send_in_time)
-        except ReaderTooSlow:
-            transport = scope.get("state", {}).get(TRANSPORT)
-            if transport:
-                transport.abort()
-                await asyncio.sleep(0)  # the loop tells the connection that it is lost
+            await respond_in_time(super().__call__, scope, receive, send, caller.expires_at)
         finally:
-            exporting.discard(caller)
+            exporting.discard(caller.owner)
 
 
 async def _lines(request: ApiRequest, format: WireFormat) -> AsyncIterator[bytes]:

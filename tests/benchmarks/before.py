@@ -1,9 +1,9 @@
-"""What a turn of the built-in graph costs beside an earlier commit, in paired rounds.
+"""What a turn of the built-in graph costs beside an earlier commit.
 
     make bench ARGS=before BEFORE=a-commit
 
-The commit is checked out beside; both servers run from this environment, on one model server, and
-take turns in being measured first. The turn is that of `tests.benchmarks.turns`.
+The commit is checked out beside; both servers run from this environment, on one model server. The
+turn is that of `tests.benchmarks.turns`.
 """
 
 import asyncio
@@ -20,8 +20,6 @@ from tests.benchmarks.pairs import report_difference
 from tests.benchmarks.processes import PROJECT, Process, started, started_in
 from tests.benchmarks.turns import WORDS, batch
 
-BATCHES = 3
-
 
 @contextmanager
 def checkout(commit: str) -> Iterator[Path]:
@@ -36,34 +34,37 @@ def checkout(commit: str) -> Iterator[Path]:
 
 
 async def cpu_seconds(server: Process, at_once: int) -> float:
-    """Of BATCHES batches: one is short beside the tick in which the system counts."""
-    return sum([(await batch(server, at_once)).cpu_seconds for _ in range(BATCHES)])
+    return (await batch(server, at_once)).cpu_seconds
+
+
+@contextmanager
+def both(model: Process, earlier: Path, start: int) -> Iterator[tuple[Process, Process]]:
+    """The server as it is, and as it was."""
+    variables = {
+        "OPENAI_BASE_URL": model.url,
+        "OPENAI_API_KEY": "test",
+        # A setting of later versions; earlier ones pass it over.
+        "TURNSTREAM_MAX_NEW_THREADS": "1000000",
+    }
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        made: dict[Path, Process] = {}
+        for project in (PROJECT, earlier) if start % 2 else (earlier, PROJECT):
+            database = str(folder / f"{len(made)}.db")
+            options = ("--port", "0", "--model", "scripted", "--database", database)
+            made[project] = stack.enter_context(
+                started_in(project, "server", *options, **variables)
+            )
+        yield made[PROJECT], made[earlier]
 
 
 async def compare(earlier: Path, at_once: int) -> None:
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        endpoint = ("--words", str(WORDS), "--tool-call")
-        model = stack.enter_context(started("tests.support.endpoint", *endpoint))
-        variables = {
-            "OPENAI_BASE_URL": model.url,
-            "OPENAI_API_KEY": "test",
-            # A setting of later versions; earlier ones pass it over.
-            "TURNSTREAM_MAX_NEW_THREADS": "1000000",
-        }
-        servers = [
-            stack.enter_context(
-                started_in(
-                    project,
-                    "server",
-                    *("--port", "0", "--model", "scripted", "--database", str(folder / name)),
-                    **variables,
-                )
-            )
-            for name, project in (("after.db", PROJECT), ("before.db", earlier))
-        ]
+    endpoint = ("--words", str(WORDS), "--tool-call")
+    with started("tests.support.endpoint", *endpoint) as model:
         await report_difference(
-            f"{at_once} at once", servers[0], servers[1], partial(cpu_seconds, at_once=at_once)
+            f"{at_once} at once",
+            partial(both, model, earlier),
+            partial(cpu_seconds, at_once=at_once),
         )
 
 

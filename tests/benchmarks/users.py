@@ -1,7 +1,6 @@
-"""What API keys, a policy with limits and the audit cost a turn, in paired rounds.
+"""What API keys, a policy with every limit and the audit cost a turn, beside a server without.
 
-The turn is that of `tests.benchmarks.turns`; both servers ask one model server, and take turns in
-being measured first.
+The turn is that of `tests.benchmarks.turns`; both servers ask one model server.
 """
 
 import asyncio
@@ -9,14 +8,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.benchmarks.pairs import report_difference
 from tests.benchmarks.processes import PROJECT, Process, started
 from tests.benchmarks.turns import WORDS, batch
 
-BATCHES = 3
 POLICY = """
 default_role = "user"
 
@@ -45,35 +44,45 @@ def new_key(database: Path) -> str:
     return made.stdout.strip()
 
 
-async def compare(at_once: int) -> None:
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        endpoint = ("--words", str(WORDS), "--tool-call")
-        model = stack.enter_context(started("tests.support.endpoint", *endpoint))
-        policy, database = folder / "policy.toml", folder / "users.db"
-        policy.write_text(POLICY)
-        headers = {"Authorization": f"Bearer {new_key(database)}"}
+async def compare(model: Process, at_once: int) -> None:
+    keys: dict[int, str] = {}
+    """By process: the server that has one wants it."""
 
-        def server(database: Path, *options: str) -> Process:
-            variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "test"}
-            common = ("--port", "0", "--model", "scripted", "--max-new-threads", "1000000")
-            named = ("--database", str(database), *common, *options)
-            return stack.enter_context(started("server", *named, **variables))
+    @contextmanager
+    def servers(start: int) -> Iterator[tuple[Process, Process]]:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            policy, database = folder / "policy.toml", folder / "users.db"
+            policy.write_text(POLICY)
+            key = new_key(database)
 
-        with_users = server(database, "--auth", "keys", "--policy", str(policy))
-        without = server(folder / "local.db")
+            def server(database: Path, *options: str) -> Process:
+                variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "test"}
+                common = ("--port", "0", "--model", "scripted", "--max-new-threads", "1000000")
+                named = ("--database", str(database), *common, *options)
+                return stack.enter_context(started("server", *named, **variables))
 
-        async def cpu_seconds(process: Process) -> float:
-            given = headers if process is with_users else None
-            rounds = [await batch(process, at_once, given) for _ in range(BATCHES)]
-            return sum(each.cpu_seconds for each in rounds)
+            made: dict[bool, Process] = {}
+            for with_users in (True, False) if start % 2 else (False, True):
+                options = ("--auth", "keys", "--policy", str(policy)) if with_users else ()
+                path = database if with_users else folder / "local.db"
+                made[with_users] = server(path, *options)
+            keys[made[True].pid] = key
+            yield made[True], made[False]
 
-        await report_difference(f"{at_once} at once", with_users, without, cpu_seconds)
+    async def cpu_seconds(server: Process) -> float:
+        key = keys.get(server.pid)
+        headers = {"Authorization": f"Bearer {key}"} if key else None
+        return (await batch(server, at_once, headers)).cpu_seconds
+
+    await report_difference(f"{at_once} at once", servers, cpu_seconds)
 
 
 async def main() -> None:
-    for at_once in (1, 8):
-        await compare(at_once)
+    endpoint = ("--words", str(WORDS), "--tool-call")
+    with started("tests.support.endpoint", *endpoint) as model:
+        for at_once in (1, 8):
+            await compare(model, at_once)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from server.http import sse_response
+from server.http import readers
 from tests.http.claims import claimed, dropped, free
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import (
@@ -293,7 +293,7 @@ async def test_a_late_reader_gets_what_it_missed_in_one_write(
 async def test_a_reader_that_does_not_read_holds_up_nobody_and_is_cut_off(
     tmp_path: Path, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sse_response, "SEND_TIMEOUT_SECONDS", 1.5)
+    monkeypatch.setattr(readers, "SEND_TIMEOUT_SECONDS", 1.5)
     gate = asyncio.Event()
     endpoint.script(Reply((Say("Much: "), Pause(gate), *[Say("x" * 100_000)] * 80)))
     async with (
@@ -322,7 +322,7 @@ async def test_a_reader_that_does_not_take_even_the_end_is_cut_off(
         async with client.chat({"thread_id": "t1", "message": "Tell me much."}) as reader:
             await reader.rest()
         # Not before: the reader that takes all would have to be as fast.
-        monkeypatch.setattr(sse_response, "SEND_TIMEOUT_SECONDS", 0.2)
+        monkeypatch.setattr(readers, "SEND_TIMEOUT_SECONDS", 0.2)
         path = f"/chat/t1/stream?last_event_id={reader.run_id}:0"
         with await idle_reader(client, path) as idle:
             await until(lambda: client.connections == 1)

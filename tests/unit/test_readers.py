@@ -1,0 +1,78 @@
+"""A streamed response, as long as its reader takes it and may have it."""
+
+import asyncio
+import time
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from server.http import readers
+from server.http.readers import TRANSPORT, respond_in_time
+
+HEAD: Message = {"type": "http.response.start", "status": 200, "headers": []}
+END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
+
+
+class Transport:
+    aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+async def receive() -> Message:
+    return {"type": "http.disconnect"}
+
+
+async def endless(_scope: Scope, _receive: Receive, send: Send) -> None:
+    await send(HEAD)
+    await asyncio.Event().wait()
+
+
+async def silent(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    await asyncio.Event().wait()
+
+
+async def fails(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise TimeoutError("of its own")
+
+
+async def sent_by(respond: object, expires_at: float | None) -> list[Message]:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await respond_in_time(respond, {"type": "http"}, receive, send, expires_at)  # type: ignore[arg-type]
+    return sent
+
+
+async def test_a_response_ends_when_its_readers_credentials_expire() -> None:
+    assert await sent_by(endless, time.time() + 0.05) == [HEAD, END]
+
+
+@pytest.mark.parametrize("respond", [endless, silent])
+async def test_credentials_that_have_expired_before_the_first_byte_get_a_whole_answer(
+    respond: object,
+) -> None:
+    head, *_, last = await sent_by(respond, time.time() - 1)
+    assert head["status"] == (200 if respond is endless else 401)
+    assert not last.get("more_body", False)
+
+
+async def test_a_timeout_of_the_responses_own_is_its_error() -> None:
+    for expires_at in (None, time.time() + 60):
+        with pytest.raises(TimeoutError, match="of its own"):
+            await sent_by(fails, expires_at)
+
+
+async def test_a_reader_that_takes_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "SEND_TIMEOUT_SECONDS", 0)
+    transport = Transport()
+
+    async def never(_message: Message) -> None:
+        await asyncio.Event().wait()
+
+    scope = {"type": "http", "state": {TRANSPORT: transport}}
+    await respond_in_time(endless, scope, receive, never, None)
+    assert transport.aborted
