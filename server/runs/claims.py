@@ -4,14 +4,22 @@ import secrets
 import string
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from graphs.stored import Ended
 from server.runs.retries import Retries
 from server.runs.signals import StopSignal, StopSignals
 from server.storage.audit_records import Records
-from server.storage.interfaces import Granted, Held, Repeated, RunLog, RunLogs, ThreadStore
+from server.storage.interfaces import (
+    Granted,
+    Held,
+    Repeated,
+    RunLog,
+    RunLogs,
+    ThreadEntry,
+    ThreadStore,
+)
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
 
@@ -29,6 +37,8 @@ class Claim:
     key: ThreadKey
     log: RunLog
     stop: StopSignal
+    thread: ThreadEntry | None = None
+    """As the list has it; None: it is new."""
 
 
 class Claims:
@@ -85,7 +95,9 @@ class Claims:
             result = await self._store.claim(key, run_id, idempotency)
             if isinstance(result, Granted):
                 self._granted[run_id] = key.owner
-            yield claim if isinstance(result, Granted) else result
+                yield replace(claim, thread=result.thread)
+            else:
+                yield result
         except BaseException:
             await self._discard(run_id)
             if isinstance(result, Granted):

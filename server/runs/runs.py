@@ -117,12 +117,11 @@ class Runs:
         idempotency: IdempotencyKey | None,
     ) -> None:
         catalogue = self._classifier.catalogue
-        graph = await self._graphs.choose(request, claim.key, self._store)
+        graph = self._graphs.choose(request, claim.thread)
         checkpoints = self._graphs.checkpoints(graph)
         check_values(request, checkpoints.attached, self._settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)
-        thread = await self._store.get(claim.key) if request.thread_id else None
-        rights = narrowed(rights, request, thread, checkpoints.attached, catalogue)
+        rights = narrowed(rights, request, claim.thread, checkpoints.attached, catalogue)
         enforced = rights if checkpoints.attached.is_built_in else EVERYTHING
         start = RunStart(
             run_id=claim.run_id,

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from server.runs.checkpoints import Checkpoints
-from server.storage.interfaces import ThreadEntry, ThreadStore
-from server.turns.header import ThreadKey
+from server.storage.interfaces import ThreadEntry
 from server.turns.requests import InvalidRequest, TurnRequest
 
 
@@ -31,8 +30,8 @@ class ServedGraphs:
         """Of a graph that is not served any more: by the default, which reads messages too."""
         return self.by_name.get(name or self.default, self.by_name[self.default])
 
-    async def choose(self, request: TurnRequest, key: ThreadKey, store: ThreadStore) -> str:
-        """The graph that takes a request, by name.
+    def choose(self, request: TurnRequest, thread: ThreadEntry | None) -> str:
+        """The graph that takes a request on a thread, by name; None: a new one.
 
         Raises InvalidRequest: 422 `unknown_graph`, 409 `graph_mismatch`, 409 `graph_not_served`.
         """
@@ -41,10 +40,9 @@ class ServedGraphs:
             raise InvalidRequest(
                 "unknown_graph", f"There is no graph {asked[:64]!r}; there {self._listed}."
             )
-        entry = await store.get(key) if self.are_several and request.thread_id else None
-        if entry is None:
+        if thread is None or not self.are_several:
             return asked or self.default
-        own = self.name_of(entry)
+        own = self.name_of(thread)
         if own not in self.by_name:
             raise InvalidRequest(
                 "graph_not_served",

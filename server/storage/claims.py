@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
+from server.storage import thread_list
 from server.storage.interfaces import ClaimResult, Granted, Held, Repeated
 from server.storage.tables import call_dispositions, claims, requests
 from server.turns.chunks import Disposition
@@ -28,7 +29,7 @@ def claim(
     if idempotency:
         named = {"idempotency_key": idempotency.key, "digest": idempotency.digest}
         connection.execute(insert(requests).values(**row, **named))
-    return Granted()
+    return Granted(thread_list.get(connection, key))
 
 
 def claim_for_deletion(connection: Connection, key: ThreadKey, deletion_id: str) -> ClaimResult:

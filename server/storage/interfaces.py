@@ -83,6 +83,9 @@ class LostRun:
 class Granted:
     """The claim is the caller's."""
 
+    thread: ThreadEntry | None = None
+    """As the list has it; None: it is new, or claimed for its deletion."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:

@@ -34,6 +34,15 @@ class ClaimContract:
         assert await store.claim(THREAD, "r2") == Held("r1")
         assert await store.holder(THREAD) == "r1"
 
+    async def test_a_claim_tells_what_the_list_has_of_the_thread(self, store: ThreadStore) -> None:
+        await run_through(store, THREAD, "r1")
+        await store.allow_tools(THREAD, ["search"])
+        result = await store.claim(THREAD, "r2")
+        assert isinstance(result, Granted)
+        assert result.thread
+        assert result.thread == await store.get(THREAD)
+        assert result.thread.allowed_tools == ("search",)
+
     async def test_a_claim_alone_puts_no_thread_in_the_list(self, store: ThreadStore) -> None:
         await store.claim(THREAD, "r1")
         assert await store.get(THREAD) is None

@@ -58,7 +58,7 @@ class ThreadListContract:
         await store.end_run(THREAD, "r1", state)
         assert await store.get(THREAD) == replace(begun, run_state=state)
         assert await store.holder(THREAD) is None
-        assert await store.claim(THREAD, "r2") == Granted()
+        assert await store.claim(THREAD, "r2") == Granted(replace(begun, run_state=state))
 
     async def test_the_end_of_a_run_that_another_has_followed_changes_nothing(
         self, store: ThreadStore

@@ -17,7 +17,7 @@ AT_ONCE = 20
 async def begin(
     store: ThreadStore, key: ThreadKey, run_id: str, title: str = "Hello"
 ) -> ThreadEntry:
-    assert await store.claim(key, run_id) == Granted()
+    assert await store.claim(key, run_id) == Granted(await store.get(key))
     await store.begin_run(key, run_id, title)
     return await entry_of(store, key)
 
