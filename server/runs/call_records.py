@@ -14,6 +14,7 @@ from server.turns.chunks import (
     PartStart,
     Path,
     Result,
+    TextDelta,
     ToolCallPart,
     ToolSettled,
 )
@@ -54,6 +55,8 @@ class CallRecords:
         """The records of the calls that end with these chunks, the next of the run."""
         records = []
         for chunk in chunks:
+            if type(chunk) is TextDelta:
+                continue  # most are, and the patterns would be tried for each
             match chunk:
                 case PartStart(part):
                     if isinstance(part, ToolCallPart):
