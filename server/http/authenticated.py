@@ -4,8 +4,9 @@ A route without this has no principal, and its endpoint fails; it never gets som
 """
 
 import logging
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.datastructures import URL
@@ -103,31 +104,43 @@ def unauthenticated(
 
 def credentials(request: Request[Any], authorization: str | None = None) -> Credentials:
     """Those of a request; or, with its `authorization` and without a cookie, those of a login."""
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    raw = dict(request.scope["headers"])
-    counts = Counter(name.lower() for name in request.headers)
+    headers: dict[str, str] = {}
+    repeated = set()
+    for raw_name, value in request.scope["headers"]:
+        name = raw_name.decode("latin-1").lower()
+        if name in headers:
+            repeated.add(name)
+        headers[name] = value.decode("latin-1")
     if authorization is not None:
-        counts["authorization"] = 1
+        repeated.discard("authorization")
         headers["authorization"] = authorization
-        raw[b"authorization"] = authorization.encode()
     return Credentials(
         peer=request.scope.get(PEER, ""),
         headers=headers,
-        repeated=frozenset(name for name, count in counts.items() if count > 1),
+        repeated=repeated,
         cookie=session_cookie(request) if authorization is None else None,
-        request={
-            "request": request,
-            "path": request.url.path,
-            "method": request.method,
-            "path_params": request.path_params,
-            "query_params": dict(request.query_params),
-            "headers": raw,
-            "authorization": headers.get("authorization"),
-        },
+        request=partial(_for_own_function, request, headers.get("authorization")),
     )
 
 
+def _for_own_function(request: Request[Any], authorization: str | None) -> Mapping[str, Any]:
+    raw = dict(request.scope["headers"])
+    if authorization is not None:
+        raw[b"authorization"] = authorization.encode("latin-1")
+    return {
+        "request": request,
+        "path": request.url.path,
+        "method": request.method,
+        "path_params": request.path_params,
+        "query_params": dict(request.query_params),
+        "headers": raw,
+        "authorization": authorization,
+    }
+
+
 def session_cookie(request: Request[Any]) -> str | None:
+    if "cookie" not in request.headers:
+        return None
     # Not `http.cookies`: it drops them all for one that it cannot read, and on localhost every
     # program's cookies come along.
     return request.cookies.get(_cookie_name(request.url))

@@ -15,7 +15,7 @@ from server.storage.audit_records import AuditRecord, AuditStore, Records
 from server.storage.interfaces import StorageUnavailable
 from server.users.refusals import Refusals
 
-FLUSH_SECONDS = 0.1
+FLUSH_SECONDS = 0.5
 """How long a record waits for others; a process that is killed loses so much."""
 RETRY_SECONDS = 1.0
 MAX_WAITING = 10_000

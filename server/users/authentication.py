@@ -7,8 +7,8 @@
 Credentials that are given and not good are refused: nobody becomes somebody else by sending less.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from server.storage.audit_records import Records
@@ -39,8 +39,8 @@ class Credentials:
     """Names of headers that came more than once."""
     cookie: str | None = None
     """The session's."""
-    request: Mapping[str, Any] = field(default_factory=dict)
-    """What the user's own function may take."""
+    request: Callable[[], Mapping[str, Any]] = dict
+    """Gives what the user's own function may take: nobody else needs it."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Authentication:
             if principal:
                 return principal
         if self.function:
-            return await self.function.authenticate(credentials.request)
+            return await self.function.authenticate(credentials.request())
         raise Unauthenticated("no credentials")
 
     def _check_unambiguous(self, repeated: Collection[str]) -> None:
@@ -100,5 +100,5 @@ class Authentication:
             if self.tokens and credential.count(".") == 2:
                 return await self.tokens.verify(credential)
         if self.function:
-            return await self.function.authenticate(credentials.request)
+            return await self.function.authenticate(credentials.request())
         raise Unauthenticated("no method takes this Authorization header")

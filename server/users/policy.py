@@ -1,11 +1,12 @@
 """What callers may do: the roles of a policy's file become the rights of a principal."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from graphs.attached import AttachedGraph
 from graphs.graph_tools import tools_of
+from graphs.rights import Decision
 from server.users.policy_file import PolicyError, PolicyFile, read_policy
 from server.users.principal import Principal
 from server.users.rights import Counters, Rights, call_limits, matches
@@ -23,6 +24,10 @@ class Policy:
     file: PolicyFile | None = None
     rule: Rule | None = None
     counters: Counters | None = None
+    _decisions: dict[frozenset[str], dict[str, Decision]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """What sets of roles say of tools, by name."""
 
     def rights(self, principal: Principal) -> Rights:
         """Raises Forbidden."""
@@ -34,7 +39,8 @@ class Policy:
         if not known:
             raise Forbidden(f"{principal.id!r} has no role of the policy")
         roles = tuple(self.file.roles[name] for name in known)
-        return Rights(principal, roles, self.rule, self.counters)
+        remembered = self._decisions.setdefault(frozenset(known), {})
+        return Rights(principal, roles, self.rule, self.counters, remembered=remembered)
 
     def check(self, graphs: Mapping[str, AttachedGraph]) -> None:
         """Raises PolicyError for what cannot be enforced in a graph that is not ours, which runs

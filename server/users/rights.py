@@ -4,7 +4,7 @@ A role's limits hold for each of its callers. Of several roles the most generous
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Literal, Protocol
@@ -53,6 +53,8 @@ class Rights:
     counters: Counters | None = None
     narrowings: tuple[frozenset[str], ...] = ()
     """Names of tools, to which a request or a thread has narrowed the rights."""
+    remembered: dict[str, Decision] = field(default_factory=dict, compare=False, repr=False)
+    """What the roles say of tools, by name."""
 
     @property
     def restrict(self) -> bool:
@@ -70,6 +72,14 @@ class Rights:
             return "deny"
         if not self.roles:
             return "allow"
+        known = self.remembered.get(name)
+        if known is None:
+            known = self._decided(name)
+            if len(self.remembered) < REMEMBERED_NAMES:
+                self.remembered[name] = known
+        return known
+
+    def _decided(self, name: str) -> Decision:
         allowing = self._allowing(name)
         if not allowing:
             return "deny"
