@@ -1,5 +1,6 @@
 """The agent node: one model call, its tool calls read strictly and classified."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -113,6 +114,7 @@ def _stored(
         response_metadata=stored.ai_metadata(
             run_id=context.run_id,
             dispositions=calls.dispositions,
+            approvals=calls.asked(time.time(), context.user),
             finish_reason=output.finish_reason,
             model_name=output.metadata.get("model_name"),
             provider=None if isinstance(content, str) else provider,

@@ -1,9 +1,11 @@
 """The chat graph at one glance:
 
     agent -> (real calls, one task each) tools -> agent ... -> end
+    start -> (calls that a person has approved) tools -> agent ... -> end
     agent -> (the tools found no data) recover -> agent, or a question to the user -> end
 
-UI calls end the turn; real calls beside them run first.
+UI calls end the turn, and so do calls that a person must approve; the other real calls beside them
+run first.
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -11,7 +13,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
@@ -23,13 +25,15 @@ from langgraph.types import Command, Send
 
 from graphs.agent import Agent
 from graphs.answers import failed
+from graphs.approval_rules import ApprovalRules
+from graphs.approvals import APPROVED_IN, is_approved, with_note
 from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.execution import INNER, execute
 from graphs.limits import Limits
 from graphs.no_data import build_recovery, entry, marked_as
-from graphs.rights import refusal_by_name
-from graphs.routing import AGENT, RECOVER, TOOLS, after_agent, after_recovery, after_tools
+from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
+from graphs.routing import AGENT, RECOVER, TOOLS, after_agent, after_recovery, after_tools, at_start
 from graphs.state import ChatState
 from tools.catalogue import Catalogue, as_function
 
@@ -56,7 +60,7 @@ def build(
 
     async def agent(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
-        rules = Classifier(catalogue, context.client_tools, context.rights)
+        rules = Classifier(catalogue, context.client_tools, context.rights, context.user)
         step = Agent(bind(context), rules, limits, system_prompt).step
         return {"messages": await step(state["messages"], context)}
 
@@ -70,15 +74,17 @@ def build(
         run: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage:
         call, context = request.tool_call, request.runtime.context or TurnContext()
-        # A call that an earlier run left behind was classified with that run's rights.
-        refusal = refusal_by_name(context.rights, call["name"])
+        refusal = await refusal_now(call, catalogue, context)
         if refusal:
             return failed(call, refusal.code, refusal.message)
-        return await execute(call, partial(run, request), limits)
+        return with_note(await execute(call, partial(run, request), limits), call)
 
     # Async, since LangGraph runs plain functions in threads, which costs more than these do.
     async def from_agent(state: ChatState) -> list[Send] | str:
         return after_agent(state["messages"], classifier)
+
+    async def from_start(state: ChatState, runtime: Runtime[TurnContext]) -> list[Send] | str:
+        return at_start(state["messages"], (runtime.context or TurnContext()).run_id)
 
     async def from_recovery(state: ChatState) -> str:
         return after_recovery(state["messages"])
@@ -91,7 +97,7 @@ def build(
     tools = ToolNode(catalogue.real, awrap_tool_call=run_one, handle_tool_errors=False)
     graph.add_node(TOOLS, tools.with_config(tags=[INNER]))
     graph.add_node(RECOVER, recover)
-    graph.add_edge(START, AGENT)
+    graph.add_conditional_edges(START, from_start, [TOOLS, AGENT])
     graph.add_conditional_edges(AGENT, from_agent, [TOOLS, AGENT, RECOVER, END])
     graph.add_conditional_edges(RECOVER, from_recovery, [AGENT, END])
     graph.add_conditional_edges(TOOLS, from_tools, [AGENT, END])
@@ -99,6 +105,19 @@ def build(
     return graph.compile(checkpointer=checkpointer).with_config(
         recursion_limit=4 * limits.max_steps + 10
     )
+
+
+async def refusal_now(call: ToolCall, catalogue: Catalogue, context: TurnContext) -> Refusal | None:
+    """Why a call is not to run after all: an earlier run has left it behind, and this one has other
+    rights, or not the approval that it needs."""
+    name, rights = call["name"], context.rights
+    refusal = refusal_by_name(rights, name)
+    if refusal:
+        return refusal
+    if is_approved(call, context.run_id):
+        return None if await rights.allows(name, call["args"]) else NOT_ALLOWED
+    is_gated = APPROVED_IN in call or ApprovalRules(catalogue, rights).by_name(name) == "always"
+    return NEEDS_APPROVAL if is_gated else None
 
 
 def _binder(model: BaseChatModel, catalogue: Catalogue) -> Callable[[TurnContext], Model]:

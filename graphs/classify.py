@@ -5,7 +5,7 @@ Nothing else compares a call's name with the catalogue; everything reads the dis
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -16,10 +16,11 @@ from pydantic import BaseModel, ValidationError
 
 from graphs import stored
 from graphs.answers import failed, shown
+from graphs.approval_rules import ApprovalRules
 from graphs.calls import StreamedCall
 from graphs.parts import stored_call
 from graphs.rights import EVERYTHING, Refusal, ToolRights, refusal_by_name
-from graphs.stored import End
+from graphs.stored import AskedApproval, End
 from tools.catalogue import Catalogue
 from tools.contract import Disposition, ResultLookup, UITool
 from tools.schemas import misfit
@@ -49,7 +50,13 @@ class Classifier:
     catalogue: Catalogue
     client_tools: tuple[UITool, ...] = ()
     rights: ToolRights = EVERYTHING
+    user: Mapping[str, Any] = field(default_factory=dict)
+    """Who calls, as LangGraph's `langgraph_auth_user`."""
     unknown: Disposition = "invalid"
+
+    @cached_property
+    def approvals(self) -> ApprovalRules:
+        return ApprovalRules(self.catalogue, self.rights, self.user)
 
     @cached_property
     def ui_tools(self) -> Mapping[str, UITool]:
@@ -60,7 +67,7 @@ class Classifier:
         if self._refusal(name):
             return "invalid"
         if name in self.catalogue.real_by_name:
-            return "server"
+            return "approval" if self.approvals.by_name(name) == "always" else "server"
         tool = self.ui_tools.get(name)
         if tool is None:
             return self.unknown
@@ -69,7 +76,8 @@ class Classifier:
     def classify(self, call: StreamedCall, results: ResultLookup) -> Verdict:
         """Decide on a call whose arguments are whole; `results` are those of the turn so far.
 
-        Whether its caller may make this very call, `permitted` says.
+        Whether its caller may make this very call, and whether a person must approve it,
+        `permitted` says.
         """
         refusal = self._refusal(call.given_name)
         if refusal:
@@ -90,12 +98,16 @@ class Classifier:
         return Verdict(call, expected, answer)
 
     async def permitted(self, verdict: Verdict) -> Verdict:
-        """The verdict, or that its caller may not make this very call."""
-        call = verdict.call
-        if verdict.disposition == "invalid" or not self._is_ours(call.given_name):
+        """The verdict, or that its caller may not make this very call, or that a person must
+        approve it."""
+        call, name, args = verdict.call, verdict.call.given_name, verdict.call.args or {}
+        if verdict.disposition == "invalid" or not self._is_ours(name):
             return verdict
-        refusal = await self.rights.refusal(call.given_name, call.args or {})
-        return _refused(call, refusal) if refusal else verdict
+        refusal = await self.rights.refusal(name, args)
+        if refusal:
+            return _refused(call, refusal)
+        gated = verdict.disposition == "server" and await self.approvals.needs(name, args)
+        return replace(verdict, disposition="approval") if gated else verdict
 
     def fallback(self, message: AIMessage, name: str) -> Disposition:
         """For a message that carries no dispositions: one of another graph, or of format 1, in
@@ -110,9 +122,7 @@ class Classifier:
 
     def _refusal(self, name: str) -> Refusal | None:
         """By the name alone."""
-        if not self._is_ours(name):
-            return None
-        return refusal_by_name(self.rights, name, is_real=name in self.catalogue.real_by_name)
+        return refusal_by_name(self.rights, name) if self._is_ours(name) else None
 
     def _checked(self, name: str, args: dict[str, Any], results: ResultLookup) -> dict[str, Any]:
         real, ui = self.catalogue.real_by_name.get(name), self.ui_tools.get(name)
@@ -143,6 +153,15 @@ class ClassifiedCalls:
     @property
     def dispositions(self) -> list[Disposition]:
         return [verdict.disposition for verdict in self.verdicts]
+
+    def asked(self, now: float, user: Mapping[str, Any]) -> dict[str, AskedApproval]:
+        """By call id: the calls that a person is asked about; `now` is in Unix time, `user` is who
+        calls."""
+        gated = (verdict.call.id for verdict in self.verdicts if verdict.disposition == "approval")
+        roles, name = [*user.get("permissions", ())], str(user.get("display_name", ""))
+        return {
+            id: AskedApproval(asked_at=now, roles=roles, name=name, decisions=[]) for id in gated
+        }
 
     @property
     def answers(self) -> list[ToolMessage]:

@@ -1,7 +1,7 @@
 """What a run brings along and the thread does not keep, and which messages are a run's own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -19,6 +19,8 @@ class TurnContext:
     """UI tools that the client declared for this run; they join the catalogue's."""
     rights: ToolRights = EVERYTHING
     """What the caller may do with the catalogue's tools."""
+    user: Mapping[str, Any] = field(default_factory=dict)
+    """Who calls, as LangGraph's `langgraph_auth_user`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from langgraph.runtime import Runtime
 
 from graphs import stored
 from graphs.answers import client_view
+from graphs.approval_rules import ApprovalRules
 from graphs.context import TurnContext, run_messages
 from graphs.execution import execute
 from graphs.limits import Limits
@@ -141,6 +142,8 @@ async def _availability(
     name = ((missed and missed.metadata) or {}).get(AVAILABILITY_TOOL) or ""
     tool = catalogue.real_by_name.get(name)
     if tool is None or refusal_by_name(rights, name) or await rights.refusal(name, {}):
+        return None
+    if ApprovalRules(catalogue, rights).by_name(name) != "never":
         return None
     call = ToolCall(type="tool_call", id=f"availability-{uuid4()}", name=tool.name, args={})
 

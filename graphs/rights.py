@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-Decision = Literal["allow", "approval", "deny"]
+Decision = Literal["allow", "approval", "waived", "deny"]
+"""`approval`: a person must approve each call; `waived`: nobody must, whatever the tool says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,7 @@ class Refusal:
 
 
 NOT_ALLOWED = Refusal("tool_not_allowed", "The user may not use this tool.")
-NEEDS_APPROVAL = Refusal(
-    "approval_required",
-    "A person must approve this call, and this server cannot ask for approvals yet.",
-)
+NEEDS_APPROVAL = Refusal("approval_required", "A person must approve this call before it runs.")
 
 
 class ToolRights(Protocol):
@@ -29,6 +27,10 @@ class ToolRights(Protocol):
     async def refusal(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
         """Why this very call of a tool that is allowed is refused; a call that is not refused
         counts towards the caller's limits. The arguments are whole and valid."""
+
+    async def allows(self, name: str, args: Mapping[str, Any]) -> bool:
+        """The same for a call that has been counted, with the arguments that a person has put in
+        the place of the model's."""
 
 
 class Everything:
@@ -40,15 +42,19 @@ class Everything:
     async def refusal(self, _name: str, _args: Mapping[str, Any]) -> Refusal | None:
         return None
 
+    async def allows(self, _name: str, _args: Mapping[str, Any]) -> bool:
+        return True
 
-EVERYTHING = Everything()
+
+class Unenforced(Everything):
+    """Where others see to rights and approvals: in graphs that are not ours."""
+
+    def decide(self, _name: str) -> Decision:
+        return "waived"
 
 
-def refusal_by_name(rights: ToolRights, name: str, *, is_real: bool = True) -> Refusal | None:
-    """Nobody approves a UI tool: it does nothing on the server."""
-    match rights.decide(name):
-        case "deny":
-            return NOT_ALLOWED
-        case "approval" if is_real:
-            return NEEDS_APPROVAL
-    return None
+EVERYTHING, UNENFORCED = Everything(), Unenforced()
+
+
+def refusal_by_name(rights: ToolRights, name: str) -> Refusal | None:
+    return NOT_ALLOWED if rights.decide(name) == "deny" else None

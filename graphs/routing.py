@@ -2,17 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.graph import END
 from langgraph.types import Send
 
 from graphs import stored
+from graphs.approvals import approved_calls
 from graphs.classify import Classifier, ends_turn
 from graphs.dispositions import of_message
+from graphs.history import pending_calls
 from graphs.no_data import fresh_misses
 from tools.contract import Disposition
 
 AGENT, TOOLS, RECOVER = "agent", "tools", "recover"
+
+
+def at_start(messages: Sequence[AnyMessage], run_id: str | None) -> list[Send] | str:
+    """Where a run begins: with the calls that it brings approvals for, else with the model."""
+    approved = approved_calls(messages, run_id)
+    return [Send(TOOLS, [call]) for call in approved] if approved else AGENT
 
 
 def after_agent(messages: Sequence[AnyMessage], classifier: Classifier) -> list[Send] | str:
@@ -40,7 +48,12 @@ def after_agent(messages: Sequence[AnyMessage], classifier: Classifier) -> list[
 
 
 def after_tools(messages: Sequence[AnyMessage], classifier: Classifier) -> str:
-    """Back to the model with the results, unless the message also had a UI call."""
+    """Back to the model with the results, unless the message also had a UI call.
+
+    Behind a call that was approved the model goes on when no other call waits any more.
+    """
+    if _was_decided(messages):
+        return END if pending_calls(messages) else AGENT
     message, answers = _last_step(messages)
     if message is None:
         return END
@@ -56,6 +69,16 @@ def after_recovery(messages: Sequence[AnyMessage]) -> str:
 
 def _ends(message: AIMessage, dispositions: Mapping[str, Disposition]) -> bool:
     return stored.ended(message) is not None or any(map(ends_turn, dispositions.values()))
+
+
+def _was_decided(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a person has decided on a call of the last message that made calls."""
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            return False
+        if isinstance(message, AIMessage) and message.tool_calls:
+            return any(asked["decisions"] for asked in stored.approvals(message).values())
+    return False
 
 
 def _last_step(

@@ -10,6 +10,7 @@ the same. Keys of other packages in the same place stay as they are.
                  timing         {"first_token_ms", "duration_ms"} of the model call
                  layout         its parts as [kind, characters] where they are not text, then calls
                  args_text      by call id, argument text that the parsed arguments do not give back
+                 approvals      by call id, of calls that need one: an `AskedApproval`
                  ended          {"reason", "limit"?, "value"?}: the run ended here
                  error          {"code", "message", "id"}: the run failed here
     tool message end            how the call ended; missing for a result
@@ -20,7 +21,7 @@ the same. Keys of other packages in the same place stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
@@ -28,7 +29,7 @@ from tools.contract import Disposition
 
 FORMAT = 2
 
-End = Literal["result", "error", "timeout", "cancelled", "shown"]
+End = Literal["result", "error", "timeout", "cancelled", "declined", "shown"]
 
 PROVIDER = "model_provider"
 """LangChain's key: whose blocks the content of a message is made of."""
@@ -56,6 +57,33 @@ class StoredError(TypedDict):
     id: str | None
 
 
+class Decision(TypedDict):
+    """What a person decided about a call; the last one of a call counts."""
+
+    approved: bool
+    run_id: str
+    """The run that brought the decision, and that alone may run the call."""
+    by: str
+    """The id of the principal."""
+    at: float
+    """Unix time."""
+    name: NotRequired[str]
+    """How the principal is shown, if not by the id."""
+    reason: NotRequired[str]
+    args: NotRequired[dict[str, Any]]
+    """Arguments in the place of the model's."""
+
+
+class AskedApproval(TypedDict):
+    """Of a call that needs an approval; roles and name are of whoever's run made the call."""
+
+    asked_at: float
+    roles: list[str]
+    name: str
+    decisions: list[Decision]
+    """Several, if runs that were to run the call were cut off."""
+
+
 Layout = Sequence[tuple[str, int]]
 
 
@@ -69,6 +97,7 @@ def ai_metadata(
     timing: StoredTiming | None = None,
     layout: Layout | None = None,
     args_text: Mapping[str, str] | None = None,
+    approvals: Mapping[str, AskedApproval] | None = None,
     ended: Ended | None = None,
     error: StoredError | None = None,
 ) -> dict[str, Any]:
@@ -83,6 +112,7 @@ def ai_metadata(
         "timing": timing,
         "layout": [list(part) for part in layout or ()],
         "args_text": args_text,
+        "approvals": approvals,
         "ended": ended,
         "error": error,
     }
@@ -174,6 +204,21 @@ def layout(message: AIMessage) -> Layout | None:
 def args_text(message: AIMessage) -> Mapping[str, str]:
     written = message.response_metadata.get("args_text", {}) if _is_ours(message) else {}
     return cast(Mapping[str, str], written)
+
+
+def approvals(message: AIMessage) -> Mapping[str, AskedApproval]:
+    """By call id, of the calls that need an approval."""
+    asked = message.response_metadata.get("approvals", {}) if _has_format(message) else {}
+    return cast(Mapping[str, AskedApproval], asked)
+
+
+def with_decisions(message: AIMessage, decisions: Mapping[str, Decision]) -> AIMessage:
+    """The message with a further decision on each of these calls, which need one."""
+    asked = dict(approvals(message))
+    for id, decision in decisions.items():
+        asked[id] = {**asked[id], "decisions": [*asked[id]["decisions"], decision]}
+    metadata = {**message.response_metadata, "approvals": asked}
+    return message.model_copy(update={"response_metadata": metadata})
 
 
 def ended(message: AIMessage) -> Ended | None:

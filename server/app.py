@@ -14,8 +14,10 @@ from starlette.routing import Route
 from graphs.attached import AttachedGraph
 from graphs.classify import Classifier
 from graphs.loading import BUILT_IN, load, open_graphs
+from graphs.rights import UNENFORCED
 from server.authentication import open_audit_trail, open_authentication
 from server.graph_resources import open_chat_model, open_graph_store
+from server.http.approvals import Approval, Approvals
 from server.http.audited import Audited
 from server.http.authenticated import Authenticated
 from server.http.bodies import Bodies
@@ -75,6 +77,8 @@ ROUTES = (
             ("/threads", Threads),
             ("/threads/{thread_id}", Thread),
             ("/graphs", Graphs),
+            ("/approvals", Approvals),
+            ("/approvals/{approval_id}", Approval),
             ("/tools", Tools),
             ("/tools/{name}", Tool),
             ("/export", Export),
@@ -167,7 +171,7 @@ async def _wired(
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
     unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
-    classifier = Classifier(catalogue, unknown=unknown)
+    classifier = Classifier(catalogue, rights=UNENFORCED, unknown=unknown)
     checkpoints = partial(
         Checkpoints,
         saver=checkpointer,
@@ -178,7 +182,7 @@ async def _wired(
     policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     run_audit = RunAudit(audit)
-    await end_lost_runs(store, graphs, run_audit)
+    await end_lost_runs(store, graphs, run_audit, settings.approval_seconds)
     logs = MemoryLogs(settings.max_retained_bytes)
     return AppState(
         runs=Runs(graphs, classifier, store, logs, _run_settings(settings), policy, run_audit),
@@ -212,6 +216,7 @@ def _run_settings(settings: Settings) -> RunSettings:
         max_live=settings.max_live_runs,
         max_new_threads=settings.max_new_threads,
         max_thread_bytes=settings.max_thread_bytes,
+        approval_seconds=settings.approval_seconds,
         client_values=settings.client_context,
     )
 

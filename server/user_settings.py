@@ -3,7 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode
 
 from server.users.proxies import networks
@@ -40,6 +47,9 @@ class UserSettings(BaseSettings):
     )
     audit_days: NonNegativeInt = Field(
         90, le=36_500, description="days that the audit trail is kept; 0: there is none"
+    )
+    approval_seconds: NonNegativeFloat = Field(
+        0.0, description="seconds that a call waits for an approval; 0: until it is decided"
     )
 
     policy: Path | None = Field(

@@ -34,6 +34,7 @@ MAX_RESULT_CHARS, MAX_RESULT_VALUES = 4_000_000, 200_000
 """Of a result; what model and client get of it has limits of its own."""
 
 CLIENT_FIELDS, AVAILABILITY_TOOL = "client_fields", "availability_tool"
+NEEDS_APPROVAL = "needs_approval"
 """Keys of a real tool's `metadata`."""
 ALL_FIELDS = "*"
 """Among the client fields of a LangChain tool or of another server's: all that there is."""
@@ -50,6 +51,11 @@ the client, with its answer; a person who approves it; nobody, since the call is
 ResultLookup = Callable[[str], Mapping[str, Any] | None]
 """The result, as the client may see it, of an earlier tool call of the turn, by the call's id or
 the tool's name; None if there is none."""
+
+
+ApprovalRule = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
+"""Whether a person must approve a call: of its arguments, which fit the schema, and of its caller,
+as LangGraph's `langgraph_auth_user` describes them (`identity`, `permissions`, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +91,18 @@ class UITool:
 
 
 def real_tool(
-    *, client_fields: Sequence[str], artifact: bool = False, availability_tool: str | None = None
+    *,
+    client_fields: Sequence[str],
+    artifact: bool = False,
+    availability_tool: str | None = None,
+    needs_approval: bool | ApprovalRule = False,
 ) -> Callable[[Callable[..., Any]], BaseTool]:
     """Make a real tool of a function, sync or async; its docstring is the tool's description.
 
     `availability_tool` names the tool, callable without arguments, that knows what data there is;
-    it is asked when this one answers with the `status` `no_data` or `no_data_in_window`. Raises
-    CatalogueError if `client_fields` is one string: its letters would be the fields.
+    it is asked when this one answers with the `status` `no_data` or `no_data_in_window`. With
+    `needs_approval`, a person approves each call before it runs, or those calls that the rule says.
+    Raises CatalogueError if `client_fields` is one string: its letters would be the fields.
     """
     if isinstance(client_fields, str):
         raise CatalogueError(f'client_fields is {client_fields!r}; write ["{client_fields}"].')
@@ -122,14 +133,21 @@ def real_tool(
             response_format="content_and_artifact",
             parse_docstring=True,
         )
-        tool.metadata = {CLIENT_FIELDS: tuple(client_fields), AVAILABILITY_TOOL: availability_tool}
+        tool.metadata = {
+            CLIENT_FIELDS: tuple(client_fields),
+            AVAILABILITY_TOOL: availability_tool,
+            NEEDS_APPROVAL: needs_approval,
+        }
         return tool
 
     return decorate
 
 
-def client_fields(*names: str) -> Callable[[BaseTool], BaseTool]:
-    """Declare which fields of its result the client may see, for a LangChain tool as it is:
+def client_fields(
+    *names: str, needs_approval: bool | ApprovalRule = False
+) -> Callable[[BaseTool], BaseTool]:
+    """Declare which fields of its result the client may see, and which calls need an approval, for
+    a LangChain tool as it is:
 
         @client_fields("title", "url")
         @tool
@@ -141,10 +159,17 @@ def client_fields(*names: str) -> Callable[[BaseTool], BaseTool]:
     def decorate(tool: BaseTool) -> BaseTool:
         if not isinstance(tool, BaseTool):
             raise CatalogueError(f"client_fields decorates {tool!r:.100}; write it above @tool.")
-        tool.metadata = {**(tool.metadata or {}), CLIENT_FIELDS: names}
+        declared = {CLIENT_FIELDS: names, NEEDS_APPROVAL: needs_approval}
+        tool.metadata = {**(tool.metadata or {}), **declared}
         return tool
 
     return decorate
+
+
+def approval_of(tool: BaseTool) -> bool | ApprovalRule:
+    """What the tool declares of its calls: whether a person must approve them."""
+    declared: bool | ApprovalRule = (tool.metadata or {}).get(NEEDS_APPROVAL, False)
+    return declared
 
 
 def _check(value: Any) -> None:

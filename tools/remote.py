@@ -5,6 +5,7 @@ connection that fails is tried again: a call that was sent may have run.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from tools import strict_json
 from tools.catalogue import Catalogue
 from tools.contract import ALL_FIELDS, CLIENT_FIELDS, CatalogueError
 from tools.schemas import SchemaFault, accept
+
+logger = logging.getLogger(__name__)
 
 CONNECT_RETRIES = 2
 CONNECT_SECONDS = 5.0
@@ -48,7 +51,13 @@ class Remote:
                 f"{self.url}/tools answered status {status} without a list of tools; is it a "
                 "turnstream server?"
             )
-        return [self._tool(item) for item in listed if _is_real(item)]
+        real = [item for item in listed if _is_real(item)]
+        gated = [str(item.get("name"))[:64] for item in real if _is_gated(item)]
+        if gated:
+            # Asked here, its calls would still be refused there.
+            named = {"url": self.url, "tools": ", ".join(gated)}
+            logger.warning("%(url)s: left out, since their calls need approvals: %(tools)s", named)
+        return [self._tool(item) for item in real if not _is_gated(item)]
 
     def _tool(self, item: Mapping[str, Any]) -> BaseTool:
         name, parameters = item.get("name"), item.get("parameters")
@@ -137,6 +146,10 @@ async def with_remote_tools(
 
 def _is_real(item: Any) -> bool:
     return isinstance(item, dict) and item.get("kind") == "real"
+
+
+def _is_gated(item: Mapping[str, Any]) -> bool:
+    return item.get("approval") == "always"
 
 
 def _reason(error: Exception) -> str:

@@ -18,7 +18,7 @@ from server.http.sse_response import ServerSentEvents
 from server.protocols import WireFormat
 from server.protocols.format import Encoder, StreamContext, View
 from server.runs.reader import LoggedRun
-from server.storage.interfaces import Batch, RunLog
+from server.storage.run_logs import Batch, RunLog
 from server.turns.chunks import Chunk, Done, Error
 from server.users.rights import Rights
 

@@ -17,6 +17,7 @@ from server.http.authenticated import (
 from server.http.personal_data import delete_all
 from server.http.problems import Problem
 from server.http.state import ApiRequest, principal
+from server.users.policy import Forbidden
 from server.users.principal import Principal, Unauthenticated
 
 MAX_CREDENTIAL_CHARS = 10_000
@@ -41,7 +42,7 @@ class Login(HTTPEndpoint):
         assert caller.expires_at is not None, "a session ends"
         seconds = max(1, int(caller.expires_at - time.time()))
         headers = {"Set-Cookie": cookie_header(request, cookie, seconds)}
-        return JSONResponse(described(caller), headers=headers)
+        return JSONResponse(described(request, caller), headers=headers)
 
 
 class Logout(HTTPEndpoint):
@@ -55,9 +56,10 @@ class Logout(HTTPEndpoint):
 
 class Me(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"id", "display_name", "roles", "method", "session", "expires_at"?}`; the method is
-        `off` while there is no authentication."""
-        return JSONResponse(described(principal(request)))
+        """`{"id", "display_name", "roles", "method", "session", "expires_at"?, "approves"?}`; the
+        method is `off` while there is no authentication. `approves` is true of a caller who may
+        decide on calls of others."""
+        return JSONResponse(described(request, principal(request)))
 
     async def delete(self, request: ApiRequest) -> Response:
         """Body `{"confirm": "<the caller's id>"}`: 204 once all that is the caller's is deleted."""
@@ -66,7 +68,7 @@ class Me(HTTPEndpoint):
         return Response(status_code=204, headers=cookie)
 
 
-def described(caller: Principal) -> dict[str, Any]:
+def described(request: ApiRequest, caller: Principal) -> dict[str, Any]:
     expiry = {}
     if caller.expires_at:
         ends = datetime.fromtimestamp(caller.expires_at, UTC)
@@ -78,7 +80,15 @@ def described(caller: Principal) -> dict[str, Any]:
         "method": caller.method,
         "session": caller.session is not None,
         **expiry,
+        **({"approves": True} if _approves(request, caller) else {}),
     }
+
+
+def _approves(request: ApiRequest, caller: Principal) -> bool:
+    try:
+        return request.state["policy"].rights(caller).approves
+    except Forbidden:
+        return False
 
 
 def _without_cookie(request: ApiRequest) -> dict[str, str]:

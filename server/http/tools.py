@@ -12,12 +12,14 @@ from starlette.responses import JSONResponse, Response
 
 from graphs import stored
 from graphs.answers import client_view
+from graphs.approval_rules import ApprovalRules
 from graphs.classify import check_args
 from graphs.execution import execute
-from graphs.rights import NOT_ALLOWED, Refusal, refusal_by_name
+from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
 from server.http.audited import note_call
 from server.http.problems import Problem
 from server.http.state import ApiRequest, rights
+from server.runs.graph_user import GraphUser
 from tools.catalogue import Catalogue
 
 STATUSES = {"tool_error": 422, "tool_timeout": 504}
@@ -26,12 +28,18 @@ STATUSES = {"tool_error": 422, "tool_timeout": 504}
 
 class Tools(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"tools": [{"name", "kind": "real" | "ui", "description", "parameters"}]}`: those that
-        the caller may use."""
-        decide = rights(request).decide
-        described = request.state["catalogue"].describe()
+        """`{"tools": [{"name", "kind": "real" | "ui", "description", "parameters", "approval"}]}`:
+        those that the caller may use. `approval` says which calls of the caller's a person must
+        approve: `never`, `sometimes` or `always`."""
+        decide, approvals = rights(request).decide, _approval_rules(request)
         return JSONResponse(
-            {"tools": [tool for tool in described if decide(tool["name"]) != "deny"]}
+            {
+                "tools": [
+                    {**tool, "approval": approvals.by_name(tool["name"])}
+                    for tool in request.state["catalogue"].describe()
+                    if decide(tool["name"]) != "deny"
+                ]
+            }
         )
 
 
@@ -45,6 +53,8 @@ class Tool(HTTPEndpoint):
         args, _ = await request.state["bodies"].read(request, partial(_checked, tool))
         if not await permitted.allows(tool.name, args):
             _permit(NOT_ALLOWED)
+        if await _approval_rules(request).needs(tool.name, args):
+            _permit(NEEDS_APPROVAL)
         await permitted.take_call(tool.name)
         call = ToolCall(type="tool_call", id=f"call_{uuid4().hex[:24]}", name=tool.name, args=args)
 
@@ -54,6 +64,11 @@ class Tool(HTTPEndpoint):
         message = await execute(call, run, request.state["tool_limits"])
         note_call(request, tool.name, stored.end_of(message), stored.duration_ms(message))
         return _answer(message)
+
+
+def _approval_rules(request: ApiRequest) -> ApprovalRules:
+    permitted = rights(request)
+    return ApprovalRules(request.state["catalogue"], permitted, GraphUser.of(permitted.principal))
 
 
 def _permit(refusal: Refusal | None) -> None:

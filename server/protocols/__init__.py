@@ -24,6 +24,7 @@ from server.protocols.graph_values import (
     on_interrupt,
     resume,
 )
+from server.protocols.native.request import approval_body
 from server.turns.requests import AttachRequest, InvalidRequest, Resume, TurnRequest
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "PostedTurn",
     "WireFormat",
     "allowed_tools",
+    "approval_body",
     "parse",
     "wire_format",
 ]

@@ -3,7 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from server.turns.chunks import Custom, Interrupt, RunEnded, Timing, ToolSettled, Usage
+from server.turns.chunks import (
+    Approval,
+    Custom,
+    Interrupt,
+    RunEnded,
+    Timing,
+    ToolApproval,
+    ToolSettled,
+    Usage,
+)
 from server.turns.messages import AssistantTurn, Step
 
 
@@ -72,6 +81,25 @@ def settled_json(settled: ToolSettled) -> dict[str, Any]:
         "result_id": settled.result_id,
         "duration_ms": settled.duration_ms,
     }
+
+
+def approval_json(approval: Approval) -> dict[str, Any]:
+    """`{"id", "mayHaveRun"?, "approved"?, "by"?, "reason"?, "args"?}`: without `approved` nobody
+    has decided."""
+    optional = {
+        "mayHaveRun": approval.may_have_run or None,
+        "approved": approval.approved,
+        "by": approval.by,
+        "reason": approval.reason,
+        "args": approval.args,
+    }
+    given = {key: value for key, value in optional.items() if value is not None}
+    return {"id": approval.id, **given}
+
+
+def tool_approval_json(chunk: ToolApproval) -> dict[str, Any]:
+    """`{"tool_call_id", "approval"}`."""
+    return {"tool_call_id": chunk.tool_call_id, "approval": approval_json(chunk.approval)}
 
 
 def place_json(node: str | None, namespace: Sequence[str]) -> dict[str, Any]:

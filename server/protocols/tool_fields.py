@@ -1,4 +1,5 @@
-"""What a body says of tools: those that the client brings along, and its answers to calls.
+"""What a body says of tools: those that the client brings along, its answers to calls, and its
+decisions on calls that wait for an approval.
 
 A native body has a list of `{"name", "description"?, "parameters"}`; assistant-ui has an object,
 name to `{"description"?, "parameters", "providerOptions"?}`. `parameters` is a JSON Schema.
@@ -19,7 +20,7 @@ from server.protocols.fields import (
     shown,
     string,
 )
-from server.turns.requests import ClientTool, InvalidRequest, ToolAnswer
+from server.turns.requests import ApprovalAnswer, ClientTool, InvalidRequest, ToolAnswer
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What the models' providers take: any other name fails the whole request."""
@@ -71,9 +72,35 @@ def _tool(name: Any, fields: Mapping[str, Any], where: str, limits: BodyLimits) 
     )
 
 
-def _short(description: Any, where: str, limits: BodyLimits) -> str:
-    text: str = plain_json(string(description, where), where, limits)
-    return text
+def _short(text: Any, where: str, limits: BodyLimits) -> str:
+    checked: str = plain_json(string(text, where), where, limits)
+    return checked
+
+
+def approval_answer(
+    tool_call_id: Any,
+    fields: Mapping[str, Any],
+    where: str,
+    limits: BodyLimits,
+    *,
+    approval_id: Any = None,
+) -> ApprovalAnswer:
+    """A decision: `fields` has `approved`, `reason`? and `args`?."""
+    call_id = string(tool_call_id, f"the call's id in {where}")
+    approved, reason, args = fields.get("approved"), fields.get("reason"), fields.get("args")
+    if not isinstance(approved, bool):
+        raise InvalidRequest(
+            "invalid_approval", f"{where}.approved is {shown(approved)}: send true or false."
+        )
+    return ApprovalAnswer(
+        call_id,
+        approved,
+        None if reason is None else _short(reason, f"{where}.reason", limits),
+        None
+        if args is None
+        else plain_json(mapping(args, f"{where}.args"), f"{where}.args", limits),
+        None if approval_id is None else string(approval_id, f"the approval's id in {where}"),
+    )
 
 
 def tool_answer(

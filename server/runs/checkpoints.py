@@ -147,6 +147,8 @@ class Checkpoints:
         """A breakpoint leaves nothing in a checkpoint: that a thread waits at one, the list of
         threads knows, and of a run that a crash cut off the graph."""
         has_asked = any(task.interrupts for task in snapshot.tasks)
+        if self.attached.is_built_in and not has_asked:
+            return ()  # it has no breakpoints; it may wait for an approval
         if not (has_asked or waits or self._stops_before(snapshot.next)):
             entry = await self._store.get(key)
             waits = entry is not None and entry.run_state == "waiting"

@@ -11,15 +11,8 @@ from graphs.stored import Ended
 from server.runs.retries import Retries
 from server.runs.signals import StopSignal, StopSignals
 from server.storage.audit_records import Records
-from server.storage.interfaces import (
-    Granted,
-    Held,
-    Repeated,
-    RunLog,
-    RunLogs,
-    ThreadEntry,
-    ThreadStore,
-)
+from server.storage.interfaces import Granted, Held, Repeated, ThreadEntry, ThreadStore
+from server.storage.run_logs import RunLog, RunLogs
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
 

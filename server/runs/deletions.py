@@ -9,7 +9,8 @@ from server.runs.retries import Retries
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.runs.signals import STOPPED
-from server.storage.interfaces import Held, RunLogs, ThreadStore
+from server.storage.interfaces import Held, ThreadStore
+from server.storage.run_logs import RunLogs
 from server.turns.header import ThreadKey
 
 

@@ -2,7 +2,9 @@
 
 One order, whatever the cause: the thread comes to rest with what the request brought; what it has
 and was not streamed is streamed; what was streamed and it has not is saved, the last message marked
-with the cause and every open call answered, in one write; then the chunks that tell of it.
+with the cause and every open call answered, in one write; then the chunks that tell of it. Calls
+that waited for a person before the run still wait: one that the run was to run is asked about
+again.
 """
 
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from graphs import stored
 from graphs.history import close_pending
 from graphs.parts import partial_message
 from graphs.stored import Ended
+from server.runs.approvals import asked_again
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.failures import Failure
 from server.runs.plan import Plan
@@ -49,16 +52,19 @@ async def finalize(run: Unfinished, cause: Ended | Failure) -> list[Chunk]:
     last = stored.with_end(last, ended=ended, error=failed.stored if failed else None)
     answers = [answer for step in translator.unsaved for answer in step.answers]
     known = [*state.messages, *others, last, *answers]
-    closers = close_pending(
+    closed = close_pending(
         [*{message.id: message for message in known}.values()],
         "run_failed" if failed else "cancelled",
         _FAILED if failed else _STOPPED,
     )
+    waiting = {call["id"] for call in state.pending("client", "approval")} & run.plan.waiting
+    closers = [closer for closer in closed if closer.tool_call_id not in waiting]
     new = _in_order([*others, last], [*answers, *closers])
     await run.checkpoints.add(run.key, new)
     kept = {message.id: message for message in [*state.messages, *new]}
     chunks += translator.reconcile([*kept.values()])
     answers = [m for m in kept.values() if isinstance(m, ToolMessage)]
+    chunks += asked_again(state, run.plan.approved)
     return chunks + translator.finalize(answers, ended=ended, failed=failed)
 
 

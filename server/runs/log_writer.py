@@ -6,7 +6,7 @@ What is merged is merged here, before the log, so every reader sees the same.
 import asyncio
 from collections.abc import Callable, Sequence
 
-from server.storage.interfaces import RunLog
+from server.storage.run_logs import RunLog
 from server.turns.chunks import Chunk, Path, TextDelta
 
 MERGE_SECONDS = 0.01

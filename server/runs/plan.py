@@ -1,6 +1,6 @@
 """What a request means for its thread: the messages that go in, before any model is called."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -9,31 +9,40 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 from langgraph.types import Command
 
 from graphs import stored
-from graphs.answers import answer, client_view, failed
+from graphs.answers import client_view, failed
 from graphs.history import pending_calls
 from graphs.state import add_messages_in_order
+from server.runs.approvals import (
+    MAY_HAVE_RUN,
+    Decided,
+    Decider,
+    check_no_approval_pending,
+    decide,
+    expired,
+    may_have_run,
+)
 from server.runs.branches import BranchPoint
 from server.runs.checkpoints import ThreadState
+from server.runs.client_answers import new_answers, result_of
 from server.runs.endings import broke_off, settled
 from server.runs.interrupts import resume_command
 from server.runs.transcript import assistant_id, last_spoken, last_turn_id
-from server.turns.chunks import ToolSettled
+from server.turns.chunks import ToolApproval, ToolSettled
 from server.turns.requests import (
     InvalidRequest,
     TextContent,
-    ToolAnswer,
     TurnRequest,
     UserMessage,
 )
 from tools.catalogue import Catalogue
-from tools.strict_json import text_of
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`new` is what the request adds; None goes on from the last checkpoint.
 
-    `calls_model` is False while a question of the turn is still open: then `new` is only stored.
+    `runs_graph` is False while a question of the turn is still open, and no call is to run: then
+    `new` is only stored.
     """
 
     user_message_id: str
@@ -41,7 +50,9 @@ class Plan:
     """The thread up to what the request adds: up to the branch point, if there is one."""
     new: Sequence[AnyMessage] | None
     settled: Sequence[ToolSettled] = ()
-    calls_model: bool = True
+    approvals: Sequence[ToolApproval] = ()
+    """What the request decides about calls of earlier runs."""
+    runs_graph: bool = True
     point: BranchPoint | None = None
     """The run begins a new branch here."""
     resume: Command[Any] | None = None
@@ -63,6 +74,22 @@ class Plan:
         return self.before.checkpoint_id is None and self.point is None
 
     @property
+    def approved(self) -> list[str]:
+        """The ids of the calls that the run is to run, since a person has approved them."""
+        return [item.tool_call_id for item in self.approvals if item.approval.approved]
+
+    @property
+    def waiting(self) -> set[str | None]:
+        """The ids of the calls that wait for a person as the run begins, also of those that it is
+        to run."""
+        return {call["id"] for call in self.before.pending("client", "approval")}
+
+    @property
+    def closes_approvals(self) -> bool:
+        """Whether calls may have waited for an approval before the run."""
+        return self.point is not None or bool(self.before.pending("approval"))
+
+    @property
     def continues(self) -> bool:
         """Whether earlier runs have said a part of the turn's message."""
         return isinstance(last_spoken(self.after), AIMessage)
@@ -72,9 +99,10 @@ def plan(
     request: TurnRequest,
     state: ThreadState,
     catalogue: Catalogue,
+    decider: Decider,
     point: BranchPoint | None = None,
 ) -> Plan:
-    """`state` is the thread's, or that at the branch point.
+    """`state` is the thread's, or that at the branch point; `decider` gives the approvals.
 
     Raises InvalidRequest if the thread cannot take the request.
     """
@@ -83,20 +111,28 @@ def plan(
         return Plan(last_turn_id(state.messages), state, None, resume=resume)
     if request.continue_:
         return _continue(state)
-    messages = list(state.messages)
+    decided = decide(request, state, catalogue, decider)
+    messages = add_messages_in_order(list(state.messages), [list(decided.messages)])
     answers = [
         *(point.answers if point else ()),
-        *(_answered(item, state, catalogue) for item in _new_answers(request, state)),
+        *decided.answers,
+        *(result_of(item, state, catalogue) for item in new_answers(request, state)),
     ]
     if len({item.tool_call_id for item in answers}) < len(answers):
         raise InvalidRequest("already_answered", "The request answers a call twice.", 409)
     answered = add_messages_in_order(messages, [list(answers)])
+    if request.message and decided.messages:
+        raise InvalidRequest(
+            "conflicting_actions",
+            "The request decides on a call and has a message: send the message when the run that "
+            "the decision starts has ended.",
+        )
     if request.message:
         human = _human(request.message, state)
     elif point:
         human = point.message
-    elif answers:
-        return _answering(state, answers, pending_calls(answered))
+    elif answers or decided.messages:
+        return _answering(state, decided, answers, pending_calls(answered), decider)
     else:
         raise InvalidRequest(
             "nothing_to_do", "The request brings nothing that the thread does not have.", 409
@@ -109,34 +145,33 @@ def plan(
 
 
 def _answering(
-    state: ThreadState, answers: Sequence[ToolMessage], pending: Sequence[ToolCall]
+    state: ThreadState,
+    decided: Decided,
+    answers: Sequence[ToolMessage],
+    pending: Sequence[ToolCall],
+    decider: Decider,
 ) -> Plan:
-    """The turn goes on when its last question is answered. A call of the server that is pending,
-    since a crash broke its run off, waits for nobody: it is closed."""
-    broken_off = [call for call in pending if not _awaits_client(call, state)]
-    closers = [_closed(call, state) for call in broken_off]
+    """The turn goes on when its last question is answered, and calls that were approved run at
+    once. A call of the server that is pending, since a crash broke its run off, waits for nobody:
+    it is closed; so is one whose question has expired."""
+    others = [call for call in pending if call["id"] not in decided.approved]
+    closers = [
+        *(_closed(call, state) for call in others if not _awaits_person(call, state)),
+        *expired(others, state, decider),
+    ]
+    told = [*decided.answers, *closers]
     return Plan(
         last_turn_id(state.messages),
         state,
-        [*answers, *closers],
-        [settled(closer, client_view(closer)) for closer in closers],
-        calls_model=len(broken_off) == len(pending),
+        [*decided.messages, *answers, *closers],
+        [settled(answer, client_view(answer)) for answer in told],
+        decided.approvals,
+        runs_graph=bool(decided.approved) or len(closers) == len(others),
     )
 
 
-def _new_answers(request: TurnRequest, state: ThreadState) -> Sequence[ToolAnswer]:
-    if not request.answers_are_copies:
-        return request.answers
-    pending = {call["id"] for call in pending_calls(state.messages)}
-    return [
-        item
-        for item in request.answers
-        # A copy of a client's answer is fine; an answer to a call of the server never is.
-        if item.tool_call_id in pending or state.dispositions.get(item.tool_call_id) == "server"
-    ]
-
-
 def _continue(state: ThreadState) -> Plan:
+    check_no_approval_pending(state)
     if not (state.unfinished or broke_off(state.messages)):
         raise InvalidRequest(
             "nothing_to_continue",
@@ -146,50 +181,8 @@ def _continue(state: ThreadState) -> Plan:
     return Plan(last_turn_id(state.messages), state, None if state.unfinished else [])
 
 
-def _answered(item: ToolAnswer, state: ThreadState, catalogue: Catalogue) -> ToolMessage:
-    call = _pending_call(item.tool_call_id, state)
-    if item.is_error:
-        text = item.result if isinstance(item.result, str) else text_of(item.result)
-        return failed(call, "client_error", text)
-    result = item.result
-    tool = catalogue.ui_by_name.get(call["name"])
-    if tool and tool.check_answer and not _cancels(result):
-        try:
-            result = tool.check_answer(call["args"], result)
-        except ValueError as error:
-            raise InvalidRequest(
-                "invalid_answer", f"The answer to {item.tool_call_id!r} does not fit. {error}"
-            ) from None
-    content = result if isinstance(result, str) else text_of(result)
-    message = answer(call, content, "result")
-    if isinstance(result, str):
-        message.artifact = result
-    return message
-
-
-def _pending_call(id: str, state: ThreadState) -> ToolCall:
-    for call in state.pending("client"):
-        if call["id"] == id:
-            return call
-    answered = any(isinstance(m, ToolMessage) and m.tool_call_id == id for m in state.messages)
-    if answered and state.dispositions.get(id) == "client":
-        raise InvalidRequest(
-            "already_answered", f"The tool call {id!r} has its answer; the first one counts.", 409
-        )
-    raise InvalidRequest(
-        "not_pending",
-        f"No tool call {id!r} is waiting for an answer in this thread; GET the thread to see "
-        "which calls are.",
-        409,
-    )
-
-
-def _awaits_client(call: ToolCall, state: ThreadState) -> bool:
-    return state.dispositions.get(call["id"] or "") == "client"
-
-
-def _cancels(result: Any) -> bool:
-    return isinstance(result, Mapping) and dict(result) == {"cancelled": True}
+def _awaits_person(call: ToolCall, state: ThreadState) -> bool:
+    return state.dispositions.get(call["id"] or "") in ("client", "approval")
 
 
 def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
@@ -213,8 +206,10 @@ def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
 
 
 def _closed(call: ToolCall, state: ThreadState) -> ToolMessage:
-    if _awaits_client(call, state):
+    if _awaits_person(call, state):
         sentence = "The user did not answer and wrote a new message instead."
+        if may_have_run(call, state):
+            sentence = f"{MAY_HAVE_RUN} {sentence}"
         return failed(call, "not_answered", sentence, end="cancelled")
     if state.interrupts:
         sentence = "The user wrote a new message instead of answering what the graph asked."

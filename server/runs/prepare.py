@@ -5,6 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
+from server.runs.approvals import Decider
 from server.runs.branches import branch_point, with_answers
 from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
 from server.runs.interrupts import check_goes_past
@@ -19,9 +20,11 @@ async def prepare(
     request: TurnRequest,
     checkpoints: Checkpoints,
     catalogue: Catalogue,
+    decider: Decider,
     max_bytes: int,
 ) -> Plan:
-    """What the request means for the thread, which may have `max_bytes` of texts and images.
+    """What the request means for the thread, which may have `max_bytes` of texts and images;
+    `decider` gives its approvals.
 
     Discards a failed run's unfinished tasks unless the request continues it. Raises InvalidRequest
     if the thread cannot take the request; then nothing has changed.
@@ -30,14 +33,14 @@ async def prepare(
     _check_size(state, max_bytes)
     if not request.resume:
         check_goes_past(request, state.interrupts)
-    planned = await _plan_on(state, key, request, checkpoints, catalogue)
+    planned = await _plan_on(state, key, request, checkpoints, catalogue, decider)
     if not state.unfinished:
         return planned
     if request.continue_ or request.resume:
         # The tasks that finished are part of the run again: it streams their results.
         return replace(planned, before=await checkpoints.load(key, state.checkpoint_id))
     at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
-    planned = await _plan_on(at_rest, key, request, checkpoints, catalogue)
+    planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)
     return replace(planned, discarded=tuple(interrupt.id for interrupt in state.interrupts))
 
 
@@ -76,12 +79,13 @@ async def _plan_on(
     request: TurnRequest,
     checkpoints: Checkpoints,
     catalogue: Catalogue,
+    decider: Decider,
 ) -> Plan:
     request, point = branch_point(request, state.messages)
     if point is None:
-        return plan(request, state, catalogue)
+        return plan(request, state, catalogue, decider)
     before = NEW_THREAD
     if point.checkpoint_id is not None:
         before = await checkpoints.load(key, point.checkpoint_id)
     point = with_answers(point, before.messages, state.messages)
-    return plan(request, before, catalogue, point)
+    return plan(request, before, catalogue, decider, point)

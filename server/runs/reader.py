@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from server.runs.checkpoints import ThreadState
 from server.runs.served_graphs import ServedGraphs
 from server.runs.transcript import transcript
-from server.storage.interfaces import RunLog, RunLogs, ThreadStore
+from server.storage.interfaces import ThreadStore
+from server.storage.run_logs import RunLog, RunLogs
 from server.turns.accumulate import accumulate, is_in_order
 from server.turns.chunks import Chunk
 from server.turns.header import RunHeader, ThreadKey
@@ -68,11 +69,11 @@ class RunReader:
     async def turns_before(self, header: RunHeader) -> tuple[Turn, ...]:
         """The thread as it stood when the run began, with what the request added."""
         state = await self._state_before(header)
-        return _transcript(state, running=True)
+        return _transcript(state, running=True, live_run_id=header.run_id)
 
     async def progress(self, run: LoggedRun) -> Progress:
         header, before = run.header, await self._state_before(run.header)
-        turns = list(_transcript(before, running=True))
+        turns = list(_transcript(before, running=True, live_run_id=header.run_id))
         earlier: tuple[Step, ...] = ()
         if turns and isinstance(turns[-1], AssistantTurn) and turns[-1].id == header.message_id:
             earlier = turns.pop().steps  # type: ignore[union-attr]
@@ -99,11 +100,14 @@ class RunReader:
         return chunks
 
 
-def _transcript(state: ThreadState, *, running: bool) -> tuple[Turn, ...]:
+def _transcript(
+    state: ThreadState, *, running: bool, live_run_id: str | None = None
+) -> tuple[Turn, ...]:
     return transcript(
         state.messages,
         state.dispositions,
         state.results,
         running=running,
         waiting=bool(state.interrupts),
+        live_run_id=live_run_id,
     )

@@ -5,10 +5,12 @@ import logging
 from langchain_core.messages import AIMessage
 
 from graphs import stored
+from server.runs.approvals import may_have_run
 from server.runs.checkpoints import ThreadState
 from server.runs.endings import broke_off
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
+from server.runs.waiting_approvals import waiting_approvals
 from server.storage.interfaces import ThreadRunState, ThreadStore
 
 logger = logging.getLogger(__name__)
@@ -18,7 +20,10 @@ _ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
 
 
 async def end_lost_runs(
-    store: ThreadStore, graphs: ServedGraphs, audit: RunAudit | None = None
+    store: ThreadStore,
+    graphs: ServedGraphs,
+    audit: RunAudit | None = None,
+    approval_seconds: float = 0,
 ) -> None:
     """Give each run that was live the end that its thread shows.
 
@@ -39,7 +44,9 @@ async def end_lost_runs(
             await store.delete(lost.key, audit.lost(lost, "interrupted"))
         else:
             end = _end_of(state)
-            await store.end_run(lost.key, lost.run_id, end, audit.lost(lost, end, state))
+            records = audit.lost(lost, end, state)
+            waiting = waiting_approvals(state, lost.key, approval_seconds)
+            await store.end_run(lost.key, lost.run_id, end, records, waiting)
 
 
 def _end_of(state: ThreadState) -> ThreadRunState:
@@ -47,7 +54,8 @@ def _end_of(state: ThreadState) -> ThreadRunState:
     never started; then the thread is as the run before left it."""
     last = next((m for m in reversed(state.messages) if isinstance(m, AIMessage)), None)
     ended = stored.ended(last) if last else None
-    if state.interrupts:
+    approvals = state.pending("approval")
+    if state.interrupts or any(may_have_run(call, state) for call in approvals):
         return "waiting"
     if state.unfinished:
         return "interrupted"
@@ -55,6 +63,6 @@ def _end_of(state: ThreadState) -> ThreadRunState:
         return "failed"
     if ended:
         return "stopped" if ended.get("limit") in _ENDS_FROM_OUTSIDE else "finished"
-    if state.pending("client"):
+    if approvals or state.pending("client"):
         return "waiting"
     return "interrupted" if broke_off(state.messages) else "finished"

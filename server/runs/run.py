@@ -22,7 +22,9 @@ from server.runs.signals import StopSignal
 from server.runs.start import RunStart
 from server.runs.thread_changes import added_messages
 from server.runs.translate import Translator
-from server.storage.interfaces import RunLog, ThreadStore
+from server.runs.waiting_approvals import waiting_approvals
+from server.storage.interfaces import ThreadStore, WaitingApproval
+from server.storage.run_logs import RunLog
 from server.turns.chunks import (
     Chunk,
     Disposition,
@@ -83,6 +85,14 @@ class Run:
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self._translator.finalize([], failed=self._fail(cause))
 
+    async def waiting_approvals(self, expire_seconds: float) -> Sequence[WaitingApproval]:
+        """The calls that wait for an approval, once the run has ended."""
+        asks = self._translator.awaits_approval or self.start.plan.closes_approvals
+        if not asks:
+            return ()
+        state = await self._checkpoints.load(self.start.key)
+        return waiting_approvals(state, self.start.key, expire_seconds)
+
     async def _to_its_end(self, writes: Writes) -> list[Chunk]:
         with contained_exits():
             pump = asyncio.create_task(self._run_graph(writes), name=f"run {self.start.run_id}")
@@ -95,7 +105,7 @@ class Run:
 
     async def _run_graph(self, writes: Writes) -> None:
         plan, key = self.start.plan, self.start.key
-        if not plan.calls_model:
+        if not plan.runs_graph:
             await self._checkpoints.add(key, plan.new or ())
             await self._open_log(writes)
             return
@@ -139,8 +149,9 @@ class Run:
         await self._raw_log.open(self.start.header(writes.newest or before))
         plan = self.start.plan
         discarded = [InterruptsDiscarded(plan.discarded)] if plan.discarded else []
-        if discarded or plan.settled:
-            await self.log.write([*discarded, *plan.settled])
+        told: list[Chunk] = [*discarded, *plan.approvals, *plan.settled]
+        if told:
+            await self.log.write(told)
 
     async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
         """Of a graph that is not ours: its messages do not carry them."""
@@ -167,12 +178,12 @@ class Run:
         if cause:
             return await self._finalize(self._fail(cause))
         last = await self._finish()
-        waits = self._translator.is_waiting or not self.start.plan.calls_model
+        waits = self._translator.is_waiting or not self.start.plan.runs_graph
         self.state = "waiting" if waits else "finished"
         return last
 
     async def _finish(self) -> list[Chunk]:
-        if not self.start.plan.calls_model:
+        if not self.start.plan.runs_graph:
             return [MessageFinish("tool-calls", Usage(0, 0)), Done()]
         if not self._translator.is_interrupted:
             return self._translator.finish()

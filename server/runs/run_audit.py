@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from langchain_core.messages import ToolCall
+
+from graphs.approvals import APPROVED_IN, approved_calls
 from server.runs.call_records import CallRecords
 from server.runs.checkpoints import ThreadState
 from server.runs.log_writer import Watch
@@ -12,7 +15,7 @@ from server.runs.run import Run
 from server.runs.start import RunStart
 from server.storage.audit_records import AuditEvent, AuditRecord, Records
 from server.storage.interfaces import LostRun
-from server.turns.chunks import Chunk, MessageFinish
+from server.turns.chunks import Approval, Chunk, MessageFinish
 from server.turns.header import ThreadKey
 from server.users.audit import Audit
 
@@ -23,10 +26,25 @@ class RunAudit:
     def __init__(self, audit: Audit | None = None) -> None:
         self._audit = audit
 
-    def started(self, key: ThreadKey, run_id: str, graph: str) -> Records:
+    def started(self, start: RunStart, by: str) -> Records:
+        """A run's start, and the decisions on calls that it brings; `by` is who decided."""
         if self._audit is None:
             return ()
-        return [_of_run("run_started", key, run_id, name=graph)]
+        key, run_id, plan = start.key, start.run_id, start.plan
+        names = {call["id"]: call["name"] for call in plan.before.pending("approval")}
+        decisions = [
+            AuditRecord(
+                "approval",
+                by,
+                thread_id=key.thread_id,
+                run_id=run_id,
+                tool_call_id=item.tool_call_id,
+                name=names.get(item.tool_call_id),
+                outcome=outcome(item.approval),
+            )
+            for item in plan.approvals
+        ]
+        return [_of_run("run_started", key, run_id, name=start.graph), *decisions]
 
     def watch(self, start: RunStart) -> Watch | None:
         """What is to see the run's chunks as they are written."""
@@ -64,6 +82,10 @@ class RunAudit:
         process had not written yet is lost."""
         if self._audit is None:
             return ()
+        cut_off: Sequence[ToolCall] = ()
+        if thread and not thread.interrupts:
+            approved = approved_calls(thread.messages, run.run_id)
+            cut_off = [*thread.pending("server"), *approved]
         calls = [
             _of_run(
                 "tool_call",
@@ -71,10 +93,10 @@ class RunAudit:
                 run.run_id,
                 tool_call_id=call["id"],
                 name=call["name"],
-                disposition="server",
+                disposition="approval" if APPROVED_IN in call else "server",
                 outcome="interrupted",
             )
-            for call in (thread.pending("server") if thread and not thread.interrupts else ())
+            for call in cut_off
         ]
         return [*calls, _of_run("run_ended", run.key, run.run_id, outcome=state)]
 
@@ -82,6 +104,12 @@ class RunAudit:
         if self._audit is None:
             return ()
         return [AuditRecord("thread_deleted", key.owner, thread_id=key.thread_id)]
+
+
+def outcome(approval: Approval) -> str:
+    if not approval.approved:
+        return "declined"
+    return "approved" if approval.args is None else "changed"
 
 
 def _note(audit: Audit, calls: CallRecords, chunks: Sequence[Chunk]) -> None:

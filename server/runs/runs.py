@@ -6,36 +6,31 @@ going. Everything else sees a run through its log and the store.
 
 import asyncio
 import logging
-from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 
 from graphs.classify import Classifier
-from graphs.context import TurnContext
-from graphs.rights import EVERYTHING
 from server.runs.capacity import Capacity, charge
 from server.runs.claims import Claim, Claims
-from server.runs.client_tools import as_ui_tools
-from server.runs.client_values import check_values
 from server.runs.deletions import Deletions
-from server.runs.prepare import prepare
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
 from server.runs.run import Run
 from server.runs.run_audit import RunAudit
+from server.runs.run_starts import RunStarts
 from server.runs.served_graphs import ServedGraphs
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
 from server.runs.summary import summary
-from server.runs.tool_choice import narrowed
-from server.storage.interfaces import Held, Repeated, RunLogs, ThreadEntry, ThreadStore
+from server.storage.audit_records import Records
+from server.storage.interfaces import Held, Repeated, ThreadEntry, ThreadStore
+from server.storage.run_logs import RunLogs
 from server.turns.chunks import Chunk, Done, MessageFinish, Usage
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
 from server.users.policy import NO_POLICY, Policy
 from server.users.principal import Principal
-from server.users.rights import Rights
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +57,7 @@ class Runs:
         audit: RunAudit | None = None,
     ) -> None:
         self._graphs = graphs
-        self._classifier = classifier
+        self._starts = RunStarts(graphs, classifier, settings)
         self._store = store
         self._logs = logs
         self._settings = settings
@@ -82,22 +77,26 @@ class Runs:
         request: TurnRequest,
         wire_format: str,
         idempotency: IdempotencyKey | None = None,
+        *,
+        decider: Principal | None = None,
     ) -> LoggedRun:
         """Claim the thread, check the request against it, set the run going, and wait until what
-        the request brought is on disk.
+        the request brought is on disk. `decider` gives the request's approvals; None: the
+        principal.
 
         The same idempotency key with the same digest gives the same run. Raises RunInProgress if
         the thread has a live run that is not to be stopped, InvalidRequest if the thread cannot
         take the request, ShuttingDown, and by the policy Forbidden or LimitExceeded.
         """
-        rights = self._policy.rights(principal)
+        rights, by = self._policy.rights(principal), decider or principal
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         while True:
             self._shutdown.check()
             async with self._claims.take(key, idempotency) as result:
                 if isinstance(result, Claim):
                     await self._capacity.check_live(self._claims, rights)
-                    await self._begin(result, request, wire_format, rights, idempotency)
+                    start = await self._starts.make(result, request, wire_format, rights, by)
+                    await self._begin(start, result, request, by, keyed=idempotency is not None)
             match result:
                 case Claim():
                     return await self._opened(result)
@@ -109,42 +108,24 @@ class Runs:
                     await self._make_way(key, result, request)
 
     async def _begin(
-        self,
-        claim: Claim,
-        request: TurnRequest,
-        wire_format: str,
-        rights: Rights,
-        idempotency: IdempotencyKey | None,
+        self, start: RunStart, claim: Claim, request: TurnRequest, by: Principal, *, keyed: bool
     ) -> None:
-        catalogue = self._classifier.catalogue
-        graph = self._graphs.choose(request, claim.thread)
-        checkpoints = self._graphs.checkpoints(graph)
-        check_values(request, checkpoints.attached, self._settings.client_values)
-        client_tools = as_ui_tools(request.client_tools, catalogue)
-        rights = narrowed(rights, request, claim.thread, checkpoints.attached, catalogue)
-        enforced = rights if checkpoints.attached.is_built_in else EVERYTHING
-        start = RunStart(
-            run_id=claim.run_id,
-            key=claim.key,
-            graph=graph,
-            wire_format=wire_format,
-            plan=await prepare(
-                claim.key, request, checkpoints, catalogue, self._settings.max_thread_bytes
-            ),
-            context=TurnContext(claim.run_id, client_tools, rights),
-            rights=rights,
-            values=request.values,
-            classifier=replace(self._classifier, client_tools=client_tools, rights=enforced),
-            limits=self._settings.limits,
-        )
         if start.plan.is_new_thread:
-            await self._capacity.take_new_thread(rights)
+            await self._capacity.take_new_thread(start.rights)
         title = request.message.text if request.message else ""
-        records = self._audit.started(claim.key, claim.run_id, graph)
-        await self._store.begin_run(claim.key, claim.run_id, title, graph, records)
+        records = self._audit.started(start, by.id)
+        await self._store.begin_run(
+            claim.key,
+            claim.run_id,
+            title,
+            start.graph,
+            records,
+            closes_approvals=start.plan.closes_approvals,
+        )
         watch = self._audit.watch(start)
+        checkpoints = self._graphs.checkpoints(start.graph)
         run = Run(start, checkpoints, self._store, claim.log, claim.stop, watch)
-        life = self._see_through(run, claim, keyed=idempotency is not None)
+        life = self._see_through(run, claim, keyed=keyed)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
         self._lives.add(task)
         task.add_done_callback(self._lives.discard)
@@ -185,8 +166,7 @@ class Runs:
         try:
             last = await run.work()
             records = await self._audit.ended(run, last)
-            end = partial(self._store.end_run, claim.key, claim.run_id, run.state, records)
-            await self._retries.write(end)
+            await self._retries.write(partial(self._end, run, records))
             await charge(run.start.rights, last)
         except Exception:
             logger.exception("run %(run)s broke off", {"run": claim.run_id})
@@ -195,6 +175,10 @@ class Runs:
             await run.log.write(last)
         await self._retain(claim.run_id, keyed=keyed)
         logger.info(await summary(run, claim.log))
+
+    async def _end(self, run: Run, records: Records) -> None:
+        waiting = await run.waiting_approvals(self._settings.approval_seconds)
+        await self._store.end_run(run.start.key, run.start.run_id, run.state, records, waiting)
 
     async def _retain(self, run_id: str, *, keyed: bool) -> None:
         """Keep a run's log, and the key of its request, for the retention time."""

@@ -5,7 +5,7 @@ import logging
 
 from server.runs.claims import Claims
 from server.runs.signals import SHUTDOWN
-from server.storage.interfaces import RunLogs
+from server.storage.run_logs import RunLogs
 
 logger = logging.getLogger(__name__)
 

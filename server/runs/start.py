@@ -59,5 +59,7 @@ class RunSettings:
     """New threads a minute, of the whole server."""
     max_thread_bytes: int = 50_000_000
     """Of a thread's texts and images."""
+    approval_seconds: float = 0
+    """How long a question for an approval is open; 0: until it is answered."""
     client_values: tuple[str, ...] = ()
     """What clients may set of the graph's context, configurable values and input."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from server.logs.messages import Event
 from server.runs.run import Run
-from server.storage.interfaces import RunLog
+from server.storage.run_logs import RunLog
 from server.turns.chunks import (
     Chunk,
     Error,

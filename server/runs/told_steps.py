@@ -59,10 +59,9 @@ class ToldSteps:
     def open_calls(self) -> dict[str, StreamedStep]:
         return {id: step for step in self.by_id.values() for id in step.open_calls}
 
-    @property
-    def awaits_client(self) -> bool:
-        """Whether the client is to answer a call."""
-        return any(step.dispositions.get(id) == "client" for id, step in self.open_calls.items())
+    def awaits(self, disposition: Disposition) -> bool:
+        """Whether a call of this disposition is open."""
+        return any(step.dispositions.get(id) == disposition for id, step in self.open_calls.items())
 
     def open(self, step_id: str, speaker: Speaker) -> Iterator[Chunk]:
         """A step begins; those that are done end."""

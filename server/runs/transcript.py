@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
 from graphs import stored
+from graphs.approvals import asked_in
 from graphs.calls import parse_args
 from graphs.history import from_user
 from graphs.parts import StoredPart, stored_parts
 from graphs.result_view import ResultView
+from graphs.stored import AskedApproval
+from server.runs.approval_view import shown_approval
 from server.runs.endings import (
     last_reason,
     run_ended,
@@ -42,11 +45,13 @@ def transcript(
     *,
     running: bool = False,
     waiting: bool = False,
+    live_run_id: str | None = None,
 ) -> tuple[Turn, ...]:
     """The turns of a thread, with what `results` shows of its tools; `running`: the last one has
-    not ended yet; `waiting`: the graph has stopped in it to ask."""
+    not ended yet; `waiting`: the graph has stopped in it to ask; `live_run_id`: of the run that
+    works on it."""
     answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
-    calls = _Calls(answers, dispositions, results)
+    calls = _Calls(answers, dispositions, results, asked_in(messages), live_run_id)
     turns: list[Turn] = []
     last = last_spoken(messages)
     for human, spoken in _grouped(messages):
@@ -102,20 +107,24 @@ class _Calls:
     answers: Mapping[str, ToolMessage]
     dispositions: Mapping[str, Disposition]
     results: ResultView
+    asked: Mapping[str, AskedApproval]
+    live_run_id: str | None
 
     def shown(self, call: ToolCall, args_text: str) -> ShownCall:
         id = call["id"] or ""
         answer = self.answers.get(id)
+        end = stored.end_of(answer) if answer else None
         return ShownCall(
             tool_call_id=id,
             tool_name=call["name"],
             args_text=args_text,
             args=parse_args(args_text),
             disposition=self.dispositions.get(id, "server"),
-            end=stored.end_of(answer) if answer else None,
+            end=end,
             result=self.results(answer, call["name"]) if answer else None,
             result_id=answer.id if answer else None,
             duration_ms=stored.duration_ms(answer) if answer else None,
+            approval=shown_approval(id, self.asked.get(id), end, self.live_run_id),
         )
 
 

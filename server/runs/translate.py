@@ -66,6 +66,8 @@ class Translator:
         """Whether the graph has stopped to ask."""
         self.is_waiting = False
         """Once it has finished: whether somebody is to answer the graph or a call."""
+        self.awaits_approval = False
+        """Once it has finished: whether a call of the run waits for an approval."""
 
     @property
     def unsaved(self) -> list[StreamedStep]:
@@ -126,7 +128,9 @@ class Translator:
         waits = bool(interrupts or open_calls)
         reason: FinishReason = last_reason(last, pending=waits) if last else "stop"
         reason = "tool-calls" if interrupts or (waits and not last) else reason
-        self.is_waiting = bool(interrupts or self._pending or self._steps.awaits_client)
+        self.awaits_approval = self._steps.awaits("approval")
+        awaits_client = bool(interrupts or self._pending) or self._steps.awaits("client")
+        self.is_waiting = awaits_client or self.awaits_approval
         chunks += [*self._close_all(step, reason), *interrupts]
         if last and (ended := stored.ended(last)):
             chunks.append(run_ended(ended))

@@ -13,6 +13,7 @@ AuditEvent = Literal[
     "run_started",
     "run_ended",
     "tool_call",
+    "approval",
     "thread_deleted",
     "key_added",
     "key_revoked",
@@ -38,7 +39,7 @@ class AuditRecord:
     disposition: str | None = None
     """Of a tool call: who was to end it."""
     outcome: str | None = None
-    """How a run or call ended; the code of a refusal."""
+    """How a run or call ended, or what was decided; the code of a refusal."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     duration_ms: int | None = None

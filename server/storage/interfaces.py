@@ -1,16 +1,17 @@
-"""What storage does for the rest of the server: the store of threads and claims, and runs' logs.
+"""What storage does for the rest of the server: the store of threads and claims.
 
-Each has one implementation per engine; `tests/support/contracts` holds any of them to the same
+It has one implementation per engine; `tests/support/contracts` holds any of them to the same
 behaviour. Importing this module imports no engine.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from server.storage.audit_records import Records
-from server.turns.chunks import Chunk, Disposition
-from server.turns.header import RunHeader, ThreadKey
+from server.turns.chunks import Disposition
+from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
 
 ThreadRunState = Literal["live", "finished", "waiting", "stopped", "failed", "interrupted"]
@@ -80,6 +81,35 @@ class LostRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Asker:
+    """Whose run made a call, beside the owner's id."""
+
+    roles: tuple[str, ...] = ()
+    display_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingApproval:
+    """A call that waits for an approval; times are Unix times."""
+
+    key: ThreadKey
+    tool_call_id: str
+    approval_id: str
+    """Names the question within its thread."""
+    tool_name: str
+    args: Mapping[str, Any]
+    """JSON."""
+    asked_at: float
+    asker: Asker = Asker()
+    expires_at: float | None = None
+    may_have_run: bool = False
+    is_open: bool = True
+    """False: it was decided, or nobody needs to decide any more."""
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Unique among all threads."""
+
+
+@dataclass(frozen=True, slots=True)
 class Granted:
     """The claim is the caller's."""
 
@@ -134,15 +164,24 @@ class ThreadStore(Protocol):
         title: str,
         graph: str | None = None,
         records: Records = (),
+        *,
+        closes_approvals: bool = False,
     ) -> None:
         """Move the thread to the top of the list as live, on this graph. A thread that is new gets
-        the title: on one line, cut to 60 characters."""
+        the title: on one line, cut to 60 characters. `closes_approvals`: none of its calls waits
+        for an approval any more."""
 
     async def end_run(
-        self, key: ThreadKey, run_id: str, state: ThreadRunState, records: Records = ()
+        self,
+        key: ThreadKey,
+        run_id: str,
+        state: ThreadRunState,
+        records: Records = (),
+        waiting: Sequence[WaitingApproval] = (),
     ) -> None:
-        """Note how a run ended and release its claim. The thread keeps its place in the list. A
-        thread that another run has begun on since stays as it is."""
+        """Note how a run ended and release its claim, and which calls are `waiting` for an approval
+        now. The thread keeps its place in the list. A thread that another run has begun on since
+        stays as it is."""
 
     async def holder(self, key: ThreadKey) -> str | None:
         """The id of the run that has claimed the thread."""
@@ -191,57 +230,11 @@ class ThreadStore(Protocol):
     async def dispositions(self, key: ThreadKey) -> Mapping[str, Disposition]:
         """Those that were kept for the thread."""
 
+    async def approvals(
+        self, owner: str, tool_names: Collection[str], now: float, limit: int
+    ) -> Sequence[WaitingApproval]:
+        """The calls that wait for an approval: the owner's, and all of these tools; oldest
+        first."""
 
-@dataclass(frozen=True, slots=True)
-class LogStatus:
-    """`live`: more may come; `ended`: the last chunk is there; `lost`: the log is gone."""
-
-    state: Literal["live", "ended", "lost"]
-    last: int
-    """The number of the newest chunk; 0 before the first, -1 before the header."""
-    readers: int
-    unread_seconds: float
-    """How long nobody has been reading; 0 while somebody is."""
-
-
-Batch = Sequence[tuple[int, Chunk]]
-
-
-class RunLog(Protocol):
-    """One run's header and chunks, numbered from 1 without gaps; `Done` is the last.
-
-    Written by the run alone, read by any number of readers at their own pace.
-    """
-
-    async def open(self, header: RunHeader) -> None:
-        """Write item 0: what the request brought is saved, and the log can be read."""
-
-    async def append(self, chunks: Sequence[Chunk]) -> None: ...
-
-    async def header(self) -> RunHeader | None:
-        """Item 0, once it is there. None: the request was refused, or the log is gone."""
-
-    def read(self, after: int) -> AsyncGenerator[Batch]:
-        """The chunks after a number, as they come, to the end of the log."""
-
-    async def status(self) -> LogStatus: ...
-
-    async def ended(self) -> None:
-        """Return when no more can come."""
-
-
-class RunLogs(Protocol):
-    """The logs of live runs, and of runs that ended within the retention time."""
-
-    async def create(self, run_id: str) -> RunLog: ...
-
-    async def get(self, run_id: str) -> RunLog | None: ...
-
-    async def keep(self, run_id: str, seconds: float) -> None:
-        """The log has ended: drop it after this time."""
-
-    async def discard(self, run_id: str) -> None:
-        """Drop the log now; its readers come to their end."""
-
-    async def discard_thread(self, key: ThreadKey) -> None:
-        """Drop the logs of all runs of a thread."""
+    async def approval(self, id: str) -> WaitingApproval | None:
+        """Also one that is not open any more, until its thread asks again."""

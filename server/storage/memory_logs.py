@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
-from server.storage.interfaces import Batch, LogStatus
+from server.storage.run_logs import Batch, LogStatus
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,

@@ -9,7 +9,14 @@ from sqlalchemy import Connection, column, delete, exists, inspect, select, tabl
 from server.storage import audit_trail
 from server.storage.audit_records import AuditRecord
 from server.storage.store import SqliteStore
-from server.storage.tables import activities, call_dispositions, claims, requests, threads
+from server.storage.tables import (
+    activities,
+    approvals,
+    call_dispositions,
+    claims,
+    requests,
+    threads,
+)
 from server.turns.header import ThreadKey
 
 CHECKPOINT_TABLES = [table(name, column("thread_id")) for name in ("checkpoints", "writes")]
@@ -56,6 +63,7 @@ def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> 
         (threads, threads.c.id),
         (activities, activities.c.thread_id),
         (call_dispositions, call_dispositions.c.thread_id),
+        (approvals, approvals.c.thread_id),
     ):
         mine = (thread_table.c.owner == key.owner, id == key.thread_id)
         connection.execute(update(thread_table).where(*mine).values(owner=new))

@@ -3,14 +3,14 @@
 SQLite's write-ahead log lets the one that reads go on while the other waits for a lock.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from server.storage import audit_trail, claims, tables, thread_list
+from server.storage import approvals, audit_trail, claims, tables, thread_list
 from server.storage.audit_records import Records
 from server.storage.database_file import usable
 from server.storage.interfaces import (
@@ -19,6 +19,7 @@ from server.storage.interfaces import (
     Page,
     ThreadEntry,
     ThreadRunState,
+    WaitingApproval,
 )
 from server.storage.transactions import Transactions, open_transactions
 from server.turns.chunks import Disposition
@@ -62,18 +63,28 @@ class SqliteStore:
         title: str,
         graph: str | None = None,
         records: Records = (),
+        *,
+        closes_approvals: bool = False,
     ) -> None:
         def begin(connection: Connection) -> None:
             thread_list.begin_run(connection, key, run_id, title, graph)
+            if closes_approvals:
+                approvals.close(connection, key)
             audit_trail.append(connection, records)
 
         await self.write(begin)
 
     async def end_run(
-        self, key: ThreadKey, run_id: str, state: ThreadRunState, records: Records = ()
+        self,
+        key: ThreadKey,
+        run_id: str,
+        state: ThreadRunState,
+        records: Records = (),
+        waiting: Sequence[WaitingApproval] = (),
     ) -> None:
         def end(connection: Connection) -> None:
-            thread_list.end_run(connection, key, run_id, state)
+            if thread_list.end_run(connection, key, run_id, state):
+                approvals.add(connection, key, waiting)
             claims.release(connection, key, run_id)
             audit_trail.append(connection, records)
 
@@ -115,6 +126,7 @@ class SqliteStore:
             if thread_list.remove(connection, key):
                 audit_trail.append(connection, records)
             claims.remove_thread(connection, key)
+            approvals.remove_thread(connection, key)
 
         await self.write(remove)
 
@@ -125,6 +137,14 @@ class SqliteStore:
 
     async def dispositions(self, key: ThreadKey) -> Mapping[str, Disposition]:
         return await self.read(claims.dispositions, key)
+
+    async def approvals(
+        self, owner: str, tool_names: Collection[str], now: float, limit: int
+    ) -> Sequence[WaitingApproval]:
+        return await self.read(approvals.page, owner, tool_names, now, limit)
+
+    async def approval(self, id: str) -> WaitingApproval | None:
+        return await self.read(approvals.get, id)
 
     async def write(self, work: Callable[..., T], *arguments: Any) -> T:
         """One transaction, for what else is stored in the same database."""

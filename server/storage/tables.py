@@ -1,6 +1,17 @@
 """The tables beside the checkpoints. SQLAlchemy's core, so that another database is another URL."""
 
-from sqlalchemy import Column, Connection, Float, Index, Integer, MetaData, String, Table, inspect
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    inspect,
+)
 
 SCHEMA_VERSION = 1
 """Raise it with a change that an older server cannot work with: it refuses a newer database."""
@@ -63,6 +74,28 @@ call_dispositions = Table(
     Column("disposition", String, nullable=False),
 )
 """Who ends a call, for graphs whose messages do not say it."""
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("owner", String, nullable=False),
+    Column("thread_id", String, nullable=False),
+    Column("tool_call_id", String, nullable=False),
+    Column("approval_id", String, nullable=False),
+    Column("tool_name", String, nullable=False),
+    Column("args", String, nullable=False),
+    Column("may_have_run", Boolean, nullable=False),
+    Column("asked_at", Float, nullable=False),
+    Column("expires_at", Float),
+    Column("roles", String, nullable=False),
+    Column("display_name", String, nullable=False),
+    Column("is_open", Boolean, nullable=False),
+    Index("approvals_by_thread", "owner", "thread_id"),
+    Index("approvals_by_tool", "is_open", "tool_name"),
+)
+"""Calls that wait for an approval, and those of each thread's last questions that do no more.
+`args` and `roles` are JSON."""
 
 api_keys = Table(
     "api_keys",

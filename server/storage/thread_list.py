@@ -58,11 +58,13 @@ def begin_run(
     _move_to_top(connection, key)
 
 
-def end_run(connection: Connection, key: ThreadKey, run_id: str, state: ThreadRunState) -> None:
-    """Note how a run ended. The thread keeps its place: activity is what a user does."""
-    connection.execute(
+def end_run(connection: Connection, key: ThreadKey, run_id: str, state: ThreadRunState) -> bool:
+    """Note how a run ended. The thread keeps its place: activity is what a user does. False:
+    another run has begun since."""
+    noted = connection.execute(
         update(threads).where(*_is(key), threads.c.run_id == run_id).values(run_state=state)
     )
+    return bool(noted.rowcount)
 
 
 def interrupt_run(connection: Connection, key: ThreadKey, run_id: str) -> bool:

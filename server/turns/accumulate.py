@@ -19,6 +19,7 @@ from server.turns.chunks import (
     StepWithdrawn,
     TextDelta,
     TextPart,
+    ToolApproval,
     ToolCallPart,
     ToolSettled,
 )
@@ -30,6 +31,7 @@ from server.turns.messages import (
     Text,
     ToolCall,
     settle_step,
+    with_args,
 )
 
 
@@ -90,7 +92,7 @@ class _Message:
                 self._parts[i] = _grown(self._parts[i], chunk)
             case MessagesRemoved():
                 self._earlier = [step for step in self._earlier if step.step_id not in chunk.ids]
-            case ToolSettled():
+            case ToolSettled() | ToolApproval():
                 self._earlier = [settle_step(step, chunk) for step in self._earlier]
             case RunEnded() | Error() | MessageFinish():
                 self._take_end(chunk)
@@ -158,7 +160,7 @@ def _grown(part: MessagePart, chunk: ArgsFinish | Result) -> MessagePart:
     assert isinstance(part, ToolCall)
     match chunk:
         case ArgsFinish():
-            return replace(part, args=chunk.args, disposition=chunk.disposition)
+            return with_args(part, chunk)
         case Result():
             return replace(
                 part,

@@ -9,16 +9,17 @@ The words are those of assistant-stream's `AssistantStreamChunk` (0.3.44). A run
 
 Parts of one step may interleave; `path` says which part a chunk belongs to. A part's path is the
 number of parts that started before it in this run. A tool call stays open until its result; one
-that waits for the user is closed without. Steps interleave where nodes of a graph speak beside each
-other; `step_id` says which step a chunk belongs to, None: the one that started last. A withdrawn
-step is no part of the message: the thread did not get it. It may start again under the same id, as
-the thread has it. Every chunk is one numbered item of the run's log.
+that waits for the user, or for an approval, is closed without. Steps interleave where nodes of a
+graph speak beside each other; `step_id` says which step a chunk belongs to, None: the one that
+started last. A withdrawn step is no part of the message: the thread did not get it. It may start
+again under the same id, as the thread has it. Every chunk is one numbered item of the run's log.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from server.turns.terms import Approval as Approval
 from server.turns.terms import Disposition as Disposition
 from server.turns.terms import End as End
 from server.turns.terms import EndReason as EndReason
@@ -178,6 +179,17 @@ class ToolSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolApproval:
+    """The approval of a call of an earlier run: it was decided, or is asked for again.
+
+    Of a call of the run itself `ArgsFinish` says that it needs one: its id is the call's.
+    """
+
+    tool_call_id: str
+    approval: Approval
+
+
+@dataclass(frozen=True, slots=True)
 class ToolProgress:
     """What a tool says while it runs: JSON."""
 
@@ -232,6 +244,7 @@ Chunk = (
     | InterruptsDiscarded
     | RunEnded
     | ToolSettled
+    | ToolApproval
     | ToolProgress
     | Custom
     | Error

@@ -10,7 +10,15 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
-from server.turns.chunks import Chunk, ReasoningPart, TextPart, Timing, ToolCallPart, Usage
+from server.turns.chunks import (
+    Approval,
+    Chunk,
+    ReasoningPart,
+    TextPart,
+    Timing,
+    ToolCallPart,
+    Usage,
+)
 from server.turns.header import RunHeader, ThreadKey
 
 LogItem = RunHeader | Chunk
@@ -19,13 +27,13 @@ _TYPES: Mapping[str, type] = {
     kind.__name__: kind
     for kind in (
         *get_args(Chunk),
-        *(RunHeader, ThreadKey, TextPart, ReasoningPart, ToolCallPart, Usage, Timing),
+        *(RunHeader, ThreadKey, TextPart, ReasoningPart, ToolCallPart, Usage, Timing, Approval),
     )
 }
 _FIELDS: Mapping[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields(kind)) for kind in _TYPES.values()
 }
-_NESTED = frozenset({"key", "part", "usage", "timing"})
+_NESTED = frozenset({"key", "part", "usage", "timing", "approval"})
 """Fields that hold a dataclass. The others hold JSON, which may have a key `type` of its own."""
 _TUPLES = frozenset({"path", "parts", "ids", "namespace"})
 

@@ -4,7 +4,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.turns.chunks import Disposition, End, FinishReason, RunEnded, Timing, ToolSettled, Usage
+from server.turns.chunks import (
+    Approval,
+    ArgsFinish,
+    Disposition,
+    End,
+    FinishReason,
+    RunEnded,
+    Timing,
+    ToolApproval,
+    ToolSettled,
+    Usage,
+)
 from server.turns.requests import UserContent
 
 
@@ -33,10 +44,16 @@ class ToolCall:
     result_id: str | None = None
     duration_ms: int | None = None
     """How long the tool took; None of a call that no tool ran for."""
+    approval: Approval | None = None
+    """None: the call needs none."""
 
     @property
     def is_error(self) -> bool:
         return self.end not in (None, "result", "shown")
+
+    @property
+    def awaits_approval(self) -> bool:
+        return self.end is None and self.approval is not None and self.approval.approved is None
 
 
 MessagePart = Text | Reasoning | ToolCall
@@ -86,10 +103,23 @@ class AssistantTurn:
 Turn = UserTurn | AssistantTurn
 
 
-def settle_call(call: ToolCall, settled: ToolSettled) -> ToolCall:
-    """The call with its end, if it is the call that was settled; else the call as it is."""
+def with_args(call: ToolCall, finish: ArgsFinish) -> ToolCall:
+    """The call with its final disposition; if that is `approval`, a person is asked."""
+    approval = Approval(call.tool_call_id) if finish.disposition == "approval" else None
+    return replace(call, args=finish.args, disposition=finish.disposition, approval=approval)
+
+
+CallChange = ToolSettled | ToolApproval
+"""What a run says of a call of an earlier run."""
+
+
+def settle_call(call: ToolCall, settled: CallChange) -> ToolCall:
+    """The call with its end or approval, if it is the call that is meant; else the call as it
+    is."""
     if call.tool_call_id != settled.tool_call_id:
         return call
+    if isinstance(settled, ToolApproval):
+        return replace(call, approval=settled.approval)
     return replace(
         call,
         end=settled.end,
@@ -99,14 +129,14 @@ def settle_call(call: ToolCall, settled: ToolSettled) -> ToolCall:
     )
 
 
-def settle_step(step: Step, settled: ToolSettled) -> Step:
+def settle_step(step: Step, settled: CallChange) -> Step:
     parts = (
         settle_call(part, settled) if isinstance(part, ToolCall) else part for part in step.parts
     )
     return replace(step, parts=tuple(parts))
 
 
-def settle_turn(turn: Turn, settled: ToolSettled) -> Turn:
+def settle_turn(turn: Turn, settled: CallChange) -> Turn:
     if isinstance(turn, UserTurn):
         return turn
     return replace(turn, steps=tuple(settle_step(step, settled) for step in turn.steps))

@@ -57,6 +57,19 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalAnswer:
+    """What a person decides about a call that waits for an approval."""
+
+    tool_call_id: str
+    approved: bool
+    reason: str | None = None
+    args: Mapping[str, Any] | None = None
+    """Arguments in the place of the model's; only of an approved call."""
+    approval_id: str | None = None
+    """The question that is answered. None: the one that is open."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClientTool:
     """A UI tool that the client brings along for this run."""
 
@@ -105,9 +118,10 @@ class TurnRequest:
     thread_id: str | None = None
     message: UserMessage | None = None
     answers: tuple[ToolAnswer, ...] = ()
+    approvals: tuple[ApprovalAnswer, ...] = ()
     answers_are_copies: bool = False
-    """The answers are from the client's copy of the history: those that the thread already has, or
-    never asked for, are ignored."""
+    """Answers and approvals are from the client's copy of the history: those that the thread
+    already has, or never asked for, are ignored."""
     continue_: bool = False
     """Go on from the last checkpoint, with no new message."""
     branch: Branch | None = None

@@ -1,21 +1,40 @@
 """The terms that chunks and messages share: how turns and calls end, tokens, times."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other"]
 
 Disposition = Literal["server", "shown", "client", "approval", "invalid"]
 """Who ends a tool call, as in `tools.contract`."""
 
-End = Literal["result", "error", "timeout", "cancelled", "shown"]
+End = Literal["result", "error", "timeout", "cancelled", "declined", "shown"]
 """How a tool call ended: it answered, it failed, it ran out of time, it was cancelled (a stop, a
-question that nobody answered), or the client shows it (its arguments are its result)."""
+question that nobody answered), a person declined it, or the client shows it (its arguments are its
+result)."""
 
 EndReason = Literal["stopped", "shutdown", "limit"]
 
 Path = tuple[int, ...]
 """`(i,)`: the i-th part of this run, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What a person is asked about a tool call, or what they have decided."""
+
+    id: str
+    """Names the question: the call's id, or `{call id}.{n}` when it is asked for the n-th time."""
+    may_have_run: bool = False
+    """The call is asked about again: it was approved, and its run was cut off."""
+    approved: bool | None = None
+    """None: nobody has decided."""
+    by: str | None = None
+    """The name of whoever decided; None: authentication is off."""
+    reason: str | None = None
+    args: Mapping[str, Any] | None = None
+    """The arguments that the person put in the place of the model's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,9 @@ class Policy:
             )
         for name, role in file.roles.items():
             for tool in sorted(tool for tool in tools if matches(tool, role.tools)):
-                if matches(tool, role.approval):
-                    raise _unenforceable(name, "approval", tool, graph)
+                for key in ("approval", "approval_by_others"):
+                    if matches(tool, getattr(role, key)):
+                        raise _unenforceable(name, key, tool, graph)
                 if call_limits(role, tool):
                     raise _unenforceable(name, "limits.tool_calls_per_day", tool, graph)
 

@@ -69,6 +69,13 @@ class RoleLimits(_Section):
 class Role(_Section):
     tools: tuple[_Glob, ...] = Field(("*",), strict=False)
     approval: tuple[_Glob, ...] = Field((), strict=False)
+    """Of tools whose calls a person must approve, whatever the tool says."""
+    approval_by_others: tuple[_Glob, ...] = Field((), strict=False)
+    """The same, and not the person whose call it is."""
+    approval_waived: tuple[_Glob, ...] = Field((), strict=False)
+    """Of tools whose calls nobody must approve, whatever the tool says."""
+    approves: tuple[_Glob, ...] = Field((), strict=False)
+    """Of tools whose calls they may decide on for others."""
     limits: RoleLimits = RoleLimits()
 
 

@@ -7,9 +7,9 @@ from server.turns.header import LOCAL_OWNER
 
 MAX_ID_CHARS = 255
 
-Method = Literal["off", "key", "token", "proxy", "function"]
+Method = Literal["off", "key", "token", "proxy", "function", "approval"]
 """How a caller was recognised: authentication is off; an API key; a JWT; headers of a trusted
-proxy; a function of the user's own."""
+proxy; a function of the user's own. Or somebody who may has approved a call of theirs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
-from graphs.rights import NOT_ALLOWED, Decision, Refusal, refusal_by_name
+from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Decision, Refusal
 from server.users.policy_file import Role
 from server.users.principal import Principal
 from server.users.rules import Rule
@@ -83,7 +83,24 @@ class Rights:
         allowing = self._allowing(name)
         if not allowing:
             return "deny"
-        return "approval" if all(matches(name, r.approval) for r in allowing) else "allow"
+        if any(matches(name, role.approval_waived) for role in allowing):
+            return "waived"
+        asks = all(matches(name, (*r.approval, *r.approval_by_others)) for r in allowing)
+        return "approval" if asks else "allow"
+
+    def may_approve_own(self, name: str) -> bool:
+        """Whether they may approve calls of a tool that they have made themselves."""
+        allowing = self._allowing(name)
+        return not allowing or not all(matches(name, r.approval_by_others) for r in allowing)
+
+    @property
+    def approves(self) -> bool:
+        """Whether they may decide on calls that others have made."""
+        return any(role.approves for role in self.roles)
+
+    def may_approve(self, name: str) -> bool:
+        """Whether they may decide on calls of a tool that others have made."""
+        return any(matches(name, role.approves) for role in self.roles)
 
     async def refusal(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
         """See `graphs.rights.ToolRights`."""
@@ -103,9 +120,9 @@ class Rights:
     def refusal_now(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
         """The same, and by the name, where nothing can be awaited: a call that would have to be
         counted is refused."""
-        by_name = refusal_by_name(self, name)
-        if by_name:
-            return by_name
+        by_name = self.decide(name)
+        if by_name in ("deny", "approval"):
+            return NOT_ALLOWED if by_name == "deny" else NEEDS_APPROVAL
         if self.rule and not self.rule.allows_now(self.principal, name, args):
             return NOT_ALLOWED
         return NOT_ALLOWED if self._counted(name) else None

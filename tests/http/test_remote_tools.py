@@ -158,6 +158,16 @@ async def test_a_schema_of_another_server_is_never_written_out() -> None:
             check_args(tool, {"word": 7})
 
 
+async def test_tools_whose_calls_need_an_approval_there_are_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pay = ECHO | {"name": "pay", "approval": "always"}
+    listed = json.dumps({"tools": [ECHO | {"approval": "never"}, pay]}).encode()
+    async with Nasty(None, http(listed)).listening() as nasty, joined(nasty.url) as found:
+        assert [*found.real_by_name] == ["echo"]
+    assert "left out, since their calls need approvals: pay" in caplog.text
+
+
 # a second real server
 
 

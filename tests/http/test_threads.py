@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.storage.interfaces import ThreadStore
+from server.storage.interfaces import ThreadStore, WaitingApproval
 from server.storage.store import open_store
 from server.storage.thread_list import FORGET_EVERY, short_title
 from server.turns.header import LOCAL_OWNER
@@ -313,11 +313,15 @@ async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_p
     for thread_id in ("a", "b"):
         body = {"thread_id": thread_id, "message": "Hello"}
         await client.turn(body, headers={"Idempotency-Key": thread_id})
-        await client.state["store"].keep_dispositions(key_of(thread_id), {"call": "client"})
+        key, store = key_of(thread_id), client.state["store"]
+        await store.keep_dispositions(key, {"call": "client"})
+        entry, waiting = await store.get(key), WaitingApproval(key, "call", "call", "pay", {}, 0)
+        assert entry
+        await store.end_run(key, entry.run_id, "waiting", (), [waiting])
     before = rows(tmp_path / "t.db", "a")
     kept = {"checkpoints", "writes", "threads", "thread_activities", "requests"}
     empty = {"claims", "audit"}
-    assert set(before) == kept | {"call_dispositions"} | empty
+    assert set(before) == kept | {"call_dispositions", "approvals"} | empty
     assert {table for table, count in before.items() if not count} == empty
     others = rows(tmp_path / "t.db", "b")
     assert (await client.http.delete("/threads/a")).status_code == 204

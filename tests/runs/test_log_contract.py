@@ -2,8 +2,8 @@
 
 import pytest
 
-from server.storage.interfaces import RunLogs
 from server.storage.memory_logs import MemoryLogs
+from server.storage.run_logs import RunLogs
 from tests.support.contracts.logs import LogContract
 
 

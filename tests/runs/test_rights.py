@@ -71,7 +71,6 @@ async def codes(inside: Backend) -> list[str]:
     [
         ({"tools": ["nap", "hold"]}, ECHO, "tool_not_allowed"),
         ({"tools": []}, ECHO, "tool_not_allowed"),
-        ({"tools": ["*"], "approval": ["ec*"]}, ECHO, "approval_required"),
         ({"tools": ["echo"]}, ("c1", COMPONENT, ALERT), "tool_not_allowed"),
         ({"tools": ["echo"]}, ("c1", SELECTION, QUESTION), "tool_not_allowed"),
     ],

@@ -17,6 +17,7 @@ from graphs.classify import Classifier
 from graphs.limits import Limits
 from graphs.loading import Build
 from graphs.result_view import ResultView, own_result
+from graphs.rights import UNENFORCED
 from server.protocols import DEFAULT
 from server.runs.checkpoints import Checkpoints, ThreadState
 from server.runs.reader import LoggedRun, RunReader
@@ -31,7 +32,7 @@ from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
 from server.storage.interfaces import ThreadEntry, ThreadStore
 from server.storage.memory_logs import MemoryLogs
 from server.storage.store import open_store
-from server.turns.chunks import Chunk
+from server.turns.chunks import Chunk, Disposition
 from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.messages import Turn
 from server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
@@ -135,6 +136,7 @@ async def backend(
     client_values: tuple[str, ...] = (),
     policy: Policy = NO_POLICY,
     audits: bool = False,
+    approval_seconds: float = 0,
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     async with (
@@ -148,15 +150,17 @@ async def backend(
         graph = replace(
             attach(made, checkpointer, context, results=view), is_built_in=build is built_in
         )
-        classifier = Classifier(catalogue, unknown="invalid" if build is built_in else "server")
+        unknown: Disposition = "invalid" if build is built_in else "server"
+        classifier = Classifier(catalogue, rights=UNENFORCED, unknown=unknown)
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store)
         graphs = ServedGraphs({"test": checkpoints})
         run_audit = RunAudit(audit)
-        await end_lost_runs(store, graphs, run_audit)
+        await end_lost_runs(store, graphs, run_audit, approval_seconds)
         logs = MemoryLogs()
         settings = RunSettings(
             RunLimits(max_run_seconds, 0, max_run_bytes),
             retention_seconds=60,
+            approval_seconds=approval_seconds,
             client_values=client_values,
         )
         runs = Runs(graphs, classifier, store, logs, settings, policy, run_audit)

@@ -24,6 +24,7 @@ from server.turns.chunks import (
     StepStart,
     StepWithdrawn,
     TextDelta,
+    ToolApproval,
     ToolCallPart,
     ToolProgress,
     ToolSettled,
@@ -89,6 +90,7 @@ class _Reader:
                 others = (
                     RunEnded
                     | ToolSettled
+                    | ToolApproval
                     | ToolProgress
                     | Custom
                     | Interrupt
@@ -138,6 +140,7 @@ def check(chunks: Sequence[Chunk]) -> None:
         reader.take(chunk)
     assert not reader.steps, "a step has not ended"
     asks = any(isinstance(chunk, Interrupt) for chunk in said)
-    waiting = [call for call in reader.unanswered if call.disposition == "client"]
+    persons = ("client", "approval")
+    waiting = [call for call in reader.unanswered if call.disposition in persons]
     assert asks or waiting == reader.unanswered, "a call without an end"
     assert bool(reader.unanswered) <= (last.reason == "tool-calls"), "pending, and not said so"

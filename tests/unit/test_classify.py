@@ -193,6 +193,9 @@ class Restricted:
     async def refusal(self, _name: str, args: Mapping[str, Any]) -> Refusal | None:
         return Refusal("limit_exceeded", "That is too far.") if args.get("to", 0) > 100 else None
 
+    async def allows(self, _name: str, _args: Mapping[str, Any]) -> bool:
+        return True
+
 
 RESTRICTED = replace(CLASSIFIER, rights=Restricted())
 
@@ -200,15 +203,14 @@ RESTRICTED = replace(CLASSIFIER, rights=Restricted())
 def test_what_a_caller_may_not_call_is_expected_to_be_invalid() -> None:
     names = ("add", "hang", "count", COMPONENT, SELECTION, "pick_day", "no_such_tool")
     assert [RESTRICTED.expected(name) for name in names] == [
-        *("invalid", "invalid", "server", "invalid", "client", "client", "invalid")
+        *("approval", "invalid", "server", "invalid", "client", "client", "invalid")
     ]
 
 
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        (called("add", SUM), "approval_required"),
-        (called("add", "{bad"), "approval_required"),
+        (called("add", "{bad"), "invalid_json"),
         (called("hang"), "tool_not_allowed"),
         (called(COMPONENT, ALERT), "tool_not_allowed"),
         (called("no_such_tool"), "unknown_tool"),

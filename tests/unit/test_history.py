@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from graphs.history import close_pending, for_model, pending_calls
 from graphs.state import add_messages_in_order
+from server.runs.approvals import Decider
 from server.runs.checkpoints import ThreadState
 from server.runs.plan import plan
 from server.turns.requests import (
@@ -26,6 +27,7 @@ from server.turns.requests import (
     TurnRequest,
     UserMessage,
 )
+from server.users.principal import LOCAL
 from tests.support.endpoint import Refusal, refusal
 from tests.support.random_histories import CALL_IDS, histories
 from tools.builtin import CATALOGUE
@@ -63,7 +65,7 @@ def test_any_history_with_any_request_is_accepted(
 ) -> None:
     state = ThreadState(history, unfinished=False, checkpoint_id=None)
     try:
-        planned = plan(request, state, CATALOGUE)
+        planned = plan(request, state, CATALOGUE, Decider(LOCAL, "run-2"))
     except InvalidRequest:
         return
     thread = planned.after

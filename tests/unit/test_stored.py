@@ -23,6 +23,17 @@ AI: dict[str, tuple[Callable[[AIMessage], Any], Any]] = {
     "timing": (stored.timing, {"first_token_ms": 0, "duration_ms": 7}),
     "layout": (stored.layout, [["reasoning", 3], ["call", 0], ["text", 5]]),
     "args_text": (stored.args_text, {"c1": '{ "a" : 1 }'}),
+    "approvals": (
+        stored.approvals,
+        {
+            "c1": {
+                "asked_at": 1.5,
+                "roles": ["user"],
+                "name": "Ann",
+                "decisions": [{"approved": True, "run_id": "r1", "by": "ann", "at": 2.5}],
+            }
+        },
+    ),
     "ended": (stored.ended, {"reason": "limit", "limit": "max_steps", "value": 1}),
     "error": (stored.error, {"code": "model_error", "message": "It failed.", "id": None}),
 }
@@ -82,7 +93,7 @@ def test_empty_values_are_left_out() -> None:
 def test_a_message_without_metadata_has_nothing_but_defaults() -> None:
     message = ai()
     defaults = {name: read(message) for name, (read, _) in AI.items()}
-    assert defaults == dict.fromkeys(AI) | {"args_text": {}}
+    assert defaults == dict.fromkeys(AI) | {"args_text": {}, "approvals": {}}
     assert stored.end_of(tool()) == "result"
     assert stored.end_of(tool(status="error")) == "error"
     assert stored.duration_ms(tool()) is None

@@ -52,6 +52,7 @@ from server.turns.chunks import (
     StepStart,
     StepWithdrawn,
     TextDelta,
+    ToolApproval,
     ToolCallPart,
     ToolProgress,
     ToolSettled,
@@ -102,6 +103,7 @@ class UIMessageStreamEncoder:
             InterruptsDiscarded: _interrupts_discarded,
             RunEnded: self._run_ended,
             ToolSettled: self._settled,
+            ToolApproval: self._approval,
             ToolProgress: self._progress,
             Custom: _custom,
             Error: _error,
@@ -181,6 +183,9 @@ class UIMessageStreamEncoder:
         # The client throws at an output for a call of any message but this one.
         call = self._earlier_calls.get(chunk.tool_call_id)
         return [] if call is None else [output(settle_call(call, chunk))]
+
+    def _approval(self, chunk: ToolApproval) -> list[Payload]:
+        return []
 
     def _progress(self, chunk: ToolProgress) -> list[Payload]:
         """An interim output, of a call that runs: elsewhere it would pass for its answer."""

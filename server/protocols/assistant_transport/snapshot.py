@@ -8,12 +8,13 @@
          | {"type": "image", "image": url}
          | {"type": "reasoning", "text"}
          | {"type": "tool-call", "toolCallId", "toolName", "argsText", "args", "state",
-            "disposition", "result"?, "isError"?}
+            "disposition", "approval"?, "result"?, "isError"?}
     step = {"stepId", "finishReason", "usage"?, "timing"?}
 
 `parts` are those of assistant-stream's message, over all runs of the turn. `state` says how a call
-stands: `pending`, or its end (`result`, `error`, `timeout`, `cancelled`, `shown`), and then there
-are `result` and `isError`. `args` is `{}` when `argsText` is no JSON object. `finishReason` is
+stands: `pending`, or its end (`result`, `error`, `timeout`, `cancelled`, `declined`, `shown`), and
+then there are `result` and `isError`. `approval` is of a call that needs one, see
+`server.protocols.metadata`. `args` is `{}` when `argsText` is no JSON object. `finishReason` is
 missing while the turn runs, and when a crash cut it. `usage` is the sum over the steps,
 `{"inputTokens", "outputTokens"}`; `timing` is `{"firstTokenMs", "modelMs", "toolMs"}`, the last by
 call id. `ended` and `error` are of turns that ended so. Nothing is null
@@ -23,7 +24,14 @@ but what a tool said.
 from collections.abc import Sequence
 from typing import Any
 
-from server.protocols.metadata import ended_json, timing_json, total, total_timing, usage_json
+from server.protocols.metadata import (
+    approval_json,
+    ended_json,
+    timing_json,
+    total,
+    total_timing,
+    usage_json,
+)
 from server.turns.messages import (
     AssistantTurn,
     MessagePart,
@@ -92,7 +100,7 @@ def _part(part: MessagePart) -> dict[str, Any]:
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
-    part = {
+    part: dict[str, Any] = {
         "type": "tool-call",
         "toolCallId": call.tool_call_id,
         "toolName": call.tool_name,
@@ -101,6 +109,8 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
         "state": call.end or "pending",
         "disposition": call.disposition,
     }
+    if call.approval is not None:
+        part["approval"] = approval_json(call.approval)
     if call.end is None:
         return part
     return {**part, "result": call.result, "isError": call.is_error}

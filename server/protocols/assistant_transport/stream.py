@@ -17,6 +17,7 @@ from server.protocols.metadata import (
     place_json,
     settled_json,
     timing_json,
+    tool_approval_json,
     usage_json,
 )
 from server.turns.chunks import (
@@ -40,6 +41,7 @@ from server.turns.chunks import (
     StepWithdrawn,
     TextDelta,
     TextPart,
+    ToolApproval,
     ToolCallPart,
     ToolProgress,
     ToolSettled,
@@ -140,6 +142,10 @@ def _tool_settled(chunk: ToolSettled) -> str:
     return _data("tool-settled", settled_json(chunk))
 
 
+def _tool_approval(chunk: ToolApproval) -> str:
+    return _data("tool-approval", tool_approval_json(chunk))
+
+
 def _tool_progress(chunk: ToolProgress) -> str:
     return _data("tool-progress", {"tool_call_id": chunk.tool_call_id, "data": chunk.data})
 
@@ -205,6 +211,7 @@ _ENCODE: Mapping[type[Chunk], Callable[[Any], str]] = {
     InterruptsDiscarded: _interrupts_discarded,
     RunEnded: _run_ended,
     ToolSettled: _tool_settled,
+    ToolApproval: _tool_approval,
     ToolProgress: _tool_progress,
     Custom: _custom,
     Error: _error,

@@ -3,6 +3,8 @@
     message       string, or {"parts": [part], "id"?}; part = {"type": "text", "text"}
                   | {"type": "image", "image": an http(s) or data: URL}
     tool_results  [{"tool_call_id", "result", "is_error"?}]; may go with a message
+    approvals     [{"tool_call_id", "approved", "reason"?, "args"?, "approval_id"?}]; may go with
+                  tool_results
     continue      true
     regenerate    true (the last answer), or a message's id
     edit          {"message_id", "message"}
@@ -30,8 +32,9 @@ from server.protocols.fields import (
 )
 from server.protocols.format import Parsed
 from server.protocols.graph_values import KEYS
-from server.protocols.tool_fields import tool_answer, tools_from_list
+from server.protocols.tool_fields import approval_answer, tool_answer, tools_from_list
 from server.turns.requests import (
+    ApprovalAnswer,
     Branch,
     InvalidRequest,
     OnBusy,
@@ -41,7 +44,8 @@ from server.turns.requests import (
     UserMessage,
 )
 
-_ACTIONS = ("message", "tool_results", "continue", "regenerate", "edit", "resume")
+_ACTIONS = ("message", "tool_results", "approvals", "continue", "regenerate", "edit", "resume")
+_TOGETHER = (["message", "tool_results"], ["tool_results", "approvals"])
 _ON_BUSY: tuple[OnBusy, ...] = ("reject", "stop")
 _KEYS = (*_ACTIONS, "thread_id", "client_tools", "on_busy", *(k for k in KEYS if k != "resume"))
 
@@ -59,6 +63,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         thread_id=thread_id(given["thread_id"]) if "thread_id" in given else None,
         message=message,
         answers=_answers(given.get("tool_results", []), limits),
+        approvals=_approvals(given.get("approvals", []), limits),
         continue_="continue" in given and _continue(given["continue"]),
         branch=branch,
         client_tools=tools_from_list(given.get("client_tools"), limits),
@@ -83,11 +88,11 @@ def _check_actions(given: Mapping[str, Any]) -> None:
         raise InvalidRequest(
             "missing_action", f"The body asks for nothing: send one of {', '.join(_ACTIONS)}."
         )
-    if len(actions) > 1 and actions != ["message", "tool_results"]:
+    if len(actions) > 1 and actions not in _TOGETHER:
         raise InvalidRequest(
             "conflicting_actions",
-            f"The body has {' and '.join(actions)}: send one of them "
-            "(only message and tool_results go together).",
+            f"The body has {' and '.join(actions)}: send one of them (only tool_results go "
+            "together with message or approvals).",
         )
 
 
@@ -120,6 +125,34 @@ def _answer(value: Any, where: str, limits: BodyLimits) -> ToolAnswer:
         raise InvalidRequest("invalid_body", f"{where} has no result: send one, null if need be.")
     return tool_answer(
         answer.get("tool_call_id"), answer["result"], answer.get("is_error"), where, limits
+    )
+
+
+def _approvals(value: Any, limits: BodyLimits) -> tuple[ApprovalAnswer, ...]:
+    return tuple(
+        _approval(item, f"approvals[{index}]", limits)
+        for index, item in enumerate(sequence(value, "approvals"))
+    )
+
+
+def approval_body(
+    tool_call_id: str, body: Any, *, approval_id: str, limits: BodyLimits
+) -> ApprovalAnswer:
+    """A decision on a call that is known: `{"approved", "reason"?, "args"?}`."""
+    fields = mapping(body, "The body")
+    only(fields, ("approved", "reason", "args"), "The body")
+    return approval_answer(tool_call_id, fields, "The body", limits, approval_id=approval_id)
+
+
+def _approval(value: Any, where: str, limits: BodyLimits) -> ApprovalAnswer:
+    fields = mapping(value, where)
+    only(fields, ("tool_call_id", "approved", "reason", "args", "approval_id"), where)
+    return approval_answer(
+        fields.get("tool_call_id"),
+        fields,
+        where,
+        limits,
+        approval_id=fields.get("approval_id"),
     )
 
 

@@ -11,7 +11,7 @@ import asyncio
 
 import pytest
 
-from server.storage.interfaces import RunLogs
+from server.storage.run_logs import RunLogs
 from server.turns.header import ThreadKey
 from tests.support.contracts.run_log import ReadingContract, StatusContract
 from tests.support.contracts.runs import (

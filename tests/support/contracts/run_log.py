@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from server.storage.interfaces import LogStatus, RunLogs
+from server.storage.run_logs import LogStatus, RunLogs
 from server.turns.chunks import Chunk
 from server.turns.header import RunHeader
 from tests.support.contracts.runs import (

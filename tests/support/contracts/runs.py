@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from server.storage.interfaces import RunLog, RunLogs
+from server.storage.run_logs import RunLog, RunLogs
 from server.turns.chunks import (
+    Approval,
     ArgsFinish,
     Chunk,
     Custom,
@@ -27,6 +28,7 @@ from server.turns.chunks import (
     TextDelta,
     TextPart,
     Timing,
+    ToolApproval,
     ToolCallPart,
     ToolProgress,
     ToolSettled,
@@ -41,6 +43,8 @@ PassTime = Callable[[float], Awaitable[None]]
 THREAD = ThreadKey("ann", "t1")
 CHUNKS: Sequence[Chunk] = (
     ToolSettled("c0", "cancelled", {"error": {"code": "not_answered", "message": "No."}}, "tool-0"),
+    ToolApproval("c0", Approval("c0.2", True, True, "Ann", "Fine.", {"id": "x"})),
+    ToolApproval("c0", Approval("c0.3")),
     InterruptsDiscarded(("i0",)),
     MessagesRemoved(("u0", "step-0")),
     StepStart("u1.a", "step-0", "router", ("sub:t1",)),

@@ -1,0 +1,63 @@
+"""Which calls a person must approve before they run: what the tool declares, and what the caller's
+rights demand or waive."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from graphs.rights import EVERYTHING, ToolRights
+from tools.catalogue import Catalogue
+from tools.contract import ApprovalRule, approval_of
+from tools.threads import in_thread
+
+RULE_SECONDS = 10
+"""How long a tool's own rule may take; after that the call needs an approval."""
+
+Need = Literal["never", "sometimes", "always"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRules:
+    catalogue: Catalogue
+    rights: ToolRights = EVERYTHING
+    user: Mapping[str, Any] = field(default_factory=dict)
+    """Who calls, as LangGraph's `langgraph_auth_user`."""
+
+    def by_name(self, name: str) -> Need:
+        """Nobody approves a UI tool: it does nothing on the server."""
+        tool = self.catalogue.real_by_name.get(name)
+        if tool is None:
+            return "never"
+        match self.rights.decide(name), approval_of(tool):
+            case ("waived", _) | ("allow", False):
+                return "never"
+            case ("allow", rule) if callable(rule):
+                return "sometimes"
+        return "always"
+
+    async def needs(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Of a call whose arguments fit the schema. If the tool's rule fails or takes too long, the
+        call needs an approval."""
+        need = self.by_name(name)
+        if need != "sometimes":
+            return need == "always"
+        rule = approval_of(self.catalogue.real_by_name[name])
+        assert callable(rule), "a need that is not constant has a rule"
+        try:
+            async with asyncio.timeout(RULE_SECONDS):
+                return await _asked(rule, args, self.user)
+        except Exception:
+            logger.exception("the rule for approvals of %(tool)s failed", {"tool": name})
+            return True
+
+
+async def _asked(rule: ApprovalRule, args: Mapping[str, Any], user: Mapping[str, Any]) -> bool:
+    """A copy of the arguments: what a rule changes is not what runs."""
+    answer: Any = await in_thread(lambda: rule(deepcopy(dict(args)), user))
+    return bool(await answer if inspect.isawaitable(answer) else answer)

@@ -1,0 +1,102 @@
+"""/approvals: the calls that wait for a decision, over all threads; deciding on one."""
+
+import time
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+
+from server.http.problems import Problem
+from server.http.state import ApiRequest, owner, principal, rights
+from server.protocols import DEFAULT, BodyLimits, approval_body
+from server.runs.runs import RunInProgress
+from server.runs.waiting_approvals import asker_of
+from server.storage.interfaces import WaitingApproval
+from server.turns.requests import InvalidRequest, TurnRequest
+
+MOST = 100
+
+
+class Approvals(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """`{"approvals": [approval]}`, the oldest 100: the caller's own, and those of others that
+        the caller may decide on.
+
+            {"id", "tool_call_id", "tool_name", "args", "asked_at", "expires_at"?, "may_have_run"?,
+             "asked_by": {"id", "name"}, "thread_id"?}
+
+        The times are UTC, ISO 8601. `thread_id` is there if the thread is the caller's own.
+        """
+        permitted, catalogue = rights(request), request.state["catalogue"]
+        names = [name for name in catalogue.real_by_name if permitted.may_approve(name)]
+        waiting = await request.state["store"].approvals(owner(request), names, time.time(), MOST)
+        return JSONResponse({"approvals": [_shown(one, owner(request)) for one in waiting]})
+
+
+class Approval(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Body `{"approved", "reason"?, "args"?}`: starts the run that goes on from the decision,
+        with the rights of whoever asked, and answers `{"id", "approved"}`. It streams nothing: who
+        decides need not see the thread.
+        """
+        waiting = await self._found(request)
+        limits: BodyLimits = request.state["body_limits"]
+        read = partial(
+            approval_body, waiting.tool_call_id, approval_id=waiting.approval_id, limits=limits
+        )
+        answer, _ = await request.state["bodies"].read(request, read)
+        if not waiting.is_open:
+            raise InvalidRequest("already_answered", "The call was decided on already.", 409)
+        mine = waiting.key.owner == owner(request)
+        decision = TurnRequest(thread_id=waiting.key.thread_id, approvals=(answer,))
+        try:
+            await request.state["runs"].start(
+                principal(request) if mine else asker_of(waiting),
+                decision,
+                DEFAULT.name,
+                decider=principal(request),
+            )
+        except RunInProgress:
+            if mine:
+                raise
+            # Without the addresses of the run: the thread is somebody else's.
+            sentence = "The thread has a live run. Try again when it has ended."
+            raise Problem(409, "run_in_progress", sentence) from None
+        return JSONResponse({"id": waiting.id, "approved": answer.approved})
+
+    async def _found(self, request: ApiRequest) -> WaitingApproval:
+        """Raises Problem if there is none that the caller may decide on."""
+        id = request.path_params["approval_id"]
+        waiting = await request.state["store"].approval(id)
+        if waiting is None or not (
+            waiting.key.owner == owner(request) or rights(request).may_approve(waiting.tool_name)
+        ):
+            sentence = (
+                f"No call waits for your approval under {id[:64]!r}; GET /approvals lists them."
+            )
+            raise Problem(404, "unknown_approval", sentence)
+        return waiting
+
+
+def _shown(waiting: WaitingApproval, caller: str) -> dict[str, Any]:
+    expires_at = waiting.expires_at
+    return {
+        "id": waiting.id,
+        "tool_call_id": waiting.tool_call_id,
+        "tool_name": waiting.tool_name,
+        "args": waiting.args,
+        "asked_at": _time(waiting.asked_at),
+        **({} if expires_at is None else {"expires_at": _time(expires_at)}),
+        **({"may_have_run": True} if waiting.may_have_run else {}),
+        "asked_by": {
+            "id": waiting.key.owner,
+            "name": waiting.asker.display_name or waiting.key.owner,
+        },
+        **({"thread_id": waiting.key.thread_id} if waiting.key.owner == caller else {}),
+    }
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,71 @@
+"""What clients answer to calls that wait for them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import ToolCall, ToolMessage
+
+from graphs.answers import answer, failed
+from graphs.history import pending_calls
+from server.runs.checkpoints import ThreadState
+from server.turns.requests import InvalidRequest, ToolAnswer, TurnRequest
+from tools.catalogue import Catalogue
+from tools.strict_json import text_of
+
+
+def new_answers(request: TurnRequest, state: ThreadState) -> Sequence[ToolAnswer]:
+    """Those that are results: of a call that waits for an approval it is a decision."""
+    gated = {call["id"] for call in state.pending("approval")}
+    answers = [item for item in request.answers if item.tool_call_id not in gated]
+    if not request.answers_are_copies:
+        return answers
+    pending = {call["id"] for call in pending_calls(state.messages)}
+    return [
+        item
+        for item in answers
+        # A copy of a client's answer is fine; an answer to a call of the server never is.
+        if item.tool_call_id in pending or state.dispositions.get(item.tool_call_id) == "server"
+    ]
+
+
+def result_of(item: ToolAnswer, state: ThreadState, catalogue: Catalogue) -> ToolMessage:
+    """Raises InvalidRequest: 422 `invalid_answer`, 409 `already_answered` or `not_pending`."""
+    call = _pending_call(item.tool_call_id, state)
+    if item.is_error:
+        text = item.result if isinstance(item.result, str) else text_of(item.result)
+        return failed(call, "client_error", text)
+    result = item.result
+    tool = catalogue.ui_by_name.get(call["name"])
+    if tool and tool.check_answer and not _cancels(result):
+        try:
+            result = tool.check_answer(call["args"], result)
+        except ValueError as error:
+            raise InvalidRequest(
+                "invalid_answer", f"The answer to {item.tool_call_id!r} does not fit. {error}"
+            ) from None
+    content = result if isinstance(result, str) else text_of(result)
+    message = answer(call, content, "result")
+    if isinstance(result, str):
+        message.artifact = result
+    return message
+
+
+def _pending_call(id: str, state: ThreadState) -> ToolCall:
+    for call in state.pending("client"):
+        if call["id"] == id:
+            return call
+    answered = any(isinstance(m, ToolMessage) and m.tool_call_id == id for m in state.messages)
+    if answered and state.dispositions.get(id) == "client":
+        raise InvalidRequest(
+            "already_answered", f"The tool call {id!r} has its answer; the first one counts.", 409
+        )
+    raise InvalidRequest(
+        "not_pending",
+        f"No tool call {id!r} is waiting for an answer in this thread; GET the thread to see "
+        "which calls are.",
+        409,
+    )
+
+
+def _cancels(result: Any) -> bool:
+    return isinstance(result, Mapping) and dict(result) == {"cancelled": True}

@@ -1,0 +1,63 @@
+"""What a request becomes before its run begins: the graph, the caller's rights, the plan."""
+
+from dataclasses import dataclass, replace
+
+from graphs.classify import Classifier
+from graphs.context import TurnContext
+from graphs.rights import UNENFORCED
+from server.runs.approvals import Decider
+from server.runs.claims import Claim
+from server.runs.client_tools import as_ui_tools
+from server.runs.client_values import check_values
+from server.runs.graph_user import GraphUser
+from server.runs.prepare import prepare
+from server.runs.served_graphs import ServedGraphs
+from server.runs.start import RunSettings, RunStart
+from server.runs.tool_choice import narrowed
+from server.turns.requests import TurnRequest
+from server.users.principal import Principal
+from server.users.rights import Rights
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarts:
+    """`classifier` has the rules for tool calls before a run's client tools are added."""
+
+    graphs: ServedGraphs
+    classifier: Classifier
+    settings: RunSettings
+
+    async def make(
+        self, claim: Claim, request: TurnRequest, wire_format: str, rights: Rights, by: Principal
+    ) -> RunStart:
+        """Of a thread that is claimed; `by` gives the request's approvals.
+
+        Raises InvalidRequest if the thread cannot take the request.
+        """
+        catalogue, settings = self.classifier.catalogue, self.settings
+        graph = self.graphs.choose(request, claim.thread)
+        checkpoints = self.graphs.checkpoints(graph)
+        check_values(request, checkpoints.attached, settings.client_values)
+        client_tools = as_ui_tools(request.client_tools, catalogue)
+        rights = narrowed(rights, request, claim.thread, checkpoints.attached, catalogue)
+        user = GraphUser.of(rights.principal)
+        decider = Decider(by, claim.run_id, settings.approval_seconds)
+        if by.owner == claim.key.owner:
+            decider = replace(decider, may_approve=rights.may_approve_own)
+        enforced = rights if checkpoints.attached.is_built_in else UNENFORCED
+        return RunStart(
+            run_id=claim.run_id,
+            key=claim.key,
+            graph=graph,
+            wire_format=wire_format,
+            plan=await prepare(
+                claim.key, request, checkpoints, catalogue, decider, settings.max_thread_bytes
+            ),
+            context=TurnContext(claim.run_id, client_tools, rights, user),
+            rights=rights,
+            values=request.values,
+            classifier=replace(
+                self.classifier, client_tools=client_tools, rights=enforced, user=user
+            ),
+            limits=settings.limits,
+        )

@@ -1,0 +1,43 @@
+"""The calls of a thread that wait for an approval, for the list over all threads."""
+
+from collections.abc import Sequence
+
+from graphs.approvals import asked_at, asked_in, open_question
+from server.runs.checkpoints import ThreadState
+from server.storage.interfaces import Asker, WaitingApproval
+from server.turns.header import LOCAL_OWNER, ThreadKey
+from server.users.principal import LOCAL, Principal
+
+
+def waiting_approvals(
+    state: ThreadState, key: ThreadKey, expire_seconds: float
+) -> Sequence[WaitingApproval]:
+    """Of a thread at rest."""
+    questions, waiting = asked_in(state.messages), []
+    for call in state.pending("approval"):
+        id = call["id"] or ""
+        asked = questions.get(id)
+        if asked:
+            since = asked_at(asked)
+            waiting.append(
+                WaitingApproval(
+                    key=key,
+                    tool_call_id=id,
+                    approval_id=open_question(id, asked),
+                    tool_name=call["name"],
+                    args=call["args"],
+                    asked_at=since,
+                    asker=Asker(tuple(asked["roles"]), asked["name"]),
+                    expires_at=since + expire_seconds if expire_seconds else None,
+                    may_have_run=bool(asked["decisions"]),
+                )
+            )
+    return waiting
+
+
+def asker_of(waiting: WaitingApproval) -> Principal:
+    """Whose run goes on when somebody has decided: their roles are as they were when they asked."""
+    owner, asker = waiting.key.owner, waiting.asker
+    if owner == LOCAL_OWNER:
+        return LOCAL
+    return Principal(owner, asker.roles, asker.display_name, method="approval")
