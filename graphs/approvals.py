@@ -15,8 +15,9 @@ from graphs.answers import client_view
 from graphs.stored import AskedApproval, Decision
 from tools.strict_json import text_of
 
-CHANGED = "A person changed the arguments of this call to {args}."
-"""The first line of what the model reads of a result of other arguments than its own."""
+CHANGED = "A person changed the arguments of this call to "
+"""With the arguments as JSON and a full stop, the first line of what the model reads of a result of
+other arguments than its own."""
 
 APPROVED_IN, ARGS_CHANGED = "approved_in", "args_changed"
 """Keys of a call on its way to the tools: the run that brought the approval, and whether the
@@ -97,7 +98,7 @@ def with_note(message: ToolMessage, call: ToolCall) -> ToolMessage:
     model's; the client's view stays."""
     if not cast(Mapping[str, Any], call).get(ARGS_CHANGED):
         return message
-    note = CHANGED.format(args=text_of(call["args"]))
+    note = f"{CHANGED}{text_of(call['args'])}."
     return message.model_copy(
         update={"content": f"{note}\n{message.text}", "artifact": client_view(message)}
     )

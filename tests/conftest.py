@@ -1,16 +1,20 @@
-"""Which tests share a process when several run them, and how much tests of properties try."""
+"""Which tests share a process when several run them, how much tests of properties try, and a
+maintenance file of its own for each test."""
 
 import gc
+from itertools import count
 
 import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 import tests.support.samples  # noqa: F401  loads the profile of Hypothesis
+from tools.solar.visits import FILE_VARIABLE
 
 TOGETHER = ("tests/browser/", "tests/clients/")
 """Folders whose tests share one browser, or one set of npm clients: several would fight for a
 small machine."""
+NUMBERS = count(1)
 
 
 class FoldersTogether(LoadScopeScheduling):  # type: ignore[misc]
@@ -37,3 +41,12 @@ def pytest_collection_finish() -> None:
     """What is there by now stays, as in the server: the collector need not look at it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _maintenance_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Maintenance that a test plans is in a file that no other test has."""
+    file = tmp_path_factory.getbasetemp() / f"maintenance-{next(NUMBERS)}.db"
+    monkeypatch.setenv(FILE_VARIABLE, str(file))

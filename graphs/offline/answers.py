@@ -6,6 +6,8 @@ from typing import Any
 from graphs.offline.figure import Figure, listed
 from graphs.offline.figures import chosen, clock, figures, place
 from graphs.offline.history import Result
+from graphs.offline.maintenance_words import DECLINED
+from graphs.offline.maintenance_words import WORDS as MAINTENANCE_WORDS
 from graphs.offline.solar_words import WORDS as SOLAR_WORDS
 
 MAX_FIELDS = 6
@@ -19,6 +21,22 @@ def words(results: Sequence[Result]) -> str:
 
 
 def _sentence(result: Result) -> str:
+    outcome = _outcome(result)
+    return outcome if result.changed is None else f"{outcome} {_change(result, result.changed)}"
+
+
+def _change(result: Result, changed: Mapping[str, Any]) -> str:
+    """Of arguments that a person changed before the call ran."""
+    names = [name for name in {**result.arguments, **changed} if _differ(name, result, changed)]
+    what = listed([name.replace("_", " ") for name in names]) or "arguments"
+    return f"A person changed the {what} of this call before it ran."
+
+
+def _differ(name: str, result: Result, changed: Mapping[str, Any]) -> bool:
+    return bool(result.arguments.get(name) != changed.get(name))
+
+
+def _outcome(result: Result) -> str:
     if result.failed:
         return _failure(result)
     if not isinstance(result.content, dict):
@@ -43,6 +61,9 @@ def _refusal(content: Mapping[str, Any]) -> str:
 def _failure(result: Result) -> str:
     error = result.content.get("error") if isinstance(result.content, dict) else result.content
     message = error.get("message") if isinstance(error, dict) else error
+    if isinstance(error, dict) and error.get("code") == "declined":
+        undone = DECLINED.get(result.tool, f"`{result.tool}` was not called.")
+        return f"{undone} {str(message or 'A person declined it.')[:MAX_CHARS]}"
     if result.tool == "request_user_selection":
         return "The question was left unanswered, so I go on without it."
     return f"`{result.tool}` did not work: {str(message or 'no reason given')[:MAX_CHARS]}"
@@ -99,4 +120,5 @@ WORDS: Mapping[str, Callable[[Result], str]] = {
     "request_user_selection": _selection,
     "render_ui_component": lambda _: "",
     **SOLAR_WORDS,
+    **MAINTENANCE_WORDS,
 }

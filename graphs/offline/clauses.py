@@ -23,9 +23,10 @@ _THEN = any_case(
     r"(?:(?:then|afterwards|after that)\b|next,),?+\s++)"
 )
 _VERBS = (
-    r"add|analy[sz]e|ask|calculate|call|chart|compare|compute|convert|create|diagnose|display"
-    r"|divide|draw|find|forecast|give|graph|help|how|let|list|make|multiply|pick|plot|put|raise"
-    r"|render|run|show|subtract|tell|the time|use|what|what's|when|where|which|who|write"
+    r"add|analy[sz]e|ask|book|calculate|call|cancel|chart|clean|compare|compute|convert|create"
+    r"|diagnose|display|divide|draw|find|forecast|give|graph|help|how|inspect|let|list|make"
+    r"|multiply|pick|plot|put|raise|render|run|schedule|show|subtract|tell|the time|use|what"
+    r"|what's|when|where|which|who|write"
 )
 _ANOTHER = any_case(
     rf"{_QUOTED}|((?<=[.?!;])\s++"

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphs.offline.figure import Figure, Value, listed
 from graphs.offline.history import Result
+from graphs.offline.maintenance_words import FIGURES as MAINTENANCE_FIGURES
 from graphs.offline.solar_words import FIGURES as SOLAR_FIGURES
 
 WINDOW = re.compile(r"^(\d{4}-\d{2}-\d{2})/(\d{4}-\d{2}-\d{2})$")
@@ -121,4 +122,5 @@ FIGURES: Mapping[str, Callable[[Result], list[Figure]]] = {
     "request_user_selection": _selection,
     "render_ui_component": _drawn,
     **SOLAR_FIGURES,
+    **MAINTENANCE_FIGURES,
 }

@@ -9,6 +9,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from graphs.approvals import CHANGED
+from tools import strict_json
+
 _NUMBERED = re.compile(r"call_(\d{1,9})")
 
 
@@ -24,6 +27,8 @@ class Result:
     call_id: str = ""
     draws: tuple[str, ...] = ()
     """The components that `data_from` with this call's id can draw."""
+    changed: Mapping[str, Any] | None = None
+    """The arguments that a person put in the place of `arguments`."""
 
 
 Step = tuple[Result, ...]
@@ -77,7 +82,7 @@ def _steps(messages: Sequence[BaseMessage]) -> tuple[Step, ...]:
 
 
 def _result(message: ToolMessage, arguments: Mapping[str, Any]) -> Result:
-    text = str(message.text)
+    changed, text = _split_change(str(message.text))
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -87,7 +92,16 @@ def _result(message: ToolMessage, arguments: Mapping[str, Any]) -> Result:
         draws = tuple(content["draws"])
         content = {k: v for k, v in content.items() if k not in ("data_from", "draws")}
     failed = message.status == "error" or (isinstance(content, dict) and "error" in content)
-    return Result(message.name or "The tool", arguments, content, failed, id, draws)
+    return Result(message.name or "The tool", arguments, content, failed, id, draws, changed)
+
+
+def _split_change(text: str) -> tuple[Mapping[str, Any] | None, str]:
+    """The arguments that a person put in the place of the model's, if any, and the result."""
+    line, _, rest = text.partition("\n")
+    if not (line.startswith(CHANGED) and line.endswith(".")):
+        return None, text
+    changed = strict_json.read_object(line[len(CHANGED) : -1])
+    return (None, text) if changed is None else (changed, rest)
 
 
 def _calls_made(messages: Sequence[BaseMessage]) -> int:

@@ -5,6 +5,7 @@ from graphs.offline.ask import Ask, Facts, Intent
 from graphs.offline.by_name import called_by_name, named_in_words
 from graphs.offline.choice import selection
 from graphs.offline.clock import time_of_day
+from graphs.offline.maintenance import maintenance
 from graphs.offline.screen import render
 from graphs.offline.solar import solar
 from graphs.offline.units import conversion
@@ -12,6 +13,7 @@ from graphs.offline.units import conversion
 INTENTS: tuple[Intent, ...] = (
     called_by_name,
     selection,
+    maintenance,
     solar,
     render,
     time_of_day,

@@ -14,9 +14,10 @@ from graphs.offline.figure import listed
 from graphs.offline.figures import figures, latest_value
 from graphs.offline.history import Result, Step, Turn, read
 from graphs.offline.intents import asks_of
-from graphs.offline.solar import LIST, asked_today
+from graphs.offline.solar import LIST
 from graphs.offline.solar_words import CHARTS, chart_title
 from graphs.offline.talk import talk
+from graphs.offline.today import asked_today
 
 MAX_CHARS = 4000
 """Of a message; what stands behind is not searched for asks."""

@@ -1,25 +1,21 @@
-"""Questions about the solar fleet, for its nine tools."""
+"""Questions about the solar fleet, for the nine tools that answer from its data."""
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import date
-from itertools import pairwise
 from re import Pattern
 from typing import Any
 
 from graphs.offline.ask import Ask, Facts, any_case, past
-from graphs.offline.solar_days import find_days, is_day_word, needs_today
+from graphs.offline.solar_days import find_days, is_day_word, needs_today, today_of
 
 LIST, ERRORS, FORECAST = "list_loggers", "diagnose_error_codes", "forecast_production"
-ASK_TODAY = "list the loggers"
-"""The clause that finds out which day it is in the fleet."""
 
 Args = dict[str, Any]
 
-_UNIT = r"(?:inverter|logger|inv)s?"
+UNIT = r"(?:inverter|logger|inv)s?"
 _PLANT = r"(?:site|plant)s?"
 _NAME = r"(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)*)"
-_LOGGER = any_case(rf"\b{_UNIT}\s*+(?:(?:no\.?+|number|#)\s*+)?+(\d{{1,6}})\b")
+LOGGER = any_case(rf"\b{UNIT}\s*+(?:(?:no\.?+|number|#)\s*+)?+(\d{{1,6}})\b")
 _SITE = any_case(rf"\b{_PLANT} (\w\b|{_NAME})")
 _PLACE = any_case(rf"\b(?:at|in|for|of|from|does|did|will|is) (?:the )?({_NAME})")
 _CODE = any_case(r"(?<![-\d])[1-9]\d{3}(?![-\d])")
@@ -30,7 +26,7 @@ _BEHIND = any_case(
 )
 _BETWEEN = any_case(r",\s*+(?:and|or)\b|[,&]|\b(?:and|or|to|with|versus|vs|against)\b\.?+")
 _COMPARABLE = any_case(
-    rf"(?:the )?(?:(?P<kind>{_UNIT}|{_PLANT}) )?(?P<name>[a-z]|\d{{1,6}}|{_NAME})"
+    rf"(?:the )?(?:(?P<kind>{UNIT}|{_PLANT}) )?(?P<name>[a-z]|\d{{1,6}}|{_NAME})"
 )
 _METRICS = (
     (any_case(r"\bperformance\b|\bPR\b"), "performance_ratio"),
@@ -39,32 +35,18 @@ _METRICS = (
 )
 _AHEAD = any_case(r"\bnext (\d{1,6}) days\b")
 _ALL = any_case(r"(?:all )?(?:the |our )?(?:sites|plants)")
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def solar(clause: str, facts: Facts) -> list[Ask]:
     for tool, pattern, arguments in _QUESTIONS:
         if tool in facts.tools and pattern.search(clause):
-            found = arguments(clause, _today(facts))
+            found = arguments(clause, today_of(facts))
             if found is not None:
                 return [Ask(tool, found)]
     return []
 
 
-def asked_today(steps: Sequence[list[str]], facts: Facts) -> list[list[str]]:
-    """The steps; ahead of each whose days hang on which day it is, that is asked for."""
-    if LIST not in facts.tools:
-        return list(steps)
-    found: list[list[str]] = []
-    for before, step in pairwise([[], *steps]):
-        known = any(ask.tool == LIST for clause in before for ask in solar(clause, facts))
-        if not known and any(_hangs_on_today(clause, facts) for clause in step):
-            found.append([ASK_TODAY])
-        found.append(step)
-    return found
-
-
-def _hangs_on_today(clause: str, facts: Facts) -> bool:
+def hangs_on_today(clause: str, facts: Facts) -> bool:
     asks = solar(clause, facts) if needs_today(clause) and not _by_default(clause) else []
     return any(ask.tool != FORECAST for ask in asks)
 
@@ -74,16 +56,8 @@ def _by_default(clause: str) -> bool:
     return bool(_THIS_YEAR.search(clause) and (_SAVED.search(clause) or _ERROR.search(clause)))
 
 
-def _today(facts: Facts) -> date | None:
-    for result in facts.results:
-        now = result.content.get("now") if isinstance(result.content, dict) else None
-        if isinstance(now, str) and _DAY.match(now):
-            return date.fromisoformat(now[:10])
-    return None
-
-
-def _target(clause: str) -> Args:
-    logger = _LOGGER.search(clause)
+def find_target(clause: str) -> Args:
+    logger = LOGGER.search(clause)
     if logger:
         return {"target": f"inverter {logger[1]}"}
     site = _SITE.search(clause)
@@ -103,12 +77,12 @@ def _only_window(clause: str, today: date | None) -> Args:
 
 
 def _of_target(clause: str, today: date | None) -> Args:
-    return _target(clause) | _window(clause, today)
+    return find_target(clause) | _window(clause, today)
 
 
 def _of_logger(clause: str, today: date | None) -> Args | None:
     """None where no inverter is named: these tools look at one."""
-    logger = _LOGGER.search(clause)
+    logger = LOGGER.search(clause)
     return {"logger": f"inverter {logger[1]}"} | _window(clause, today) if logger else None
 
 
@@ -121,7 +95,7 @@ def _curve(clause: str, today: date | None) -> Args | None:
 
 def _errors(clause: str, today: date | None) -> Args:
     codes = [int(code) for code in _CODE.findall(clause) if not 1990 <= int(code) <= 2099]
-    return ({"codes": codes} if codes else {}) | _target(clause) | _window(clause, today)
+    return ({"codes": codes} if codes else {}) | find_target(clause) | _window(clause, today)
 
 
 def _forecast(clause: str, _: date | None) -> Args:
@@ -130,7 +104,7 @@ def _forecast(clause: str, _: date | None) -> Args:
     count = int(ahead[1]) if ahead else days
     start = find_days(clause, None)
     return (
-        _target(clause)
+        find_target(clause)
         | ({"days": count} if count else {})
         | ({"start": start[0]} if start else {})
     )

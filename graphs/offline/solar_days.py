@@ -9,26 +9,36 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from re import Match, Pattern
 
-from graphs.offline.ask import any_case
+from graphs.offline.ask import Facts, any_case
 
 Days = tuple[date, date]
 ONE = timedelta(days=1)
 
-_MONTHS = (
+MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})"
-_YEAR = r"(?P<year>(?:19|20)\d\d)"
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTH = rf"(?P<month>{'|'.join(MONTHS)})"
+YEAR = r"(?P<year>(?:19|20)\d\d)"
 _NO_LETTER = re.compile(r"\W")
-_ISO = any_case(r"\b\d{4}-\d{2}-\d{2}\b")
+ISO = any_case(r"\b\d{4}-\d{2}-\d{2}\b")
+_TODAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def today_of(facts: Facts) -> date | None:
+    """The fleet's "today", if a result at hand says which day it is."""
+    for result in facts.results:
+        now = result.content.get("now") if isinstance(result.content, dict) else None
+        if isinstance(now, str) and _TODAY.match(now):
+            return date.fromisoformat(now[:10])
+    return None
 
 
 def find_days(clause: str, today: date | None) -> tuple[str, str] | None:
     """The first and the last day that are meant, YYYY-MM-DD; None if none is named, or "today" is
     needed and not known. Days that are no days, as 2024-02-30, are left to the tool."""
-    written = _ISO.findall(clause)
+    written = ISO.findall(clause)
     if written:
         return min(written), max(written)
     for pattern, days, is_relative in _PHRASES:
@@ -44,20 +54,20 @@ def find_days(clause: str, today: date | None) -> tuple[str, str] | None:
 
 def needs_today(clause: str) -> bool:
     """Whether the days that are meant hang on which day it is."""
-    if _ISO.search(clause):
+    if ISO.search(clause):
         return False
     found = ((pattern.search(clause), is_relative) for pattern, _, is_relative in _PHRASES)
     return next((is_relative(match) for match, is_relative in found if match), False)
 
 
 def _in_month(match: Match[str], today: date) -> Days:
-    number = _MONTHS.index(match["month"].lower()) + 1
+    number = MONTHS.index(match["month"].lower()) + 1
     year = int(match["year"]) if match["year"] else _year_of(number, today)
     return date(year, number, 1), date(year, number, monthrange(year, number)[1])
 
 
 def _on_day(match: Match[str], today: date) -> Days:
-    number = _MONTHS.index(match["month"].lower()) + 1
+    number = MONTHS.index(match["month"].lower()) + 1
     year = int(match["year"]) if match["year"] else _year_of(number, today)
     day = date(year, number, int(match["day"]))
     return day, day
@@ -70,7 +80,7 @@ def _year_of(month: int, today: date) -> int:
 
 def _weekday(match: Match[str], today: date) -> Days:
     """The last one before today."""
-    back = (today.weekday() - _WEEKDAYS.index(match["weekday"].lower()) - 1) % 7 + 1
+    back = (today.weekday() - WEEKDAYS.index(match["weekday"].lower()) - 1) % 7 + 1
     return (day := today - back * ONE), day
 
 
@@ -111,7 +121,7 @@ def _without_year(match: Match[str]) -> bool:
     return not match["year"]
 
 
-_TH = r"(?:st|nd|rd|th)?"
+TH = r"(?:st|nd|rd|th)?"
 _PHRASES: tuple[
     tuple[Pattern[str], Callable[[Match[str], date], Days], Callable[[Match[str]], bool]], ...
 ] = tuple(
@@ -119,22 +129,22 @@ _PHRASES: tuple[
     for pattern, days, is_relative in (
         (r"\byesterday\b", _ago(1), _always),
         (r"\btoday\b", _ago(0), _always),
-        (rf"\b(?P<weekday>{'|'.join(_WEEKDAYS)})\b", _weekday, _always),
+        (rf"\b(?P<weekday>{'|'.join(WEEKDAYS)})\b", _weekday, _always),
         (r"\b(?:last|past) (?P<count>[1-9]\d{0,2}) days\b", _last_days, _always),
         (r"\bthis (?P<span>week|month|year)\b", _this, _always),
         (r"\blast (?P<span>week|month|year)\b", _last, _always),
-        (rf"\b{_MONTH} (?P<day>\d{{1,2}}){_TH}\b(?:,? {_YEAR})?", _on_day, _without_year),
-        (rf"\b(?P<day>\d{{1,2}}){_TH} (?:of )?{_MONTH}\b(?: {_YEAR})?", _on_day, _without_year),
+        (rf"\b{MONTH} (?P<day>\d{{1,2}}){TH}\b(?:,? {YEAR})?", _on_day, _without_year),
+        (rf"\b(?P<day>\d{{1,2}}){TH} (?:of )?{MONTH}\b(?: {YEAR})?", _on_day, _without_year),
         (
-            rf"\b(?:in|during|of|for|last|this) {_MONTH}\b(?: {_YEAR})?",
+            rf"\b(?:in|during|of|for|last|this) {MONTH}\b(?: {YEAR})?",
             _in_month,
             _without_year,
         ),
-        (rf"\b(?:in|during|of|for|year) {_YEAR}\b", _whole_year, lambda _: False),
+        (rf"\b(?:in|during|of|for|year) {YEAR}\b", _whole_year, lambda _: False),
     )
 )
 
 
 def is_day_word(word: str) -> bool:
     """Whether a capitalised word is a day's or a month's name, and no place's."""
-    return _NO_LETTER.sub("", word).lower() in (*_MONTHS, *_WEEKDAYS)
+    return _NO_LETTER.sub("", word).lower() in (*MONTHS, *WEEKDAYS)

@@ -192,6 +192,7 @@ TITLES: Mapping[str, str] = {
     "analyze_inverter_health": "Health",
     "calculate_performance_ratio": "Performance ratio",
     "forecast_production": "Production and forecast",
+    "list_maintenance": "Maintenance",
 }
 
 CHARTS: Mapping[str, str] = {
@@ -204,6 +205,7 @@ CHARTS: Mapping[str, str] = {
     "analyze_inverter_health": "line_chart",
     "calculate_performance_ratio": "line_chart",
     "forecast_production": "line_chart",
+    "list_maintenance": "table",
 }
 """The component that a result is shown in when the user asked for none."""
 

@@ -5,9 +5,10 @@ from re import Match, Pattern
 from typing import Any
 
 from graphs.offline.ask import RENDER, any_case, past
-from graphs.offline.examples import EXAMPLES
+from graphs.offline.examples import EXAMPLES, PLANNING
 from graphs.offline.figure import listed
 from graphs.offline.history import Turn
+from graphs.offline.maintenance import NO_COMMAND, SCHEDULE, UNPLANNED
 
 MAX_WORDS = 5000
 STORY_WORDS = 300
@@ -80,6 +81,12 @@ def _shown(_: object, turn: Turn, __: Tools) -> str:
     return f"I showed you this: {listed(shown)}." if shown else "I have just shown you nothing."
 
 
+def _unplanned(_: object, turn: Turn, tools: Tools) -> str:
+    if SCHEDULE not in tools or NO_COMMAND.search(turn.text):
+        return _honest(turn, tools)
+    return f"To plan a visit I need an inverter and a day, as in: {PLANNING}"
+
+
 def _honest(turn: Turn, tools: Tools) -> str:
     image = "I cannot look at images. " if turn.has_image else ""
     using = f" by calling {listed([f'`{name}`' for name in tools])}" if tools else ""
@@ -130,6 +137,7 @@ REPLIES: tuple[tuple[Pattern[str], Reply], ...] = tuple(
         (rf"{_SAID}|\bmy last (?:message|question)\b", _last_said),
         (r"\bwhat did you (?:just )?(?:show|draw|plot|render)\b", _shown),
         (r"\bwhat (?:else )?can you do\b|\byour tools\b|^\W*help\W*$", _abilities),
+        (UNPLANNED, _unplanned),
         (_NAME.pattern, lambda match, *_: f"Nice to meet you, {match['name']}."),
         (r"^\W*(?:hello|hi|hey|good (?:morning|day|evening))\b", lambda *_: _GREETING),
         (r"\bthank(?:s| you)\b", lambda *_: "You are welcome."),

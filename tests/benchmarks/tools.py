@@ -1,4 +1,5 @@
 """How long each real tool takes, over the whole year where it takes a window: `name: value` lines.
+Those of maintenance are left out: they write, and cannot be called the same way twice.
 
 A tool of the fleet whose median is over LIMIT_MS is flagged.
 """
@@ -37,6 +38,7 @@ ARGS: dict[str, dict[str, Any]] = {
     "forecast_production": {"days": 7},
     "diagnose_error_codes": YEAR,
 }
+LEFT_OUT = {"schedule_maintenance", "list_maintenance", "cancel_maintenance"}
 
 
 async def milliseconds(tool: BaseTool, args: dict[str, Any]) -> float:
@@ -53,6 +55,8 @@ async def milliseconds(tool: BaseTool, args: dict[str, Any]) -> float:
 async def main() -> None:
     slow = []
     for tool in CATALOGUE.real:
+        if tool.name in LEFT_OUT:
+            continue
         args = ARGS[tool.name]
         times = [await milliseconds(tool, args) for _ in range(WARM_UP + ROUNDS)]
         median, most = statistics.median(times[WARM_UP:]), max(times[WARM_UP:])

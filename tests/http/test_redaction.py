@@ -5,6 +5,7 @@ import inspect
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from tests.support.run_chunks import QUESTION, SELECTION
 from tests.support.serving import Client, endpoint_settings, serving
 from tools.builtin import REAL
 from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from tools.contract import NEEDS_APPROVAL, real_tool
+from tools.solar.visits import add_visit
 from tools.ui import render_ui_component, request_user_selection
 
 SECRET = "hunter2-s3cret"
@@ -33,6 +35,9 @@ ARGS: dict[str, dict[str, Any]] = {
     "calculate_performance_ratio": {},
     "forecast_production": {},
     "diagnose_error_codes": {"codes": [3105]},
+    "schedule_maintenance": {"logger": 3, "date": "2026-12-01", "work": "repair"},
+    "list_maintenance": {},
+    "cancel_maintenance": {"visit": "M-1"},
 }
 MISSES: dict[str, dict[str, Any]] = {
     "get_power_curve": {"logger": 3, "start": "2026-03-01"},
@@ -87,6 +92,12 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         cells = dict(zip(run.__code__.co_freevars, run.__closure__, strict=True))
         function = cells["function"].cell_contents
         monkeypatch.setattr(cells["function"], "cell_contents", leaky(function))
+        monkeypatch.setitem(tool.metadata or {}, NEEDS_APPROVAL, False)
+
+
+@pytest.fixture(autouse=True)
+def _visit_to_cancel() -> None:
+    add_visit(3, date(2026, 12, 1), "inspection", None)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from langchain_core.tools import ToolException
 from tests.support.serving import serving, settings
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
+from tools.solar.visits import add_visit
 from tools.ui import render_ui_component
 
 SECRET = "postgres://admin:hunter2@db"
@@ -242,7 +244,8 @@ async def test_calls_stand_beside_runs_and_leave_no_thread(tmp_path: Path) -> No
         assert (await client.http.get("/threads")).json()["threads"] == []
 
 
-async def test_every_solar_tool_answers_over_http(tmp_path: Path) -> None:
+async def test_the_solar_tools_answer_over_http(tmp_path: Path) -> None:
+    add_visit(3, date(2026, 12, 1), "cleaning", None)
     async with serving(settings(tmp_path / "t.db")) as client:
         for name, args in SOLAR.items():
             answer = await client.http.post(f"/tools/{name}", json=args)
@@ -259,4 +262,6 @@ SOLAR: dict[str, dict[str, Any]] = {
     "calculate_performance_ratio": {},
     "forecast_production": {},
     "diagnose_error_codes": {"codes": [3105]},
+    "list_maintenance": {},
+    "cancel_maintenance": {"visit": "M-1"},
 }

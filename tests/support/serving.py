@@ -25,6 +25,7 @@ from tests.support.endpoint import StrictEndpoint
 from tests.support.waiting import WAIT_SECONDS
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
+from tools.solar.visits import FILE_VARIABLE
 
 PROJECT = Path(__file__).parent.parent.parent
 
@@ -291,12 +292,14 @@ async def process(
 
 
 def server_variables(database: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server of its own process, the offline model at full speed."""
+    """The environment of a server of its own process, the offline model at full speed. The file of
+    its maintenance visits is beside the database."""
     base = {"MODEL": "offline", "OFFLINE_WORD_SECONDS": "0", "DATABASE": str(database)}
-    return {
+    variables = {
         name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
         for name, value in {**base, **environment}.items()
     }
+    return {FILE_VARIABLE: str(database.with_name("maintenance.db")), **variables}
 
 
 async def announced(stderr: asyncio.StreamReader) -> tuple[str, list[bytes]]:

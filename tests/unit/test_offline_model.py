@@ -186,6 +186,7 @@ PROMISED: list[tuple[list[str], ...]] = [
     (["calculate_financial_savings"], [RENDER]),
     (["diagnose_error_codes"], [RENDER]),
     (["get_power_curve"],),
+    (["schedule_maintenance"],),
     ([CALCULATOR, TIME],),
     ([MULTIPLY], [UNITS]),
     ([RENDER],),
@@ -248,6 +249,14 @@ SAYINGS = (
         "power curve of",
         "last Tuesday",
     ),
+    *(
+        "schedule an inspection of",
+        "clean the panels of",
+        "next Tuesday",
+        "on 5 May",
+        "in two weeks",
+    ),
+    *("which maintenance is planned", "cancel M-1", "cancelled visits", "inverters 3, 4 and 5"),
     *("error 3105", "in February 2023", "on 2024-02-30", "what did we save", "forecast", "30 July"),
 )
 ALL_BY_NAME = BY_NAME | {real.name: {} for real in SOLAR_TOOLS}

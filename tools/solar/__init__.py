@@ -1,4 +1,5 @@
-"""The solar fleet: a year of measurements, and nine tools that answer from it.
+"""The solar fleet: a year of measurements, nine tools that answer from it, and three that plan
+maintenance.
 
 Of its packages only `build` needs pvlib; the tools read `fleet.sqlite`, which it made.
 """
@@ -11,6 +12,11 @@ from tools.solar.errors import diagnose_error_codes
 from tools.solar.forecast import forecast_production
 from tools.solar.health import analyze_inverter_health
 from tools.solar.loggers import list_loggers
+from tools.solar.maintenance import (
+    cancel_maintenance,
+    list_maintenance,
+    schedule_maintenance,
+)
 from tools.solar.overview import get_fleet_overview
 from tools.solar.performance import calculate_performance_ratio
 from tools.solar.savings import calculate_financial_savings
@@ -25,4 +31,7 @@ SOLAR_TOOLS: tuple[BaseTool, ...] = (
     calculate_performance_ratio,
     forecast_production,
     diagnose_error_codes,
+    schedule_maintenance,
+    list_maintenance,
+    cancel_maintenance,
 )

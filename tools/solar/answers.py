@@ -2,12 +2,15 @@
 
 `ok`; `no_data` (nothing was ever recorded for this selection); `no_data_in_window` (something was,
 at other times: `available`); `invalid_argument` (`argument`, `allowed`, perhaps `near_matches`).
-The last three have a `message` in a sentence and no figures.
+The last three have a `message` in a sentence and no figures. Tools that write raise ToolException
+instead.
 """
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
+
+from langchain_core.tools import ToolException
 
 Result = tuple[dict[str, Any], dict[str, Any]]  # for the model; more for the browser
 
@@ -34,6 +37,7 @@ MAX_ROWS = 200  # of a table
 _SHOWN_CHARS = 60
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Refusal(Exception):
@@ -42,6 +46,17 @@ class Refusal(Exception):
     def __init__(self, status: str, message: str, **details: Any) -> None:
         super().__init__(message)
         self.answer: dict[str, Any] = {"status": status, "message": message, **details}
+
+    @property
+    def sentence(self) -> str:
+        """The message, with what is near or allowed."""
+        near, allowed = self.answer.get("near_matches"), self.answer.get("allowed")
+        if near:
+            return f"{self} Did you mean {' or '.join(map(str, near))}?"
+        if isinstance(allowed, list):
+            return f"{self} There is {', '.join(map(str, allowed))}."
+        is_told = not allowed or allowed in str(self)
+        return str(self) if is_told else f"{self} Give {allowed}."
 
 
 def answering(function: Callable[P, Result]) -> Callable[P, Result]:
@@ -55,6 +70,22 @@ def answering(function: Callable[P, Result]) -> Callable[P, Result]:
             return refusal.answer, {}
 
     return answer
+
+
+def refusing(function: Callable[P, T]) -> Callable[P, T]:
+    """A refusal is an error: of a tool that writes, nobody may take it for a result.
+
+    The function raises ToolException with the refusal's sentence.
+    """
+
+    @functools.wraps(function)
+    def refuse(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except Refusal as refusal:
+            raise ToolException(refusal.sentence) from None
+
+    return refuse
 
 
 def invalid(argument: str, problem: str, allowed: Any, **details: Any) -> Refusal:
