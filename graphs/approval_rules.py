@@ -9,6 +9,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from langgraph.pregel import Pregel
+
+from graphs.faults import GraphError
+from graphs.graph_tools import tools_of
 from graphs.rights import EVERYTHING, ToolRights
 from tools.catalogue import Catalogue
 from tools.contract import ApprovalRule, approval_of
@@ -55,6 +59,28 @@ class ApprovalRules:
         except Exception:
             logger.exception("the rule for approvals of %(tool)s failed", {"tool": name})
             return True
+
+
+def ungated(catalogue: Catalogue) -> Catalogue:
+    """The tools of the catalogue that a graph which asks nobody may run; the log names the
+    others."""
+    gated = [tool.name for tool in catalogue.real if approval_of(tool)]
+    if not gated:
+        return catalogue
+    named = {"tools": ", ".join(gated)}
+    logger.warning("the graph does not get the tools whose calls need approvals: %(tools)s", named)
+    return Catalogue(tuple(t for t in catalogue.real if t.name not in gated), catalogue.ui)
+
+
+def refuse_gated_tools(graph: Pregel[Any, Any, Any, Any]) -> None:
+    """Raises GraphError if a tool of a graph that is not ours declares that a person must approve
+    its calls: the graph runs it by itself, and asks nobody."""
+    gated = sorted(name for name, tool in tools_of(graph).items() if approval_of(tool))
+    if gated:
+        raise GraphError(
+            f"its ToolNode runs {', '.join(gated)}, declared with needs_approval, and asks nobody "
+            "first: in place of that call interrupt() in the tool, or give it to the built-in graph"
+        )
 
 
 async def _asked(rule: ApprovalRule, args: Mapping[str, Any], user: Mapping[str, Any]) -> bool:

@@ -89,8 +89,10 @@ def build(
     async def from_recovery(state: ChatState) -> str:
         return after_recovery(state["messages"])
 
-    async def from_tools(state: ChatState) -> str:
-        return after_tools(state["messages"], classifier)
+    async def from_tools(state: ChatState, runtime: Runtime[TurnContext]) -> str:
+        return after_tools(
+            state["messages"], classifier, (runtime.context or TurnContext()).run_id
+        )
 
     graph = StateGraph(ChatState, context_schema=TurnContext)
     graph.add_node(AGENT, agent)

@@ -20,6 +20,7 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
+from graphs.approval_rules import refuse_gated_tools, ungated
 from graphs.attached import AttachedGraph, attach
 from graphs.client_fields import Fields, table_of
 from graphs.context import GraphContext
@@ -29,6 +30,7 @@ from graphs.own_storage import announce_own_storage
 from graphs.result_view import Undeclared, declared_results, own_result
 from graphs.sources import BUILT_IN, GraphSource, find, named, once
 from graphs.user_modules import import_file, user_imports
+from tools.catalogue import Catalogue
 
 __all__ = ["BUILT_IN", "Build", "LoadedGraph", "load", "open_graphs"]
 
@@ -68,7 +70,9 @@ async def open_graphs(
     checkpointer: BaseCheckpointSaver[Any],
     store: BaseStore | None,
     context: Mapping[str, Any],
-    *ours: Any,
+    model: Any,
+    catalogue: Catalogue,
+    *,
     limits: Limits,
     undeclared_results: Undeclared = "hide",
     **more: Any,
@@ -76,8 +80,8 @@ async def open_graphs(
     """Make the graphs, by name, and attach them to the checkpointer and the store. Of several,
     each gets the fields of `context` that it declares.
 
-    `ours`, `limits` and `more` are what a factory of our own kind is given beside that. Raises
-    GraphError.
+    `model`, `catalogue`, `limits` and `more` are what a factory of our own kind is given beside
+    that; one that is not ours gets the tools that need no approval. Raises GraphError.
     """
     opened: dict[str, AttachedGraph] = {}
     given = {"checkpointer": checkpointer, "limits": limits, **more}
@@ -85,10 +89,12 @@ async def open_graphs(
         for one in loaded:
             source = one.source
             with named(source.setting, source.folders), user_imports(source.folders):
-                graph = await _made(one.found, ours, given, stack)
+                graph = await _made(one, (model, catalogue), given, stack)
                 announce_own_storage(source.name, graph, checkpointer, store)
                 declared = GraphContext(graph.context_schema, {}).names
                 fields = {k: v for k, v in context.items() if k in declared or len(loaded) == 1}
+                if source.setting != BUILT_IN:
+                    refuse_gated_tools(graph)
                 # The built-in graph cuts what clients see before it is stored.
                 results = (
                     own_result
@@ -144,11 +150,14 @@ def _found(source: GraphSource) -> LoadedGraph:
 
 
 async def _made(
-    found: Any, ours: Sequence[Any], given: Mapping[str, Any], stack: AsyncExitStack
+    loaded: LoadedGraph,
+    ours: tuple[Any, Catalogue],
+    given: Mapping[str, Any],
+    stack: AsyncExitStack,
 ) -> Any:
-    made = found
-    if not isinstance(found, Pregel | StateGraph):
-        made = _called(found, ours, given)
+    made = loaded.found
+    if not isinstance(made, Pregel | StateGraph):
+        made = _called(loaded, ours, given)
         if inspect.isawaitable(made):
             made = await made
         if not isinstance(made, Pregel | StateGraph) and hasattr(made, "__aenter__"):
@@ -160,11 +169,14 @@ async def _made(
     return made
 
 
-def _called(factory: Any, ours: Sequence[Any], given: Mapping[str, Any]) -> Any:
+def _called(loaded: LoadedGraph, ours: tuple[Any, Catalogue], given: Mapping[str, Any]) -> Any:
+    factory, (model, catalogue) = loaded.found, ours
     signature = inspect.signature(factory)
     config: dict[str, Any] = {"configurable": {}}
     if _takes(signature, *ours, **given):
-        return factory(*ours, **given)
+        if loaded.source.setting != BUILT_IN:
+            catalogue = ungated(catalogue)
+        return factory(model, catalogue, **given)
     if "config" in signature.parameters and _takes(signature, config=config):
         return factory(config=config)
     if _takes(signature):

@@ -47,13 +47,19 @@ def after_agent(messages: Sequence[AnyMessage], classifier: Classifier) -> list[
     return AGENT if message.tool_calls and not _ends(message, dispositions) else END
 
 
-def after_tools(messages: Sequence[AnyMessage], classifier: Classifier) -> str:
+def after_tools(
+    messages: Sequence[AnyMessage], classifier: Classifier, run_id: str | None = None
+) -> str:
     """Back to the model with the results, unless the message also had a UI call.
 
-    Behind a call that was approved the model goes on when no other call waits any more.
+    Behind a call that was approved the model goes on when no other call waits any more. Each task
+    is asked with its own result alone: the calls that this run brings approvals for end in the same
+    superstep.
     """
     if _was_decided(messages):
-        return END if pending_calls(messages) else AGENT
+        ending = {call["id"] for call in approved_calls(messages, run_id)}
+        waits = any(call["id"] not in ending for call in pending_calls(messages))
+        return END if waits else AGENT
     message, answers = _last_step(messages)
     if message is None:
         return END

@@ -49,7 +49,9 @@ class UserSettings(BaseSettings):
         90, le=36_500, description="days that the audit trail is kept; 0: there is none"
     )
     approval_seconds: NonNegativeFloat = Field(
-        0.0, description="seconds that a call waits for an approval; 0: until it is decided"
+        0.0,
+        le=3_153_600_000,  # a hundred years: the times are shown as dates
+        description="seconds that a call waits for an approval; 0: until it is decided",
     )
 
     policy: Path | None = Field(

@@ -14,6 +14,7 @@ from server.protocols import DEFAULT, BodyLimits, approval_body
 from server.runs.runs import RunInProgress
 from server.runs.waiting_approvals import asker_of
 from server.storage.interfaces import WaitingApproval
+from server.turns.header import LOCAL_OWNER
 from server.turns.requests import InvalidRequest, TurnRequest
 
 MOST = 100
@@ -70,14 +71,19 @@ class Approval(HTTPEndpoint):
         """Raises Problem if there is none that the caller may decide on."""
         id = request.path_params["approval_id"]
         waiting = await request.state["store"].approval(id)
-        if waiting is None or not (
-            waiting.key.owner == owner(request) or rights(request).may_approve(waiting.tool_name)
-        ):
+        if waiting is None or not _may_decide(request, waiting):
             sentence = (
                 f"No call waits for your approval under {id[:64]!r}; GET /approvals lists them."
             )
             raise Problem(404, "unknown_approval", sentence)
         return waiting
+
+
+def _may_decide(request: ApiRequest, waiting: WaitingApproval) -> bool:
+    """A thread made without authentication is nobody's until it is assigned."""
+    whose = waiting.key.owner
+    may_approve = rights(request).may_approve(waiting.tool_name)
+    return whose == owner(request) or (whose != LOCAL_OWNER and may_approve)
 
 
 def _shown(waiting: WaitingApproval, caller: str) -> dict[str, Any]:

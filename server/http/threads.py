@@ -15,7 +15,8 @@ from server.protocols.metadata import interrupt_json
 from server.runs.checkpoints import ThreadState
 from server.runs.reader import LoggedRun
 from server.runs.tool_choice import check_choice
-from server.storage.interfaces import ThreadEntry, ThreadRunState
+from server.runs.waiting_approvals import waiting_approvals
+from server.storage.interfaces import ThreadEntry, ThreadRunState, WaitingApproval
 from server.turns.header import ThreadKey
 from server.turns.messages import Turn
 from server.turns.requests import InvalidRequest
@@ -60,6 +61,7 @@ class Thread(HTTPEndpoint):
             {"id", "title", "created_at", "updated_at", "run_id", "run_state", "graph"?,
              "allowed_tools"?, "messages",
              "pending": [{"tool_call_id", "tool_name", "args"}],
+             "approvals"?: [{"tool_call_id", "tool_name", "args", "approval_id", "may_have_run"?}],
              "interrupts"?: [{"id", "value"?, "node", "namespace"?}],
              "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"}}
 
@@ -125,7 +127,13 @@ async def _content(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> C
         return await _so_far(request, live)
     state = await reader.state(key, entry.graph)
     asked = [interrupt_json(interrupt) for interrupt in state.interrupts]
-    rest = {"pending": _pending(state), **({"interrupts": asked} if asked else {}), "run": None}
+    waiting = [_asked(approval) for approval in waiting_approvals(state, key)]
+    rest = {
+        "pending": _pending(state),
+        **({"approvals": waiting} if waiting else {}),
+        **({"interrupts": asked} if asked else {}),
+        "run": None,
+    }
     return reader.shown(state), rest
 
 
@@ -154,6 +162,16 @@ def shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
 def _pending(state: ThreadState) -> list[dict[str, Any]]:
     """The calls that wait for the client."""
     return [_call(call) for call in state.pending("client")]
+
+
+def _asked(waiting: WaitingApproval) -> dict[str, Any]:
+    return {
+        "tool_call_id": waiting.tool_call_id,
+        "tool_name": waiting.tool_name,
+        "args": waiting.args,
+        "approval_id": waiting.approval_id,
+        **({"may_have_run": True} if waiting.may_have_run else {}),
+    }
 
 
 def _is_number(text: str) -> bool:

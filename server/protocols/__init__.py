@@ -100,11 +100,12 @@ def _resuming(
     each time brings no message along. Raises InvalidRequest."""
     if isinstance(request, AttachRequest):
         return TurnRequest(thread_id=request.thread_id, resume=resume)
-    if not has_history and (request.message or request.answers or request.branch):
+    is_other = request.message or request.answers or request.approvals or request.branch
+    if is_other and not has_history:
         raise InvalidRequest(
             "conflicting_actions", "The body has resume and something else to do: send one of them."
         )
-    return replace(request, message=None, answers=(), branch=None, resume=resume)
+    return replace(request, message=None, answers=(), approvals=(), branch=None, resume=resume)
 
 
 def wire_format(name: str) -> WireFormat:

@@ -99,7 +99,11 @@ def approval_json(approval: Approval) -> dict[str, Any]:
 
 def tool_approval_json(chunk: ToolApproval) -> dict[str, Any]:
     """`{"tool_call_id", "approval"}`."""
-    return {"tool_call_id": chunk.tool_call_id, "approval": approval_json(chunk.approval)}
+    return _about(chunk.tool_call_id, chunk.approval)
+
+
+def _about(tool_call_id: str, approval: Approval) -> dict[str, Any]:
+    return {"tool_call_id": tool_call_id, "approval": approval_json(approval)}
 
 
 def place_json(node: str | None, namespace: Sequence[str]) -> dict[str, Any]:
@@ -116,12 +120,15 @@ def custom_json(custom: Custom) -> dict[str, Any]:
 
 
 def interrupt_json(interrupt: Interrupt) -> dict[str, Any]:
-    """`{"id", "value"?, "node", "namespace"?, "response_schema"?}`; a breakpoint has no value."""
+    """`{"id", "value"?, "node", "namespace"?, "response_schema"?, "approvals"?}`; a breakpoint has
+    no value. `approvals`: `[{"tool_call_id", "approval"}]`, the calls that it asks to approve."""
     value = {} if interrupt.is_breakpoint else {"value": interrupt.value}
     schema = interrupt.response_schema
+    asked = [_about(id, question) for id, question in interrupt.approvals.items()]
     return {
         "id": interrupt.id,
         **value,
         **place_json(interrupt.node, interrupt.namespace),
         **({} if schema is None else {"response_schema": schema}),
+        **({"approvals": asked} if asked else {}),
     }

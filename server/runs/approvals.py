@@ -1,7 +1,7 @@
 """What a request decides about calls that wait for an approval."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,9 @@ from graphs.classify import check_args
 from graphs.stored import AskedApproval, Decision
 from server.runs.approval_view import decided_approval
 from server.runs.checkpoints import ThreadState
+from server.runs.client_answers import decisions_in
 from server.turns.chunks import Approval, ToolApproval
-from server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
+from server.turns.requests import ApprovalAnswer, InvalidRequest, TurnRequest
 from server.users.principal import Principal
 from tools.catalogue import Catalogue
 
@@ -34,6 +35,9 @@ class Decider:
     expire_seconds: float = NEVER
     may_approve: Callable[[str], bool] = lambda _tool: True
     """Whether they may approve a call of the tool of this name; anybody who decides may decline."""
+    stopped: Collection[str] = ()
+    """The runs that the request has stopped: a question that this has opened is not what it
+    answers, unless it says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,13 @@ def decide(
     asked = asked_in(state.messages)
     pending = state.pending("approval")
     waiting = {id: call for call in pending if (id := call["id"] or "") in asked}
-    given = [*request.approvals, *_as_approvals(request, waiting)]
+    given = [*request.approvals, *decisions_in(request, waiting)]
     if request.answers_are_copies:
-        given = [item for item in given if _is_open(item, waiting, asked)]
+        given = [
+            item
+            for item in given
+            if (id := item.tool_call_id) in waiting and _means(item, asked[id], decider)
+        ]
     if len({item.tool_call_id for item in given}) < len(given):
         raise InvalidRequest("already_answered", "The request decides on a call twice.", 409)
     decisions: dict[str, Decision] = {}
@@ -70,44 +78,9 @@ def decide(
         call = waiting[item.tool_call_id]
         decisions[item.tool_call_id] = _decision(item, call, catalogue, decider)
         if not item.approved:
-            answers.append(_declined(call, item.reason))
+            answers.append(_declined(call, item.reason, asked[item.tool_call_id]))
     messages = with_decisions(state.messages, decisions)
     return Decided(messages, answers, tuple(_told(messages, decisions)))
-
-
-def _as_approvals(
-    request: TurnRequest, waiting: Mapping[str, ToolCall]
-) -> Sequence[ApprovalAnswer]:
-    """Results of calls that wait for an approval: clients without a form of their own for
-    decisions send them so."""
-    return [_as_approval(item) for item in request.answers if item.tool_call_id in waiting]
-
-
-def _as_approval(item: ToolAnswer) -> ApprovalAnswer:
-    """`{"approved", "reason"?, "args"?}`; an error and `{"cancelled": true}` decline. Raises
-    InvalidRequest."""
-    id, result = item.tool_call_id, item.result
-    if item.is_error:
-        return ApprovalAnswer(id, False, result if isinstance(result, str) else None)
-    match result:
-        case {"cancelled": True} if len(result) == 1:
-            return ApprovalAnswer(id, False)
-        case {"approved": bool(approved)} if result.keys() <= {"approved", "reason", "args"}:
-            reason, args = result.get("reason"), result.get("args")
-            if isinstance(reason, str | None) and isinstance(args, dict | None):
-                return ApprovalAnswer(id, approved, reason, args)
-    raise InvalidRequest(
-        "invalid_approval",
-        f"The tool call {id!r} waits for an approval: its result is "
-        '{"approved": true or false, "reason"?: a string, "args"?: an object}.',
-    )
-
-
-def _is_open(
-    item: ApprovalAnswer, waiting: Mapping[str, ToolCall], asked: Mapping[str, AskedApproval]
-) -> bool:
-    id = item.tool_call_id
-    return id in waiting and item.approval_id in (None, open_question(id, asked[id]))
 
 
 def _check_open(
@@ -119,7 +92,7 @@ def _check_open(
 ) -> None:
     id = item.tool_call_id
     if id in waiting:
-        if item.approval_id not in (None, open_question(id, asked[id])):
+        if not _means(item, asked[id], decider):
             raise InvalidRequest(
                 "already_answered",
                 f"That question about the tool call {id!r} was answered, and is asked anew; GET "
@@ -144,6 +117,15 @@ def _check_open(
         "which calls are.",
         409,
     )
+
+
+def _means(item: ApprovalAnswer, asked: AskedApproval, decider: Decider) -> bool:
+    """Whether the decision is on the question that is open."""
+    if item.asked_at not in (None, asked_at(asked)):
+        return False
+    if item.approval_id is None:
+        return all(decision["run_id"] not in decider.stopped for decision in asked["decisions"])
+    return item.approval_id == open_question(item.tool_call_id, asked)
 
 
 def check_no_approval_pending(state: ThreadState) -> None:
@@ -229,10 +211,12 @@ def _changed(item: ApprovalAnswer, call: ToolCall, tool: BaseTool | None) -> dic
     return args if args != call["args"] else None
 
 
-def _declined(call: ToolCall, reason: str | None) -> ToolMessage:
+def _declined(call: ToolCall, reason: str | None, asked: AskedApproval) -> ToolMessage:
     sentence = "The user declined this call."
     if reason:
         sentence = f"The user declined this call: {reason}"
+    if asked["decisions"]:
+        sentence = f"{MAY_HAVE_RUN} {sentence}"
     return failed(call, "declined", sentence, end="declined")
 
 

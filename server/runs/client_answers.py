@@ -8,7 +8,7 @@ from langchain_core.messages import ToolCall, ToolMessage
 from graphs.answers import answer, failed
 from graphs.history import pending_calls
 from server.runs.checkpoints import ThreadState
-from server.turns.requests import InvalidRequest, ToolAnswer, TurnRequest
+from server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
 from tools.catalogue import Catalogue
 from tools.strict_json import text_of
 
@@ -26,6 +26,32 @@ def new_answers(request: TurnRequest, state: ThreadState) -> Sequence[ToolAnswer
         # A copy of a client's answer is fine; an answer to a call of the server never is.
         if item.tool_call_id in pending or state.dispositions.get(item.tool_call_id) == "server"
     ]
+
+
+def decisions_in(request: TurnRequest, waiting: Mapping[str, ToolCall]) -> Sequence[ApprovalAnswer]:
+    """Results of calls that wait for an approval: clients without a form of their own for
+    decisions send them so."""
+    return [as_approval(item) for item in request.answers if item.tool_call_id in waiting]
+
+
+def as_approval(item: ToolAnswer) -> ApprovalAnswer:
+    """`{"approved", "reason"?, "args"?}`; an error and `{"cancelled": true}` decline. Raises
+    InvalidRequest."""
+    id, result = item.tool_call_id, item.result
+    if item.is_error:
+        return ApprovalAnswer(id, False, result if isinstance(result, str) else None)
+    match result:
+        case {"cancelled": True} if len(result) == 1:
+            return ApprovalAnswer(id, False)
+        case {"approved": bool(approved)} if result.keys() <= {"approved", "reason", "args"}:
+            reason, args = result.get("reason"), result.get("args")
+            if isinstance(reason, str | None) and isinstance(args, dict | None):
+                return ApprovalAnswer(id, approved, reason, args)
+    raise InvalidRequest(
+        "invalid_approval",
+        f"The tool call {id!r} waits for an approval: its result is "
+        '{"approved": true or false, "reason"?: a string, "args"?: an object}.',
+    )
 
 
 def result_of(item: ToolAnswer, state: ThreadState, catalogue: Catalogue) -> ToolMessage:

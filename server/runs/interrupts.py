@@ -5,9 +5,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from langchain_core.messages import AnyMessage
 from langgraph.types import Command, PregelTask, StateSnapshot
+from langgraph.types import Interrupt as GraphInterrupt
 from pydantic_core import to_jsonable_python
 
+from server.runs.reviewed_calls import reviewed_calls
 from server.turns.chunks import Interrupt
 from server.turns.requests import InvalidRequest, Resume, TurnRequest
 from tools import strict_json
@@ -23,18 +26,25 @@ _CHECKPOINT = re.compile(r"@[0-9a-f-]{36}")
 def asked(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
     """The interrupts that wait for an answer, of a snapshot with its subgraphs, each with the
     innermost node that is known to have asked."""
+    messages = snapshot.values.get("messages", [])
     return tuple(
-        Interrupt(
-            interrupt.id,
-            _json(interrupt.value),
-            task.name,
-            namespace,
-            _json(schema) if isinstance(schema := interrupt.response_schema, dict) else None,
-        )
+        _interrupt(interrupt, task.name, namespace, messages)
         for task, namespace in _tasks(snapshot, ())
         if not _is_around(task)
         for interrupt in task.interrupts
     )
+
+
+def _interrupt(
+    interrupt: GraphInterrupt,
+    node: str,
+    namespace: tuple[str, ...],
+    messages: Sequence[AnyMessage],
+) -> Interrupt:
+    value, schema = _json(interrupt.value), interrupt.response_schema
+    schema = _json(schema) if isinstance(schema, dict) else None
+    calls = reviewed_calls(value, schema, messages)
+    return Interrupt(interrupt.id, value, node, namespace, schema, calls)
 
 
 def breakpoints(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:

@@ -2,10 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolCall,
+    ToolMessage,
+)
 from langgraph.types import Command
 
 from graphs import stored
@@ -163,11 +170,23 @@ def _answering(
     return Plan(
         last_turn_id(state.messages),
         state,
-        [*decided.messages, *answers, *closers],
+        [*_end_marks(state), *decided.messages, *answers, *closers],
         [settled(answer, client_view(answer)) for answer in told],
         decided.approvals,
         runs_graph=bool(decided.approved) or len(closers) == len(others),
     )
+
+
+def _end_marks(state: ThreadState) -> list[AnyMessage]:
+    """Removes the message that says how an earlier run of the turn ended: the turn goes on, and may
+    wait again without a further word of the model. Only of the built-in graph: the reducer of
+    another may not remove messages."""
+    *_, last = state.messages
+    if not (isinstance(last, AIMessage) and stored.only_ends_its_run(last)):
+        return []
+    calling = (m for m in reversed(state.messages) if isinstance(m, AIMessage) and m.tool_calls)
+    is_ours = stored.dispositions(next(calling, last)) is not None
+    return [cast(AnyMessage, RemoveMessage(last.id or ""))] if is_ours else []
 
 
 def _continue(state: ThreadState) -> Plan:

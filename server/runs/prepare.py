@@ -10,6 +10,7 @@ from server.runs.branches import branch_point, with_answers
 from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
 from server.runs.interrupts import check_goes_past
 from server.runs.plan import Plan, plan
+from server.runs.review_answers import resuming
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest, TurnRequest
 from tools.catalogue import Catalogue
@@ -31,6 +32,8 @@ async def prepare(
     """
     state = await checkpoints.load(key) if request.thread_id else NEW_THREAD
     _check_size(state, max_bytes)
+    if not request.resume:
+        request = resuming(request, state.interrupts)
     if not request.resume:
         check_goes_past(request, state.interrupts)
     planned = await _plan_on(state, key, request, checkpoints, catalogue, decider)

@@ -108,6 +108,6 @@ def _transcript(
         state.dispositions,
         state.results,
         running=running,
-        waiting=bool(state.interrupts),
+        interrupts=state.interrupts,
         live_run_id=live_run_id,
     )

@@ -1,5 +1,6 @@
 """What a request becomes before its run begins: the graph, the caller's rights, the plan."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from graphs.classify import Classifier
@@ -28,9 +29,16 @@ class RunStarts:
     settings: RunSettings
 
     async def make(
-        self, claim: Claim, request: TurnRequest, wire_format: str, rights: Rights, by: Principal
+        self,
+        claim: Claim,
+        request: TurnRequest,
+        wire_format: str,
+        rights: Rights,
+        by: Principal,
+        stopped: Collection[str] = (),
     ) -> RunStart:
-        """Of a thread that is claimed; `by` gives the request's approvals.
+        """Of a thread that is claimed; `by` gives the request's approvals, and the request has
+        `stopped` these runs.
 
         Raises InvalidRequest if the thread cannot take the request.
         """
@@ -41,7 +49,7 @@ class RunStarts:
         client_tools = as_ui_tools(request.client_tools, catalogue)
         rights = narrowed(rights, request, claim.thread, checkpoints.attached, catalogue)
         user = GraphUser.of(rights.principal)
-        decider = Decider(by, claim.run_id, settings.approval_seconds)
+        decider = Decider(by, claim.run_id, settings.approval_seconds, stopped=stopped)
         if by.owner == claim.key.owner:
             decider = replace(decider, may_approve=rights.may_approve_own)
         enforced = rights if checkpoints.attached.is_built_in else UNENFORCED

@@ -90,12 +90,15 @@ class Runs:
         """
         rights, by = self._policy.rights(principal), decider or principal
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
+        stopped: list[str] = []
         while True:
             self._shutdown.check()
             async with self._claims.take(key, idempotency) as result:
                 if isinstance(result, Claim):
                     await self._capacity.check_live(self._claims, rights)
-                    start = await self._starts.make(result, request, wire_format, rights, by)
+                    start = await self._starts.make(
+                        result, request, wire_format, rights, by, stopped
+                    )
                     await self._begin(start, result, request, by, keyed=idempotency is not None)
             match result:
                 case Claim():
@@ -104,8 +107,9 @@ class Runs:
                     repeated = await self._repeated(key.owner, result)
                     if repeated:
                         return repeated
-                case Held():
+                case Held(run_id):
                     await self._make_way(key, result, request)
+                    stopped.append(run_id or "")
 
     async def _begin(
         self, start: RunStart, claim: Claim, request: TurnRequest, by: Principal, *, keyed: bool

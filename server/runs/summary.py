@@ -17,6 +17,7 @@ from server.turns.chunks import (
     RunEnded,
     StepStart,
     ToolCallPart,
+    ToolSettled,
 )
 
 C = TypeVar("C")
@@ -43,11 +44,14 @@ def _counts(chunks: Sequence[Chunk]) -> dict[str, Any]:
     finish = _first(chunks, MessageFinish)
     timing = finish.timing if finish else None
     calls = sum(isinstance(c.part, ToolCallPart) for c in chunks if isinstance(c, PartStart))
+    # Those of earlier runs that this one ran, since they were approved.
+    settled = [c for c in chunks if isinstance(c, ToolSettled) and c.duration_ms is not None]
     return {
         "finish": finish.reason if finish else None,
         "steps": sum(isinstance(c, StepStart) for c in chunks),
-        "tool_calls": calls,
-        "failed_calls": sum(c.is_error for c in chunks if isinstance(c, Result)),
+        "tool_calls": calls + len(settled),
+        "failed_calls": sum(c.is_error for c in chunks if isinstance(c, Result))
+        + sum(c.end != "result" for c in settled),
         "input_tokens": finish.usage.input_tokens if finish else 0,
         "output_tokens": finish.usage.output_tokens if finish else 0,
         "first_token_ms": timing.first_token_ms if timing else None,

@@ -49,6 +49,8 @@ class ToldSteps:
         self._call_ids = call_ids
         self._classifier = classifier
         self._results = results
+        self.settled_ms: dict[str, int] = {}
+        """How long the run's tools took for calls of earlier runs, by call id."""
         self._latest: StreamedStep | None = None
         self._parts = 0
 
@@ -207,7 +209,7 @@ class ToldSteps:
     def message_finish(self, reason: FinishReason) -> MessageFinish:
         """Sums over the steps, whose first token is that of the first."""
         usage, timing = Usage(0, 0), None
-        tool_ms: dict[str, int] = {}
+        tool_ms = dict(self.settled_ms)
         for step in self:
             usage += step.usage
             tool_ms |= step.tool_ms

@@ -19,7 +19,7 @@ from server.runs.endings import (
     timing_of,
     usage_of,
 )
-from server.turns.chunks import Disposition
+from server.turns.chunks import Approval, Disposition, Interrupt
 from server.turns.messages import (
     AssistantTurn,
     MessagePart,
@@ -44,14 +44,15 @@ def transcript(
     results: ResultView,
     *,
     running: bool = False,
-    waiting: bool = False,
+    interrupts: Sequence[Interrupt] = (),
     live_run_id: str | None = None,
 ) -> tuple[Turn, ...]:
     """The turns of a thread, with what `results` shows of its tools; `running`: the last one has
-    not ended yet; `waiting`: the graph has stopped in it to ask; `live_run_id`: of the run that
-    works on it."""
+    not ended yet; `interrupts`: what the graph has stopped in it to ask; `live_run_id`: of the run
+    that works on it."""
     answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
-    calls = _Calls(answers, dispositions, results, asked_in(messages), live_run_id)
+    reviews = {id: question for one in interrupts for id, question in one.approvals.items()}
+    calls = _Calls(answers, dispositions, results, asked_in(messages), reviews, live_run_id)
     turns: list[Turn] = []
     last = last_spoken(messages)
     for human, spoken in _grouped(messages):
@@ -59,7 +60,7 @@ def transcript(
             turns.append(UserTurn(human.id or "", tuple(_user_content(human))))
         if spoken:
             is_last = spoken[-1] is last
-            goes_on, asks = running and is_last, waiting and is_last
+            goes_on, asks = running and is_last, bool(interrupts) and is_last
             turns.append(_assistant_turn(human, spoken, calls, goes_on=goes_on, asks=asks))
     return tuple(turns)
 
@@ -108,6 +109,8 @@ class _Calls:
     dispositions: Mapping[str, Disposition]
     results: ResultView
     asked: Mapping[str, AskedApproval]
+    reviews: Mapping[str, Approval]
+    """Of the calls that the graph has stopped to ask about."""
     live_run_id: str | None
 
     def shown(self, call: ToolCall, args_text: str) -> ShownCall:
@@ -124,7 +127,8 @@ class _Calls:
             result=self.results(answer, call["name"]) if answer else None,
             result_id=answer.id if answer else None,
             duration_ms=stored.duration_ms(answer) if answer else None,
-            approval=shown_approval(id, self.asked.get(id), end, self.live_run_id),
+            approval=shown_approval(id, self.asked.get(id), end, self.live_run_id)
+            or self.reviews.get(id),
         )
 
 

@@ -227,6 +227,9 @@ class Translator:
         told = self._steps.answer(message)
         if told is None and message.tool_call_id in self._pending:
             tool = self._pending.pop(message.tool_call_id)
+            took = stored.duration_ms(message)
+            if took is not None:
+                self._steps.settled_ms[message.tool_call_id] = took
             return [settled(message, self._results(message, tool))]
         return told or ()
 

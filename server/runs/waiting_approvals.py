@@ -10,7 +10,7 @@ from server.users.principal import LOCAL, Principal
 
 
 def waiting_approvals(
-    state: ThreadState, key: ThreadKey, expire_seconds: float
+    state: ThreadState, key: ThreadKey, expire_seconds: float = 0
 ) -> Sequence[WaitingApproval]:
     """Of a thread at rest."""
     questions, waiting = asked_in(state.messages), []

@@ -5,21 +5,32 @@ The threads themselves are the truth; these rows are for whoever looks through m
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, or_, select, update
+from sqlalchemy import Connection, and_, delete, insert, or_, select, update
 
 from server.storage.interfaces import Asker, WaitingApproval
 from server.storage.tables import approvals
-from server.turns.header import ThreadKey
+from server.turns.header import LOCAL_OWNER, ThreadKey
 
 
 def add(connection: Connection, key: ThreadKey, waiting: Sequence[WaitingApproval]) -> None:
-    """The questions of a thread that are open."""
-    if waiting:
-        mine = (approvals.c.owner == key.owner, approvals.c.thread_id == key.thread_id)
-        connection.execute(delete(approvals).where(*mine, approvals.c.is_open))
-        connection.execute(insert(approvals), [_row(one) for one in waiting])
+    """The questions of a thread that are open. One that is known keeps its id: a run that decides
+    on another call of the thread takes it off the list for a while."""
+    if not waiting:
+        return
+    mine = (approvals.c.owner == key.owner, approvals.c.thread_id == key.thread_id)
+    rows = connection.execute(select(approvals).where(*mine)).all()
+    # Not by the ids alone: a model may give a call of another branch the same one.
+    known = {(row.tool_call_id, row.approval_id, row.asked_at): row.id for row in rows}
+    listed = [
+        replace(one, id=known.get((one.tool_call_id, one.approval_id, one.asked_at), one.id))
+        for one in waiting
+    ]
+    again = approvals.c.id.in_([one.id for one in listed])
+    connection.execute(delete(approvals).where(*mine, or_(approvals.c.is_open, again)))
+    connection.execute(insert(approvals), [_row(one) for one in listed])
 
 
 def close(connection: Connection, key: ThreadKey) -> None:
@@ -38,12 +49,13 @@ def page(
     connection: Connection, owner: str, tool_names: Collection[str], now: float, limit: int
 ) -> Sequence[WaitingApproval]:
     """Those that are open, of the owner's threads and of all calls of these tools, oldest first."""
+    of_others = and_(approvals.c.owner != LOCAL_OWNER, approvals.c.tool_name.in_(tool_names))
     query = (
         select(approvals)
         .where(
             approvals.c.is_open,
             or_(approvals.c.expires_at.is_(None), approvals.c.expires_at > now),
-            or_(approvals.c.owner == owner, approvals.c.tool_name.in_(tool_names)),
+            or_(approvals.c.owner == owner, of_others),
         )
         .order_by(approvals.c.asked_at, approvals.c.id)
         .limit(limit)

@@ -180,8 +180,8 @@ class ThreadStore(Protocol):
         waiting: Sequence[WaitingApproval] = (),
     ) -> None:
         """Note how a run ended and release its claim, and which calls are `waiting` for an approval
-        now. The thread keeps its place in the list. A thread that another run has begun on since
-        stays as it is."""
+        now: a question that was listed before keeps its id. The thread keeps its place in the
+        list. A thread that another run has begun on since stays as it is."""
 
     async def holder(self, key: ThreadKey) -> str | None:
         """The id of the run that has claimed the thread."""
@@ -233,8 +233,8 @@ class ThreadStore(Protocol):
     async def approvals(
         self, owner: str, tool_names: Collection[str], now: float, limit: int
     ) -> Sequence[WaitingApproval]:
-        """The calls that wait for an approval: the owner's, and all of these tools; oldest
-        first."""
+        """The calls that wait for an approval and have not expired at `now`, oldest first: the
+        owner's, and all of these tools but those of threads made without authentication."""
 
     async def approval(self, id: str) -> WaitingApproval | None:
         """Also one that is not open any more, until its thread asks again."""

@@ -8,6 +8,7 @@ from server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Error,
+    Interrupt,
     MessageFinish,
     MessagesRemoved,
     Part,
@@ -30,6 +31,7 @@ from server.turns.messages import (
     Step,
     Text,
     ToolCall,
+    settle_call,
     settle_step,
     with_args,
 )
@@ -94,8 +96,18 @@ class _Message:
                 self._earlier = [step for step in self._earlier if step.step_id not in chunk.ids]
             case ToolSettled() | ToolApproval():
                 self._earlier = [settle_step(step, chunk) for step in self._earlier]
+            case Interrupt():
+                for id, question in chunk.approvals.items():
+                    self._ask(ToolApproval(id, question))
             case RunEnded() | Error() | MessageFinish():
                 self._take_end(chunk)
+
+    def _ask(self, asked: ToolApproval) -> None:
+        """A graph that is not ours asks about a call, of this run or of an earlier one."""
+        self._earlier = [settle_step(step, asked) for step in self._earlier]
+        self._parts = [
+            settle_call(part, asked) if isinstance(part, ToolCall) else part for part in self._parts
+        ]
 
     def _take_step(self, chunk: StepStart | StepFinish | StepWithdrawn) -> None:
         match chunk:

@@ -142,10 +142,17 @@ class Interrupt:
     namespace: tuple[str, ...] = ()
     response_schema: Any = None
     """The JSON Schema of an answer, if the graph gives one."""
+    tool_call_ids: tuple[str, ...] = ()
+    """The calls that it asks to approve, if it asks for that."""
 
     @property
     def is_breakpoint(self) -> bool:
         return "@" in self.id
+
+    @property
+    def approvals(self) -> dict[str, Approval]:
+        """The questions about these calls, by call id."""
+        return {id: Approval(f"{self.id}.{id}") for id in self.tool_call_ids}
 
 
 @dataclass(frozen=True, slots=True)

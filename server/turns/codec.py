@@ -35,7 +35,7 @@ _FIELDS: Mapping[type, tuple[str, ...]] = {
 }
 _NESTED = frozenset({"key", "part", "usage", "timing", "approval"})
 """Fields that hold a dataclass. The others hold JSON, which may have a key `type` of its own."""
-_TUPLES = frozenset({"path", "parts", "ids", "namespace"})
+_TUPLES = frozenset({"path", "parts", "ids", "namespace", "tool_call_ids"})
 
 
 def to_json(item: LogItem) -> dict[str, Any]:

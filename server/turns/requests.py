@@ -67,6 +67,9 @@ class ApprovalAnswer:
     """Arguments in the place of the model's; only of an approved call."""
     approval_id: str | None = None
     """The question that is answered. None: the one that is open."""
+    asked_at: float | None = None
+    """When it was asked, in Unix time, if that is known: another branch of the thread may have a
+    question of the same id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 /** What a screen reader is told; the log itself is silent, or it would read every word twice. */
 
+import { isUndecided } from "./approvals.js";
+
 export class Announcer {
   #region;
   #said = "";
@@ -22,13 +24,16 @@ export class Announcer {
   }
 }
 
+const isAsked = (message) => message?.parts.some(isUndecided);
+
 function wordsOf({ run, messages, problem, interrupts }, said) {
   if (run?.attempt) return `Reconnecting, attempt ${run.attempt}`;
   if (run) return run.stopping ? "Stopping" : "Generating a reply";
   if (problem && said) return "The reply failed";
   if (interrupts.length) return "Your answer is needed";
-  if (!said) return null;
   const last = messages.at(-1);
+  if (isAsked(last)) return "Your approval is needed";
+  if (!said) return null;
   if (last?.parts.some((part) => part.state === "pending")) return "Your answer is needed";
   if (last?.error) return "The reply failed";
   return last?.ended ? "Reply stopped" : "Reply complete";

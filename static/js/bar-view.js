@@ -7,9 +7,13 @@ import { currentTheme } from "./theme.js";
 const THEMES = { auto: icons.auto, light: icons.sun, dark: icons.moon };
 const OFFLINE = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
 
-/** @param {{model, inspecting: boolean}} about @param {{onTheme, onInspect}} actions */
-export const barView = ({ model, inspecting }, actions) => html`
-  ${badge(model)}
+/**
+ * @param {{model, inspecting: boolean, approving: boolean, waiting: number | null}} about  `waiting`:
+ *   calls of others, null for who may not decide on them
+ * @param {{onTheme, onInspect, onApprove}} actions
+ */
+export const barView = ({ model, inspecting, approving, waiting }, actions) => html`
+  ${badge(model)} ${waiting === null ? nothing : approve(waiting, approving, actions)}
   <button
     type="button"
     class="icon-button"
@@ -29,6 +33,20 @@ export const barView = ({ model, inspecting }, actions) => html`
     @click=${actions.onInspect}
   >
     ${icons.pulse}
+  </button>
+`;
+
+const approve = (waiting, approving, { onApprove }) => html`
+  <button
+    type="button"
+    class="icon-button"
+    id="approve"
+    aria-label="Approvals${waiting ? `, ${waiting} waiting` : ""}"
+    title="Approvals"
+    aria-pressed=${approving}
+    @click=${onApprove}
+  >
+    ${icons.shield} ${waiting ? html`<span class="count" aria-hidden="true">${waiting}</span>` : nothing}
   </button>
 `;
 

@@ -6,6 +6,9 @@ const UNSEEN =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\udb40[\udc00-\udc7f]/g;
 const day = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" });
 
+const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" });
+const clock = new Intl.DateTimeFormat("en", { timeStyle: "short", hourCycle: "h23" });
+
 export const formatNumber = (value) => number.format(value);
 export const formatCompact = (value) => compact.format(value);
 
@@ -25,6 +28,13 @@ export function formatValue(value) {
 export function formatDate(date) {
   const parsed = new Date(`${date}T00:00:00Z`);
   return Number.isNaN(parsed.getTime()) ? date : day.format(parsed);
+}
+
+/** An instant, in ISO 8601, by the clock of whoever reads it: of today without the day. */
+export function formatMoment(instant, now = new Date()) {
+  const date = new Date(instant);
+  if (Number.isNaN(date.getTime())) return "";
+  return (date.toDateString() === now.toDateString() ? clock : moment).format(date);
 }
 
 export const plural = (count, noun) => `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -36,6 +36,7 @@ export const icons = {
   warning: icon(svg`<path d="M10 3.5 17.5 16h-15zM10 8.5v3.5M10 14.2v.1" />`),
   info: icon(svg`<circle cx="10" cy="10" r="7" /><path d="M10 9v4.5M10 6.5v.1" />`),
   person: icon(svg`<circle cx="10" cy="7" r="3.2" /><path d="M3.8 16.5a6.2 6.2 0 0 1 12.4 0" />`),
+  shield: icon(svg`<path d="M10 3 4 5.2v4.6c0 3.4 2.4 6 6 7.2 3.6-1.2 6-3.8 6-7.2V5.2zM7.3 10l2 2 3.6-4" />`),
   clock: icon(svg`<circle cx="10" cy="10" r="7" /><path d="M10 6v4.2l2.8 1.8" />`),
   stopped: icon(svg`<circle cx="10" cy="10" r="7" /><path d="m5.5 5.5 9 9" />`),
   question: icon(svg`<circle cx="10" cy="10" r="7" /><path d="M8 8a2 2 0 1 1 2.8 1.8c-.6.3-.8.7-.8 1.4M10 13.7v.1" />`),

@@ -4,6 +4,7 @@ import { render } from "../vendor/lit-html/lit-html.js";
 import { accountView } from "./account-view.js";
 import { Announcer } from "./announce.js";
 import * as api from "./api.js";
+import { approvalsView } from "./approvals-view.js";
 import { barView, noteView } from "./bar-view.js";
 import { copy } from "./clipboard.js";
 import { Composer } from "./composer.js";
@@ -21,6 +22,8 @@ import { ThreadList } from "./thread-list.js";
 import { ThreadStore } from "./thread-store.js";
 import { threadView } from "./thread-view.js";
 import { threadsView } from "./threads-view.js";
+import { Tools } from "./tools.js";
+import { WaitingApprovals } from "./waiting-approvals.js";
 
 const EXAMPLES = [
   "What is 17 * 23, and what time is it in Tokyo?",
@@ -40,10 +43,21 @@ const page = {
   editing: null,
   failure: null,
   renaming: null,
+  /** Who asks, where people are told apart. */
+  asker: null,
+  tools: new Tools((tools) => {
+    page.tools = tools;
+    paintThread();
+    paintApprovals();
+  }),
 };
 
 const announcer = new Announcer(element("status"));
-const panels = new Panels(element("threads"), element("inspector"), () => paintAll());
+const sides = { threads: element("threads"), inspector: element("inspector"), approvals: element("approvals") };
+const panels = new Panels(sides, () => {
+  approvals.watch(panels.isOpen("approvals"));
+  paintAll();
+});
 const inspector = new InspectorPanel(element("inspector"), {
   onClose: () => panels.show("inspector", false),
 });
@@ -54,13 +68,23 @@ const composer = new Composer(element("composer"), {
   onEditLast: editLast,
 });
 const session = new Session(new LoginDialog(element("login")), {
-  onUser() {
+  onUser({ method, display_name: name, approves }) {
+    page.asker = method === "off" ? null : name;
+    list.isShared = method !== "off";
+    if (approves) approvals.refresh();
     composer.keepDraft();
-    paintAccount();
+    paintAll();
   },
   onEnd: leave,
 });
-const list = new ThreadList(() => paintList());
+const list = new ThreadList(() => {
+  paintList();
+  noticeDecision();
+});
+const approvals = new WaitingApprovals(() => {
+  paintApprovals();
+  paintBar();
+});
 const thread = new ThreadStore({
   onChange: () => paintThread(),
   onStarted(id, isNew) {
@@ -86,6 +110,13 @@ const threadActions = {
     follower.pin();
     composer.focus();
     thread.answer(callId, result);
+  },
+  async onDecide(id, decision) {
+    follower.pin();
+    const decided = thread.decide(id, decision);
+    afterPaint(() => (element("log").querySelector(APPROVAL) ?? composer).focus());
+    await decided;
+    if (thread.state.decisions[id]?.state === "failed") focusApproval(id);
   },
   async onAnswerInterrupts(values) {
     follower.pin();
@@ -163,8 +194,20 @@ const paintList = painter(() => {
 });
 
 const paintBar = painter(() => {
-  const about = { model: page.model, inspecting: panels.isOpen("inspector") };
-  const actions = { onTheme: changeTheme, onInspect: () => panels.toggle("inspector") };
+  const about = {
+    model: page.model,
+    inspecting: panels.isOpen("inspector"),
+    approving: panels.isOpen("approvals"),
+    waiting: session.user?.approves ? approvals.state.calls.length : null,
+  };
+  const actions = {
+    onTheme: changeTheme,
+    onInspect: () => panels.toggle("inspector"),
+    onApprove: () => {
+      panels.toggle("approvals");
+      if (panels.isOpen("approvals")) afterPaint(() => listOfApprovals().focus());
+    },
+  };
   render(barView(about, actions), element("bar"));
 });
 
@@ -173,10 +216,23 @@ const paintAccount = painter(() => {
   render(accountView(session.user, actions), element("account"));
 });
 
+const paintApprovals = painter(() => {
+  const actions = {
+    onDecide: decideForOthers,
+    onReload: () => approvals.refresh(),
+    onClose: () => {
+      panels.show("approvals", false);
+      element("approve")?.focus();
+    },
+  };
+  if (panels.isOpen("approvals")) render(approvalsView(approvals.state, page.tools, actions), element("approvals"));
+});
+
 function paintAll() {
   paintThread();
   paintList();
   paintAccount();
+  paintApprovals();
   inspector.paint();
   paintBar();
 }
@@ -238,15 +294,45 @@ function focusEditor() {
   field?.setSelectionRange(field.value.length, field.value.length);
 }
 
-/** The next thing to do is to answer; but nobody who is typing is taken away from it. */
+/**
+ * The next thing to do is to answer; but nobody who is typing is taken away from it. Of a call that
+ * waits for an approval the form itself has the focus: no key that is struck then decides.
+ */
 function focusQuestion() {
   if (!composer.isEmpty) return;
-  requestAnimationFrame(() => {
-    const field = "form.question :is(input, textarea, button)";
-    document.querySelector(field)?.focus({ preventScroll: true });
-    follower.follow();
+  afterPaint(() => {
+    if (thread.busy) return;
+    const next = element("log").querySelector(`form.question:not(.approval) ${FIELD}, ${APPROVAL}`);
+    next?.focus({ preventScroll: true });
+    if (next?.matches(APPROVAL)) follower.reveal(next);
+    else follower.follow();
   });
 }
+
+const FIELD = ":is(input, textarea, button)";
+const APPROVAL = "form.approval[aria-busy=false]";
+
+/** A decision that was not taken: back to its form, unless somebody is elsewhere by now. */
+function focusApproval(id) {
+  afterPaint(() => {
+    const { activeElement } = document;
+    const isElsewhere = ![document.body, element("message"), listOfApprovals()].includes(activeElement);
+    if (isElsewhere || (activeElement === element("message") && !composer.isEmpty)) return;
+    document.querySelector(`form[data-approval="${CSS.escape(id)}"]`)?.focus();
+  });
+}
+
+const listOfApprovals = () => element("approvals").querySelector(".approvals-list");
+
+/** The panel of the approvals keeps the focus. */
+async function decideForOthers(call, decision) {
+  const decided = approvals.decide(call, decision);
+  afterPaint(() => listOfApprovals().focus());
+  if (await decided) tell({ type: "threads" });
+  else focusApproval(call.id);
+}
+
+const afterPaint = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
 
 /** Whether it went well; if not, what went wrong stands above the field for a while. */
 async function told(promise) {
@@ -293,6 +379,12 @@ function listen() {
     list.refresh();
     if (type === "run" && id === thread.state.id) catchUp();
   });
+}
+
+/** Somebody else may have decided on a call of this thread. */
+function noticeDecision() {
+  const entry = list.state.threads.find(({ id }) => id === thread.state.id);
+  if (entry && entry.run_state !== "waiting" && isAsked(thread.state)) catchUp();
 }
 
 /** Another tab may have gone on with this thread. */

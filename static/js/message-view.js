@@ -2,6 +2,8 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { approvalCard, decidedCall } from "./approval-card.js";
+import { isUndecided } from "./approvals.js";
 import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
 import { formatMs, formatNumber, visible } from "./format.js";
@@ -14,8 +16,8 @@ import { toolCard } from "./tool-card.js";
 
 /**
  * @param {object} message
- * @param {{answers: object, editing: boolean, idle: boolean}} about
- * @param {{onAnswer, onEdit, onEdited, onRegenerate}} actions
+ * @param {{answers: object, decisions: object, asker: string | null, tools, editing: boolean, idle: boolean}} about
+ * @param {{onAnswer, onDecide, onEdit, onEdited, onRegenerate}} actions
  */
 export const messageView = (message, about, actions) =>
   message.role === "user" ? userMessage(message, about, actions) : assistantMessage(message, about, actions);
@@ -115,11 +117,22 @@ const VIEWS = {
   "tool-call": (part, about, actions) => {
     const { toolName, toolCallId } = part;
     if (toolName === RENDER) return componentOf(part) ?? toolCard(part);
+    if (part.approval) return gatedCall(part, about, actions);
     if (toolName !== SELECT) return toolCard(part);
     const answer = about.answers[toolCallId];
     return selection(part, answer, (result) => actions.onAnswer(toolCallId, result)) ?? toolCard(part);
   },
 };
+
+const NOTE = "A new message instead cancels the call.";
+
+function gatedCall(part, { decisions, asker, tools }, { onDecide }) {
+  const { id } = part.approval;
+  const answer = decisions[id];
+  if (!isUndecided(part)) return decidedCall(part, answer);
+  const about = { tool: tools.of(part.toolName), answer, asker, note: NOTE };
+  return approvalCard(part, about, (decision) => onDecide(id, decision));
+}
 
 const partView = (part, about, actions) =>
   Object.hasOwn(VIEWS, part.type) ? VIEWS[part.type](part, about, actions) : nothing;

@@ -2,12 +2,17 @@
 
 const NARROW = matchMedia("(max-width: 760px)");
 
+/** There is room for one of them. */
+const BESIDE = { inspector: "approvals", approvals: "inspector" };
+const OPENERS = { threads: "menu", inspector: "inspect", approvals: "approve" };
+
 export class Panels {
   #panels;
   #onChange;
 
-  constructor(threads, inspector, onChange) {
-    this.#panels = { threads, inspector };
+  /** @param {{threads, inspector, approvals: HTMLElement}} panels @param {() => void} onChange */
+  constructor(panels, onChange) {
+    this.#panels = panels;
     this.#onChange = onChange;
     this.#place();
     NARROW.addEventListener("change", () => {
@@ -28,6 +33,8 @@ export class Panels {
   show(name, isOpen) {
     const panel = this.#panels[name];
     panel.hidden = !isOpen;
+    const other = BESIDE[name];
+    if (isOpen && other && this.isOpen(other)) this.show(other, false);
     if (!NARROW.matches) localStorage.setItem(`panel-${name}`, isOpen ? "open" : "closed");
     this.#drawer();
     this.#onChange();
@@ -39,7 +46,7 @@ export class Panels {
     if (!NARROW.matches) return false;
     const open = Object.keys(this.#panels).filter((name) => this.isOpen(name));
     for (const name of open) this.show(name, false);
-    if (open.includes("threads")) document.getElementById("menu").focus();
+    for (const name of open) document.getElementById(OPENERS[name])?.focus();
     return open.length > 0;
   }
 
@@ -47,6 +54,7 @@ export class Panels {
     const kept = (name, otherwise) => (localStorage.getItem(`panel-${name}`) ?? otherwise) === "open";
     this.#panels.threads.hidden = NARROW.matches || !kept("threads", "open");
     this.#panels.inspector.hidden = NARROW.matches || !kept("inspector", "closed");
+    this.#panels.approvals.hidden = true;
     this.#drawer();
   }
 

@@ -2,11 +2,13 @@
  * Parts, in the three shapes that they have: as the server's snapshot tells them, as the
  * accumulator holds them, and as the page shows them. Pure functions.
  *
- * A shown tool call has one `state`: writing, running, pending, result, error, timeout, cancelled
- * or shown.
+ * A shown tool call has one `state`: writing, running, pending, result, error, timeout, cancelled,
+ * declined or shown; and an `approval` if it needs one, as the server tells it.
  */
 
 import { parsePartialJsonObject } from "../vendor/assistant-stream/assistant-stream.js";
+import { stateOf } from "./approvals.js";
+import { jsonOf } from "./interrupts.js";
 
 export const RENDER = "render_ui_component";
 export const SELECT = "request_user_selection";
@@ -14,8 +16,8 @@ export const SELECT = "request_user_selection";
 /** The accumulator's form of a part of the snapshot: what a live run's stream goes on from. */
 export function toAccumulated(part) {
   if (part.type !== "tool-call") return { ...part, status: { type: "running" } };
-  const { toolCallId, toolName, argsText } = part;
-  const call = { type: "tool-call", toolCallId, toolName, argsText };
+  const { toolCallId, toolName, argsText, approval } = part;
+  const call = { type: "tool-call", toolCallId, toolName, argsText, approval };
   if (part.state !== "pending") {
     const { args, result, isError } = part;
     const status = { type: "complete", reason: "stop" };
@@ -30,35 +32,40 @@ export function toAccumulated(part) {
   };
 }
 
-/** The shown form of an accumulated part; `end` is how its call ended, if its result was streamed. */
-export function fromAccumulated(part, isLive, end = part.end) {
+/**
+ * The shown form of an accumulated part; `end` is how its call ended, if its result was streamed.
+ * `isGated`: the stream has said that the call needs an approval.
+ */
+export function fromAccumulated(part, isLive, { end = part.end, isGated = false } = {}) {
   if (part.type === "text" || part.type === "reasoning") {
     return { type: part.type, text: part.text, open: isLive && part.status.type === "running" };
   }
   if (part.type !== "tool-call") return part;
   const { toolCallId, toolName, argsText, args, timing } = part;
-  const call = { type: "tool-call", toolCallId, toolName, argsText, args };
+  const approval = isGated ? { id: toolCallId } : part.approval;
+  // The accumulator leaves out what a parser of partial JSON may: nobody approves arguments unseen.
+  const gated = approval ? { approval, args: jsonOf(argsText) ?? args } : {};
+  const call = { type: "tool-call", toolCallId, toolName, argsText, args, ...gated };
   const ms = timing?.completedAt ? timing.completedAt - timing.startedAt : undefined;
   if (part.state === "result") {
     const { result, isError } = part;
     return { ...call, state: end ?? (isError ? "error" : "result"), result, isError, ms };
   }
-  return { ...call, state: isLive ? openState(part) : "pending" };
+  return { ...call, state: isLive && !approval ? openState(part) : "pending" };
 }
 
 /** The shown form of a part of a thread at rest. */
 export function fromSnapshot(part) {
-  if (part.type !== "tool-call") return part;
-  return part.state === "pending" && !isWhole(part.argsText)
-    ? { ...part, args: parsePartialJsonObject(part.argsText) ?? {} }
-    : part;
+  if (part.type !== "tool-call" || part.state !== "pending") return part;
+  if (part.approval) return { ...part, state: stateOf(part.approval) };
+  return isWhole(part.argsText) ? part : { ...part, args: parsePartialJsonObject(part.argsText) ?? {} };
 }
 
-/** The parts, with one pending call brought to its end. */
-export const withSettled = (parts, { tool_call_id: callId, end, result }) =>
+/** The parts, with one open call brought to its end. */
+export const withSettled = (parts, { tool_call_id: callId, end, result, duration_ms: ms }) =>
   parts.map((part) =>
-    part.toolCallId === callId && part.state === "pending"
-      ? { ...part, state: end, result, isError: end !== "result" && end !== "shown" }
+    part.toolCallId === callId && part.result === undefined
+      ? { ...part, state: end, result, isError: end !== "result" && end !== "shown", ...(ms ? { ms } : {}) }
       : part,
   );
 
@@ -69,18 +76,9 @@ export const textOf = (message) =>
     .map((part) => part.text)
     .join("\n\n");
 
-export const isSettled = (part) => !["writing", "running", "pending"].includes(part.state);
-
 function openState(part) {
   if (part.status.type === "complete") return "pending";
   return part.state === "partial-call" ? "writing" : "running";
 }
 
-function isWhole(text) {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isWhole = (text) => jsonOf(text) !== undefined;

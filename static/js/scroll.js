@@ -10,6 +10,7 @@
  */
 
 const NEAR_PX = 48;
+const MARGIN_PX = 14;
 const UP_KEYS = ["PageUp", "ArrowUp", "Home"];
 
 export class Follower {
@@ -54,6 +55,17 @@ export class Follower {
   follow() {
     if (!this.pinned) return;
     this.#scroller.scrollTop = this.hasEnd ? this.#scroller.scrollHeight : 0;
+  }
+
+  /** Show where an element begins that is longer than what is seen, or has others below it. */
+  reveal(element) {
+    if (!this.pinned) return;
+    this.follow();
+    const over = this.#scroller.getBoundingClientRect().top + MARGIN_PX - element.getBoundingClientRect().top;
+    if (over <= 0) return;
+    this.#set(false);
+    this.#scroller.scrollTop -= over;
+    this.#top = this.#scroller.scrollTop;
   }
 
   get #distance() {

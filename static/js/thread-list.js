@@ -3,9 +3,12 @@
 import * as api from "./api.js";
 
 const WATCH_MS = 4000;
+const WATCH_WAITING_MS = 15_000;
 
 export class ThreadList {
   #timer;
+  /** Whether somebody else may answer what a thread waits for. */
+  isShared = false;
 
   state = { threads: [], cursor: null, loaded: false, failed: false };
 
@@ -30,11 +33,16 @@ export class ThreadList {
     }
   }
 
-  /** As long as a thread has a live run, perhaps in no tab at all, look how it goes. */
+  /**
+   * As long as a thread has a live run, perhaps in no tab at all, look how it goes; and now and then
+   * as long as one waits for somebody else.
+   */
   #watch() {
     clearTimeout(this.#timer);
-    const isLive = this.state.threads.some((thread) => thread.run_state === "live");
-    if (isLive) this.#timer = setTimeout(() => this.refresh(), WATCH_MS);
+    const isAny = (state) => this.state.threads.some((thread) => thread.run_state === state);
+    const isWaiting = this.isShared && isAny("waiting");
+    const ms = isAny("live") ? WATCH_MS : isWaiting ? WATCH_WAITING_MS : null;
+    if (ms) this.#timer = setTimeout(() => (document.hidden && !isAny("live") ? this.#watch() : this.refresh()), ms);
   }
 
   async more() {

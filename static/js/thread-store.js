@@ -4,6 +4,7 @@
  */
 
 import * as api from "./api.js";
+import { isOnItsWay, undecided } from "./approvals.js";
 import { keyed } from "./interrupts.js";
 import { hydrated, newAnswer, newQuestion, settledIn, upTo } from "./messages.js";
 import { toAccumulated } from "./parts.js";
@@ -20,10 +21,15 @@ const EMPTY = {
   run: null,
   problem: null,
   answers: {},
+  /** Decisions on calls that wait for an approval, by its id, until the server has them. */
+  decisions: {},
   /** What the graph stopped to ask, and the answers to it that are on their way or failed. */
   interrupts: [],
   resuming: null,
 };
+
+const MAX_DECISION_TRIES = 3;
+const DECIDED = { message: "Somebody else has decided on this call, or it waits no longer." };
 
 export class ThreadStore {
   state = EMPTY;
@@ -91,10 +97,35 @@ export class ThreadStore {
   /** Answer a question; the answer is kept until the server has it. */
   async answer(callId, result) {
     this.#answered(callId, { result, state: "sending" });
-    await this.#idle();
-    if (this.state.answers[callId]?.state !== "sending") return;
-    const before = this.state.messages;
-    await this.#post({ tool_results: [{ tool_call_id: callId, result }] }, { before, callId });
+    await this.#whenIdle(() => {
+      if (this.state.answers[callId]?.state !== "sending") return undefined;
+      const before = this.state.messages;
+      return this.#post({ tool_results: [{ tool_call_id: callId, result }] }, { before, callId });
+    });
+  }
+
+  /**
+   * Decide on a call that waits for an approval. While a run is live the decision waits; the form
+   * keeps what was typed until the server has it.
+   *
+   * @param {string} id  of the approval @param {{approved: boolean, args?, reason?}} decision
+   */
+  async decide(id, decision) {
+    if (!isOnItsWay(this.state.decisions[id])) await this.#decide(id, decision, 1);
+  }
+
+  async #decide(id, decision, tries) {
+    const waiting = { state: "waiting" };
+    this.#decided(id, waiting);
+    await this.#whenIdle(() => {
+      if (this.state.decisions[id] !== waiting) return undefined;
+      const call = undecided(this.state.messages.at(-1), id);
+      if (!call) return this.#decided(id, { state: "failed", error: DECIDED });
+      this.#decided(id, { state: "sending" });
+      const approval = { tool_call_id: call.toolCallId, approval_id: id, ...decision };
+      const again = tries < MAX_DECISION_TRIES ? () => this.#decide(id, decision, tries + 1) : null;
+      return this.#post({ approvals: [approval] }, { before: this.state.messages, approvalId: id, again });
+    });
   }
 
   /** Answer open interrupts, by id; the forms keep what was typed until the server has it. */
@@ -107,7 +138,7 @@ export class ThreadStore {
   async stop() {
     const { id, run } = this.state;
     if (!run || id === null) return;
-    this.#set({ ...this.state, run: { ...run, stopping: true } });
+    this.#set({ ...this.state, run: { ...run, stopping: true }, decisions: this.#withoutWaiting() });
     try {
       await api.stop(id);
     } catch (error) {
@@ -234,15 +265,20 @@ export class ThreadStore {
     this.#reader = null;
     const interrupts = keyed([...this.state.interrupts, ...turn.interrupts], this.state.interrupts);
     const runState = interrupts.length ? "waiting" : "finished";
-    this.#set({ ...this.state, run: null, runState, interrupts });
+    this.#set({ ...this.state, run: null, runState, interrupts, decisions: this.#withoutSent() });
     this.#update(turn);
     this.#wake();
   }
 
-  #refused(error, { before, text, callId, resumed }, again) {
+  #refused(error, undo, again) {
+    const { before, text, callId, resumed } = undo;
     this.#reader = null;
     this.#set({ ...this.state, run: null });
     this.#wake();
+    if (undo.approvalId) {
+      this.#notDecided(error, undo);
+      return;
+    }
     if (resumed) {
       this.#notResumed(error, before);
       return;
@@ -277,6 +313,22 @@ export class ThreadStore {
     if (isOther || this.state.interrupts.some(({ id }) => values.has(id))) return;
     this.#set({ ...this.state, resuming: null });
     if (!this.busy && !this.state.missing) this.#fail(error, null);
+  }
+
+  /**
+   * The form opens again, or shows what somebody else has decided. A run that was started elsewhere
+   * is followed to its end; then the decision is sent again, if the call still waits for it.
+   */
+  async #notDecided(error, { before, approvalId: id, again }) {
+    const isBusy = error.code === "run_in_progress" && again;
+    const answer = isBusy ? { state: "waiting" } : { state: "failed", error };
+    this.#set({ ...this.state, messages: before });
+    this.#decided(id, answer);
+    if (error.isTransient || error.code === "invalid_arguments") return;
+    await this.refresh();
+    if (!isBusy || this.state.decisions[id] !== answer) return;
+    if (undecided(this.state.messages.at(-1), id)) await again();
+    else this.#decided(id, { state: "failed", error: DECIDED });
   }
 
   #notAnswered() {
@@ -325,6 +377,25 @@ export class ThreadStore {
     this.#set({ ...this.state, answers: { ...this.state.answers, [callId]: answer } });
   }
 
+  #decided(id, answer) {
+    this.#set({ ...this.state, decisions: { ...this.state.decisions, [id]: answer } });
+  }
+
+  /** The run that a decision has started is over: the server has it. */
+  #withoutSent() {
+    return this.#decisionsBut("sending");
+  }
+
+  /** Who stops a run means those that would follow it, too. */
+  #withoutWaiting() {
+    return this.#decisionsBut("waiting");
+  }
+
+  #decisionsBut(state) {
+    const kept = Object.entries(this.state.decisions).filter(([, answer]) => answer.state !== state);
+    return Object.fromEntries(kept);
+  }
+
   #update(turn) {
     const { messages } = this.state;
     const index = messages.findLastIndex((message) => message.key === turn.message.key);
@@ -340,9 +411,10 @@ export class ThreadStore {
 
   #waiting = [];
 
-  /** Until no run is live: an answer given while the turn still ends waits for its end. */
-  async #idle() {
+  /** An answer that is given while a run is live waits for its end; of several, one starts a run. */
+  async #whenIdle(start) {
     while (this.busy) await new Promise((resolve) => this.#waiting.push(resolve));
+    await start();
   }
 
   #wake() {

@@ -3,16 +3,18 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { isUndecided } from "./approvals.js";
 import { icons } from "./icons.js";
 import { interruptsView } from "./interrupt-view.js";
 import { messageView } from "./message-view.js";
 
 /**
  * @param {object} state  of the thread store
- * @param {{examples: string[], editing: string | null, limit: number}} about  `limit`: messages
+ * @param {{examples: string[], editing: string | null, limit: number, asker: string | null, tools}} about
+ *   `limit`: messages; `tools`: see `tools.js`
  * @param {object} actions
  */
-export function threadView(state, { examples, editing, limit }, actions) {
+export function threadView(state, { examples, editing, limit, asker, tools }, actions) {
   if (state.loading && !state.messages.length) return skeleton();
   if (state.missing) return missing(actions);
   if (!state.messages.length && !state.problem) return empty(examples, actions);
@@ -24,8 +26,9 @@ export function threadView(state, { examples, editing, limit }, actions) {
       (message) => message.key,
       (message) => {
         const isEdited = editing !== null && message.id === editing;
-        const about = { answers: state.answers, editing: isEdited, idle };
-        return guard([message, state.answers, isEdited, idle], () => messageView(message, about, actions));
+        const { answers, decisions } = state;
+        const about = { answers, decisions, asker, tools, editing: isEdited, idle };
+        return guard([message, ...Object.values(about)], () => messageView(message, about, actions));
       },
     )}
     ${interruptsView(state, actions)} ${ending(state, actions)}
@@ -76,7 +79,7 @@ function ending(state, actions) {
     return banner("danger", detail, button);
   }
   const last = state.messages.at(-1);
-  if (!last || state.interrupts.length) return nothing;
+  if (!last || state.interrupts.length || waitsForApproval(last, state)) return nothing;
   const goOn = (word) =>
     html`<button type="button" @click=${actions.onResume}>${icons.again} ${word}</button>`;
   if (last.error) return banner("danger", "The reply broke off.", goOn("Retry"));
@@ -84,6 +87,12 @@ function ending(state, actions) {
   const isCut = last.role === "user" || (last.finishReason === undefined && state.runState !== "finished");
   if (isCut) return banner("warning", "The reply was interrupted before it was finished.", goOn("Continue"));
   return nothing;
+}
+
+/** A thread does not go on past a question; but what a crash left unfinished beside it does. */
+function waitsForApproval({ parts }, { runState }) {
+  const open = parts.filter(isUndecided);
+  return runState === "interrupted" ? open.some(({ approval }) => approval.mayHaveRun) : open.length > 0;
 }
 
 const banner = (tone, words, button) => html`

@@ -16,6 +16,7 @@ export const STATES = {
   error: ["Error", icons.warning],
   timeout: ["Timed out", icons.clock],
   cancelled: ["Cancelled", icons.stopped],
+  declined: ["Declined", icons.cross],
 };
 
 export function toolCard(part) {
@@ -31,16 +32,20 @@ export function toolCard(part) {
         <span class="tool-open">${icons.chevron}</span>
       </summary>
       <div class="tool-body">
-        ${guard([part.progress, part.argsText, part.result, part.state], () => body(part))}
+        ${guard([part.progress, part.argsText, part.approval, part.result, part.state], () => body(part))}
       </div>
     </details>
-    ${part.isError ? html`<p class="tool-error">${errorOf(part.result)}</p>` : nothing}
+    ${part.isError && !isToldBelow(part) ? html`<p class="tool-error">${errorOf(part.result)}</p>` : nothing}
   `;
 }
+
+/** The decision below the card says more. */
+const isToldBelow = ({ state, approval }) => state === "declined" || (state === "cancelled" && approval);
 
 const body = (part) => html`
   ${part.progress === undefined ? nothing : section("Progress", part.progress)}
   ${section("Arguments", argumentsOf(part))}
+  ${part.approval?.args ? section("Arguments as approved", part.approval.args) : nothing}
   ${part.result === undefined ? nothing : result(part)}
 `;
 
@@ -75,8 +80,9 @@ function argumentsOf({ argsText, args, state }) {
   }
 }
 
-function preview({ args }) {
-  return Object.entries(args ?? {})
+/** The arguments that count. */
+function preview({ args, approval }) {
+  return Object.entries(approval?.args ?? args ?? {})
     .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
     .join(", ")
     .slice(0, 120);

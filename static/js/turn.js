@@ -1,5 +1,6 @@
 /** The assistant message of a turn while one of its runs is read. */
 
+import { withApproval } from "./approvals.js";
 import { fromAccumulated, withSettled } from "./parts.js";
 import { Steps } from "./steps.js";
 
@@ -14,6 +15,8 @@ export class Turn {
   #progress = {};
   /** How the run's tool calls ended, by the index of their part. */
   #ends = {};
+  /** The numbers of the run's parts that are calls which need an approval. */
+  #gated = new Set();
 
   /** What the run stopped to ask. */
   interrupts = [];
@@ -62,6 +65,9 @@ export class Turn {
       case "text-delta":
         if (this.timing) this.timing.firstAt ??= now;
         break;
+      case "tool-call-args-text-finish":
+        if (chunk.disposition === "approval") this.#gated.add(chunk.path[0]);
+        break;
       case "result":
         this.#ends[chunk.path[0]] = chunk.end;
         break;
@@ -98,7 +104,7 @@ export class Turn {
     const steps = this.#steps.list;
     return {
       ...this.message,
-      parts: [...this.#base, ...parts],
+      parts: [...this.#base.map((part) => this.#withProgress(part)), ...parts],
       steps,
       usage: sum(steps),
       running: this.#live,
@@ -107,13 +113,17 @@ export class Turn {
   }
 
   #part(part, number) {
-    const shown = {
-      ...fromAccumulated(part, this.#live, this.#ends[number]),
+    const told = { end: this.#ends[number], isGated: this.#gated.has(number) };
+    return this.#withProgress({
+      ...fromAccumulated(part, this.#live, told),
       key: this.#base.length + number,
       stepId: this.#steps.ownerOf(number),
-    };
+    });
+  }
+
+  #withProgress(part) {
     const progress = this.#progress[part.toolCallId];
-    return progress === undefined ? shown : { ...shown, progress };
+    return progress === undefined ? part : { ...part, progress };
   }
 
   #read({ name, data }) {
@@ -123,6 +133,7 @@ export class Turn {
     if (name === "interrupt") this.interrupts.push(data);
     if (name === "interrupts-discarded") this.#discarded.push(...data.ids);
     if (name === "tool-progress") this.#progress[data.tool_call_id] = data.data;
+    if (name === "tool-approval") this.#base = withApproval(this.#base, data);
     if (name === "tool-settled") {
       this.settle(data);
       this.#settled.push(data);

@@ -7,6 +7,7 @@ import {
   Tools,
   unstable_createMessageConverter as createMessageConverter,
   useAssistantTransportRuntime,
+  useAssistantTransportSendCommand,
 } from "@assistant-ui/react";
 import { convertLangChainMessages } from "@assistant-ui/react-langgraph";
 import { createElement } from "react";
@@ -33,6 +34,7 @@ serve(async ({ url, state = { messages: [] }, tools = [] }) => {
   // Not the thread's `isRunning`: that is true as well while a frontend tool works.
   const run = { started: 0, live: false, sending: false };
   let runtime;
+  let sendCommand;
 
   const toolkit = Object.fromEntries(
     tools.map(({ name, description, parameters }) => [
@@ -76,7 +78,12 @@ serve(async ({ url, state = { messages: [] }, tools = [] }) => {
       onError: (error) => void seen.errors.push(error.message),
     });
     const config = AuiConfig({ tools: Tools({ toolkit }) });
-    return createElement(AssistantRuntimeProvider, { runtime, config });
+    return createElement(AssistantRuntimeProvider, { runtime, config }, createElement(Commands));
+  }
+
+  function Commands() {
+    sendCommand = useAssistantTransportSendCommand();
+    return null;
   }
 
   const root = createRoot(document.body.appendChild(document.createElement("div")));
@@ -116,6 +123,7 @@ serve(async ({ url, state = { messages: [] }, tools = [] }) => {
         () => message(messageId).getMessagePartByToolCallId(toolCallId).addToolResult(result),
         wait,
       ),
+    command: ({ command }) => begun(() => sendCommand(command)),
     executing: ({ toolCallId }) => until(change.subscribe, () => executions.has(toolCallId)),
     execute: ({ toolCallId, result }) => begun(() => executions.get(toolCallId)(result)),
     resume: ({ wait }) => begun(() => thread().resumeRun({ parentId: null }), wait),

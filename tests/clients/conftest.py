@@ -53,6 +53,12 @@ def assistant_ui(client_of: ClientOf) -> ClientProcess:
 
 
 @pytest.fixture
+def assistant_ui_chat(client_of: ClientOf) -> ClientProcess:
+    """assistant-ui's `useChatRuntime` in a page: the AI SDK's wire."""
+    return client_of("assistant-ui-chat.mjs")
+
+
+@pytest.fixture
 def event_source(client_of: ClientOf) -> ClientProcess:
     """npm's eventsource."""
     return client_of("event-source.mjs")

@@ -20,9 +20,14 @@ class ClientProcess:
     """One process serves many clients, one after the other: each `open` begins a new one."""
 
     def __init__(self, script: str) -> None:
+        """`script` may have arguments."""
         self.script = script
         self._process = subprocess.Popen(
-            ["node", script], cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            ["node", *script.split()],
+            cwd=HERE,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     async def do(self, name: str, /, **args: Any) -> Any:

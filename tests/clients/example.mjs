@@ -77,19 +77,23 @@ serve(async ({ example, url, hash = "", storage = {} }) => {
       (element) => element.textContent.trim() === name && !element.disabled,
     );
   const seen = (holds) => until(change.subscribe, holds);
+  async function write(selector, text) {
+    await seen(() => document.querySelector(selector));
+    const field = document.querySelector(selector);
+    const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value");
+    set.call(field, text);
+    field.dispatchEvent(new page.window.Event("input", { bubbles: true }));
+  }
   const press = (name) => seen(() => button(name)).then(() => button(name).click());
 
   return {
     press: ({ name }) => press(name),
     choose: ({ value }) => document.querySelector(`input[value="${value}"]`).click(),
     async type({ text }) {
-      await seen(() => document.querySelector("[aria-label=Message]"));
-      const field = document.querySelector("[aria-label=Message]");
-      const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value");
-      set.call(field, text);
-      field.dispatchEvent(new page.window.Event("input", { bubbles: true }));
+      await write("[aria-label=Message]", text);
       await press("Send");
     },
+    write: ({ name, text }) => write(`[name=${name}]`, text),
     shows: ({ text }) => seen(() => document.body.textContent.includes(text)),
     offers: ({ name }) => seen(() => button(name)),
     answered: ({ request }) => seen(() => answered.has(request)),

@@ -12,6 +12,7 @@ from tests.clients.driver import HERE, ClientProcess
 from tests.clients.npm import require_clients
 from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
+from tests.support.endpoint.script import Scripted
 from tests.support.samples import sample
 from tests.support.scripted_server import ScriptedServer, scripted_server
 from tests.support.serving import PROJECT
@@ -46,6 +47,10 @@ def reloaded() -> Iterator[ClientProcess]:
     process.close()
 
 
+def erase(name: str) -> Scripted:
+    return call_reply(("erase", f'{{"name":"{name}"}}'), ids=(f"call_{name}",))
+
+
 async def report(tab: ClientProcess) -> dict[str, Any]:
     told = await tab.report()
     assert told["warnings"] == []
@@ -73,6 +78,32 @@ async def test_a_question_is_answered_on_the_screen(
         assert "Book a trip" in (await report(tab))["text"]
         part = (await the_thread(server))["messages"][1]["parts"][0]
         assert part["result"] == {"value": "sat"}
+
+
+@EXAMPLES
+async def test_a_call_is_approved_or_declined_on_the_screen(
+    example: str, tmp_path: Path, tab: ClientProcess
+) -> None:
+    replies = (erase("old"), text_reply("Gone."), erase("new"), text_reply("It stays."))
+    async with scripted_server(tmp_path, *replies, **ALLOWED) as server:
+        await tab.do("open", example=example, url=server.url)
+        await tab.do("type", text="Tidy up")
+        await tab.do("shows", text="Run erase?")
+        await tab.do("press", name="Approve")
+        await tab.do("shows", text="Gone.")
+        await tab.do("withdraws", name="Stop")
+        await tab.do("type", text="And the other one")
+        await tab.do("shows", text="Run erase?")
+        await tab.do("write", name="reason", text="I need it.")
+        await tab.do("press", name="Decline")
+        await tab.do("shows", text="It stays.")
+        await tab.do("withdraws", name="Stop")
+        assert "Run erase?" not in (await report(tab))["text"]
+        messages = (await the_thread(server))["messages"]
+        approved, declined = (message["parts"][0] for message in messages[1::2])
+        assert approved["result"] == {"erased": "old"}
+        assert declined["state"] == "declined"
+        assert declined["approval"]["reason"] == "I need it."
 
 
 @one_example("use-chat")

@@ -224,6 +224,10 @@ async def test_a_plain_rule_holds_for_such_a_graph(
     [
         ('[roles.user]\napproval = ["era*"]', r"roles\.user\.approval covers 'erase'"),
         (
+            '[roles.user]\napproval_by_others = ["erase"]',
+            r"roles\.user\.approval_by_others covers 'erase'",
+        ),
+        (
             "[roles.user.limits]\ntool_calls_per_day = { search = 3 }",
             r"roles\.user\.limits\.tool_calls_per_day covers 'search'",
         ),

@@ -4,7 +4,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -13,10 +14,14 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from graphs.attached import AttachedGraph
 from graphs.faults import GraphError
+from graphs.graph_tools import tools_of
 from graphs.limits import Limits
 from graphs.loading import BUILT_IN, load, open_graphs
 from server.__main__ import main
+from tests.support.counting_tools import CountingTools
+from tests.support.gated_tools import GatedTools
 from tests.support.scripted_model import ScriptedModel
 from tools.builtin import CATALOGUE
 
@@ -335,6 +340,72 @@ async def test_a_checkpointer_of_the_graphs_own_is_replaced_and_it_is_said(
     with caplog.at_level(logging.WARNING):
         assert await says("agent.py:graph") == "Fine."
     assert "graph agent: its own checkpointer (InMemorySaver) is replaced" in caplog.text
+
+
+TOOLS = """
+    from langchain_core.tools import tool
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode
+    from tools.contract import client_fields
+
+    @client_fields("paid", needs_approval=NEED)
+    @tool
+    def pay(amount: int) -> dict:
+        "Pay."
+        return {"paid": amount}
+
+    inner = StateGraph(MessagesState)
+    inner.add_node("tools", ToolNode([pay]))
+    inner.add_edge(START, "tools")
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("inner", inner.compile())
+    builder.add_edge(START, "inner")
+    graph = builder.compile()
+"""
+
+
+@asynccontextmanager
+async def opened(setting: str) -> AsyncIterator[Mapping[str, AttachedGraph]]:
+    """The graphs, with a catalogue that has tools whose calls need approvals."""
+    given: dict[str, Any] = {"limits": Limits(), "system_prompt": ""}
+    ours = (ScriptedModel(), GatedTools().catalogue)
+    async with open_graphs(load(setting), InMemorySaver(), None, {}, *ours, **given) as graphs:
+        yield graphs
+
+
+@pytest.mark.parametrize("need", ["True", "lambda args, user: args['amount'] > 10"])
+async def test_a_tool_that_needs_an_approval_keeps_a_graph_that_asks_nobody_from_being_served(
+    need: str, write: Write
+) -> None:
+    write("agent.py", TOOLS.replace("NEED", need))
+    fault = await fault_of("agent.py:graph")
+    assert "runs pay, declared with needs_approval" in fault
+    assert "interrupt()" in fault
+
+
+async def test_a_tool_that_needs_no_approval_is_served(write: Write) -> None:
+    write("agent.py", TOOLS.replace("NEED", "False"))
+    async with opened("agent.py:graph") as graphs:
+        assert [*tools_of(graphs["agent"].graph)] == ["pay"]
+
+
+async def test_a_factory_of_another_graph_gets_the_tools_that_need_no_approval(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with opened("docs.examples.own_graph:build") as graphs:
+        tools = tools_of(graphs["own_graph"].graph)
+    assert [*tools] == [tool.name for tool in CountingTools().catalogue.real]
+    [record] = [r for r in caplog.records if "need approvals" in r.getMessage()]
+    assert "pay, pay_slowly, spend" in record.getMessage()
+
+
+async def test_the_built_in_graph_gets_the_tools_that_need_an_approval(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with opened(BUILT_IN) as graphs:
+        assert "pay" in tools_of(graphs["chat"].graph)
+    assert "approvals" not in caplog.text
 
 
 async def test_the_built_in_graph_is_ours_whatever_the_folder_has(write: Write) -> None:

@@ -13,6 +13,7 @@ from server.protocols import WIRE_FORMATS, WireFormat
 from server.protocols.assistant_transport.state import snapshot as state_snapshot
 from server.protocols.format import StreamContext, View
 from server.turns.chunks import (
+    Approval,
     ArgsFinish,
     Chunk,
     Custom,
@@ -20,6 +21,7 @@ from server.turns.chunks import (
     Done,
     End,
     Error,
+    Interrupt,
     MessageFinish,
     PartFinish,
     PartStart,
@@ -32,8 +34,10 @@ from server.turns.chunks import (
     StepWithdrawn,
     TextDelta,
     TextPart,
+    ToolApproval,
     ToolCallPart,
     ToolProgress,
+    ToolSettled,
     Usage,
 )
 from server.turns.header import LOCAL_OWNER, RunHeader, ThreadKey
@@ -46,6 +50,8 @@ from server.turns.messages import (
     ToolCall,
     Turn,
     UserTurn,
+    settle_call,
+    settle_turn,
 )
 from server.turns.requests import ImageContent, TextContent
 from tests.support.protocol_readers import (
@@ -97,6 +103,8 @@ class Run:
     turn: AssistantTurn
     said: AssistantTurn
     """What this run adds to `turn`."""
+    held: AssistantTurn
+    """The message before the run, with the decisions that the request brings."""
 
     @property
     def after(self) -> tuple[Turn, ...]:
@@ -135,6 +143,8 @@ def called(draw: st.DrawFn, path: int, ids: Ids) -> tuple[list[Chunk], MessagePa
     pending = final in ("client", "approval") and draw(flags)
     args_text = draw(st.sampled_from(['{"a', "[1]"])) if args is None else json.dumps(args)
     call = ToolCall(part.tool_call_id, part.tool_name, args_text, args, final)
+    if final == "approval":
+        call = replace(call, approval=Approval(call.tool_call_id))
     chunks: list[Chunk] = [PartStart(part)]
     chunks += [TextDelta((path,), delta) for delta in cut(draw, args_text)]
     chunks += [ArgsFinish((path,), args, final)]
@@ -179,6 +189,93 @@ def steps(draw: st.DrawFn, ids: Ids, message_id: str, first_path: int) -> tuple[
     return [start, *said, StepFinish(step.finish_reason, step.usage)], step
 
 
+def decided_on(draw: st.DrawFn, step: Step) -> Step:
+    """The step of an earlier run: of its calls that asked for an approval some got it, and of these
+    some are to run."""
+    parts = (
+        decided(draw, part) if isinstance(part, ToolCall) and part.awaits_approval else part
+        for part in step.parts
+    )
+    return replace(step, parts=tuple(parts))
+
+
+def decided(draw: st.DrawFn, call: ToolCall) -> ToolCall:
+    """A call that waits for an approval, or one that has got it, or not got it."""
+    how = draw(st.sampled_from(["waiting", "asked again", "approved", "ran", "declined"]))
+    id, reason = call.tool_call_id, draw(st.none() | st.just("Why."))
+    match how:
+        case "asked again":
+            return replace(call, approval=Approval(f"{id}.2", may_have_run=True))
+        case "approved" | "ran":
+            args = draw(st.none() | objects)
+            approved = replace(call, approval=Approval(id, False, True, "Ann", reason, args))
+            return approved if how == "approved" else settle_call(approved, ran(draw, id))
+        case "declined":
+            refused = replace(call, approval=Approval(id, False, False, None, reason))
+            return settle_call(refused, declined(id))
+    return call
+
+
+def ran(draw: st.DrawFn, call_id: str) -> ToolSettled:
+    end, result = draw(ends)
+    return ToolSettled(call_id, end, result, f"r-{call_id}")
+
+
+def declined(call_id: str) -> ToolSettled:
+    error = {"code": "declined", "message": "The user declined this call."}
+    return ToolSettled(call_id, "declined", {"error": error}, f"r-{call_id}")
+
+
+@dataclass
+class Decisions:
+    """What a run brings and tells of calls of earlier runs."""
+
+    begin: list[Chunk]
+    """The decisions, and the ends of these calls."""
+    end: list[Chunk]
+    """The questions that are open again."""
+    turn: AssistantTurn
+    """The message with the decisions alone: what the client holds that posted them."""
+
+
+def decisions(draw: st.DrawFn, turn: AssistantTurn) -> Decisions:
+    told = Decisions([], [], turn)
+    for call in turn.parts:
+        if not (isinstance(call, ToolCall) and call.approval and call.end is None and draw(flags)):
+            continue
+        id = call.tool_call_id
+        is_approved = bool(call.approval.approved) or draw(flags)
+        decision = ToolApproval(id, Approval(call.approval.id, False, is_approved, None, "So."))
+        told.begin.append(decision)
+        told.turn = settled(told.turn, [decision])
+        if not is_approved:
+            told.begin.append(declined(id))
+        elif draw(flags):
+            told.begin.append(ran(draw, id))
+        else:
+            told.end.append(ToolApproval(id, Approval(f"{id}.3", may_have_run=True)))
+    return told
+
+
+def settled(turn: AssistantTurn, chunks: Sequence[Chunk]) -> AssistantTurn:
+    changed: Turn = turn
+    for chunk in chunks:
+        if isinstance(chunk, ToolSettled | ToolApproval):
+            changed = settle_turn(changed, chunk)
+    assert isinstance(changed, AssistantTurn)
+    return changed
+
+
+def reviews(draw: st.DrawFn, turn: AssistantTurn) -> list[Chunk]:
+    """A graph that is not ours has stopped to ask about calls that it does not run by itself."""
+    calls = [part for part in turn.parts if isinstance(part, ToolCall)]
+    open_calls = [call.tool_call_id for call in calls if call.end is None and not call.approval]
+    asks: bool = draw(flags)
+    if not (open_calls and asks):
+        return []
+    return [Interrupt("i1", {"question": 1}, "review", tool_call_ids=tuple(open_calls))]
+
+
 @st.composite
 def histories(draw: st.DrawFn, ids: Ids) -> tuple[Turn, ...]:
     turns: list[Turn] = []
@@ -194,7 +291,8 @@ def histories(draw: st.DrawFn, ids: Ids) -> tuple[Turn, ...]:
         turns.append(UserTurn(ids.new("u"), tuple(content)))
         message_id = ids.new("m")
         said = draw(st.lists(steps(ids, message_id, 0), max_size=2))
-        turns.append(AssistantTurn(message_id, tuple(step for _, step in said), "stop"))
+        told = [decided_on(draw, step) for _, step in said]
+        turns.append(AssistantTurn(message_id, tuple(told), "stop"))
     return tuple(turns)
 
 
@@ -257,6 +355,11 @@ def runs(draw: st.DrawFn, *, beside: bool = True) -> Run:
     message_id = continued.id if continued else ids.new("m")
     drawn = [draw(steps(ids, message_id, 0)) for _ in range(draw(st.integers(1, 3)))]
     chunks, new = merged(draw, drawn, beside=beside)
+    about = decisions(draw, AssistantTurn(message_id, earlier))
+    said_now = AssistantTurn(message_id, tuple(new), "other")
+    begun = settled(AssistantTurn(message_id, earlier), [*about.begin, *about.end])
+    asked = reviews(draw, replace(begun, steps=(*begun.steps, *new)))
+    chunks = [*about.begin, *chunks, *asked, *about.end]
     error = draw(st.none() | st.just(Error("model_failed", "The model failed.", "e7")))
     ended = draw(st.none() | run_ends)
     if ended:
@@ -265,12 +368,19 @@ def runs(draw: st.DrawFn, *, beside: bool = True) -> Run:
         chunks.append(error)
     usage = sum((step.usage for step in new if step.usage), start=Usage(0, 0))
     chunks += [MessageFinish("other", usage), Done()]
-    said_now = AssistantTurn(message_id, tuple(new), "other", ended)
+    questions = [
+        ToolApproval(id, question)
+        for chunk in asked
+        if isinstance(chunk, Interrupt)
+        for id, question in chunk.approvals.items()
+    ]
+    said_now = settled(replace(said_now, ended=ended), questions)
     return Run(
         StreamContext("thread-1", message_id, turns),
         chunks,
-        replace(said_now, steps=(*earlier, *new)),
+        replace(said_now, steps=(*settled(begun, questions).steps, *said_now.steps)),
         said_now,
+        about.turn,
     )
 
 
@@ -296,7 +406,13 @@ def posted_states(turns: Sequence[Turn]) -> list[Any]:
         {**known, "messages": [*messages, *messages, {"type": "human", "id": "x"}]},
         {**known, "messages": [{"type": "human"}, *messages[1:]]},
         {**known, "thread_id": "another"},
+        {**known, "approvals": {"gone": {"id": "gone"}}},
     ]
+
+
+def plain(state: dict[str, Any]) -> dict[str, Any]:
+    """A state cannot lose a key: without approvals it may be left with an empty object."""
+    return {key: value for key, value in state.items() if key != "approvals" or value}
 
 
 @given(runs(), st.data())
@@ -304,7 +420,7 @@ def posted_states(turns: Sequence[Turn]) -> list[Any]:
 def test_the_state_becomes_the_snapshot_of_the_thread(run: Run, data: st.DataObject) -> None:
     posted = data.draw(st.sampled_from(posted_states(run.context.turns)))
     said = encode(run, PARTS, view={} if posted is None else posted)
-    assert decoded_state(posted, said) == state_snapshot(run.after, "thread-1")
+    assert plain(decoded_state(posted, said)) == state_snapshot(run.after, "thread-1")
 
 
 @given(runs())
@@ -324,7 +440,7 @@ def test_a_replay_on_top_of_any_moment_of_the_run_converges(run: Run, data: st.D
     seen = first[: data.draw(st.integers(0, len(first)))]
     held = decoded_state({"messages": []}, seen)
     again = encode(run, PARTS, view=held)
-    assert decoded_state(held, again) == state_snapshot(run.after, "thread-1")
+    assert plain(decoded_state(held, again)) == state_snapshot(run.after, "thread-1")
 
 
 @given(runs())
@@ -361,17 +477,34 @@ def test_the_state_goes_beside_the_very_same_parts(run: Run) -> None:
 @RUNS
 def test_use_chat_becomes_the_message_of_the_hydrated_thread(run: Run) -> None:
     (hydrated,) = UI.snapshot([run.turn])
-    continued = run.context.continued
-    earlier = UI.snapshot([continued])[0]["parts"] if continued else []
-    live = UIMessageReader(earlier).read(encode(run, UI))
+    live = UIMessageReader(held_parts(run)).read(encode(run, UI))
     replayed = UIMessageReader().read(encode(run, UI, replay=True))
-    for reader in (live, replayed):
+    undecided = [without_decision(part) for part in hydrated["parts"]]
+    for reader, parts in ((live, hydrated["parts"]), (replayed, undecided)):
         assert reader.id == hydrated["id"]
-        assert with_ids_of(hydrated["parts"], reader.kept_parts) == hydrated["parts"]
+        assert with_ids_of(parts, reader.kept_parts) == parts
         # A turn that keeps no step has counted nothing; its stream says so in numbers.
         nothing = {"usage": {"inputTokens": 0, "outputTokens": 0}}
         assert reader.metadata == nothing | hydrated.get("metadata", {})
         assert reader.aborted == (run.turn.ended is not None)
+
+
+def held_parts(run: Run) -> list[dict[str, Any]]:
+    """What the client has of the message when the run begins."""
+    parts: list[dict[str, Any]] = UI.snapshot([run.held])[0]["parts"]
+    return parts
+
+
+def without_decision(part: dict[str, Any]) -> dict[str, Any]:
+    """The part for a reader that begins with the message: no chunk says that a call was approved,
+    nor why it was declined."""
+    approval = part.get("approval", {})
+    if "approved" not in approval:
+        return part
+    if part["state"] == "output-denied":
+        return {**part, "approval": {"id": approval["id"]}}
+    state = "input-available" if part["state"] == "approval-responded" else part["state"]
+    return {key: value for key, value in {**part, "state": state}.items() if key != "approval"}
 
 
 def with_ids_of(
@@ -390,15 +523,15 @@ def told_in_any_order(parts: Sequence[dict[str, Any]]) -> list[str]:
 @RUNS
 def test_use_chat_keeps_the_parts_of_steps_beside_each_other(run: Run) -> None:
     """In the order of their first words, which is not that of a loaded message."""
-    (hydrated,) = UI.snapshot([run.said])
-    reader = UIMessageReader().read(encode(run, UI))
+    (hydrated,) = UI.snapshot([run.turn])
+    reader = UIMessageReader(held_parts(run)).read(encode(run, UI))
     assert told_in_any_order(reader.kept_parts) == told_in_any_order(hydrated["parts"])
 
 
 @given(runs())
 @RUNS
 def test_use_chat_runs_only_the_calls_that_wait_for_it(run: Run) -> None:
-    reader = UIMessageReader().read(encode(run, UI))
+    reader = UIMessageReader(held_parts(run)).read(encode(run, UI))
     withdrawn = {number for c in run.chunks if isinstance(c, StepWithdrawn) for number in c.parts}
     waiting = [
         call.tool_call_id

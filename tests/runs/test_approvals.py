@@ -11,7 +11,7 @@ from graphs.answers import client_view
 from graphs.approvals import asked_in
 from graphs.rights import NEEDS_APPROVAL
 from server.runs.waiting_approvals import asker_of
-from server.turns.chunks import Approval, Chunk, ToolApproval, ToolSettled
+from server.turns.chunks import Approval, Chunk, MessageFinish, ToolApproval, ToolSettled
 from server.turns.header import ThreadKey
 from server.turns.messages import AssistantTurn, ToolCall
 from server.turns.requests import Branch, InvalidRequest, TurnRequest
@@ -103,6 +103,8 @@ async def test_an_approved_call_runs_and_the_model_goes_on_in_the_same_message(
             "result",
             {"paid": "rent"},
         )
+        [finished] = [chunk for chunk in run.chunks if isinstance(chunk, MessageFinish)]
+        assert finished.tool_ms == {"c1": settled.duration_ms}
         assert run.text == "Paid."
         assert await state_of(inside) == "finished"
         calls = await shown(inside)

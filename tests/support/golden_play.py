@@ -71,6 +71,35 @@ class Play:
         message = {"id": f"{self.message_ids[-1]}.a", "role": "assistant", "parts": [part]}
         return {"messages": [message], "trigger": "submit-message"}
 
+    def decision(self, *decided: tuple[str, str, bool, str | None], number: int = 1) -> Json:
+        """Decisions `(call id, name, approved, reason)`; `number`: how often it was asked."""
+        items = [
+            (id, name, f"{id}.{number}" if number > 1 else id, _decision(approved, reason))
+            for id, name, approved, reason in decided
+        ]
+        if self.format == PARTS:
+            about = [{"tool_call_id": id, "approval_id": asked} for id, _, asked, _ in items]
+            return {"approvals": [{**a, **i[3]} for a, i in zip(about, items, strict=True)]}
+        if self.format == STATE:
+            commands = [
+                {"type": "tool-approval", "toolCallId": id, "approvalId": asked, **decision}
+                for id, _, asked, decision in items
+            ]
+            return {"commands": commands, "state": None}
+        parts = [
+            {
+                "type": f"tool-{name}",
+                "toolCallId": id,
+                "state": "approval-responded",
+                "input": {},
+                "approval": {"id": asked, **decision},
+                "providerExecuted": True,
+            }
+            for id, name, asked, decision in items
+        ]
+        message = {"id": f"{self.message_ids[-1]}.a", "role": "assistant", "parts": parts}
+        return {"messages": [message], "trigger": "submit-message"}
+
     def edit(self, message_id: str, words: str) -> Json:
         body = self.message(words)
         if self.format == PARTS:
@@ -163,3 +192,7 @@ class Play:
             answer = await self.client.http.post("/chat", json=body)
             return {**found, "state": golden.payloads(answer.content)}
         return found
+
+
+def _decision(approved: bool, reason: str | None) -> Json:
+    return {"approved": approved, **({} if reason is None else {"reason": reason})}

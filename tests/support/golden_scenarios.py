@@ -29,6 +29,7 @@ from tests.support.endpoint import (
     text_reply,
 )
 from tests.support.endpoint.failures import rate_limited
+from tests.support.gated_tools import GatedTools
 from tests.support.golden import Json
 from tests.support.golden_play import AI_SDK, FORMATS, PARTS, STATE, Play
 from tests.support.scripted_model import ScriptedModel, call, finish, reasoning, text
@@ -53,16 +54,22 @@ class Scenario:
     model: Model
     values: Json
     """Settings of the server."""
+    gated: bool = False
+    """Whether there are tools that need an approval; such a transcript has all that is said."""
 
 
 SCENARIOS: dict[str, Scenario] = {}
 
 
 def scenario(
-    formats: Sequence[str] = FORMATS, model: Model = "endpoint", **values: Any
+    formats: Sequence[str] = FORMATS,
+    model: Model = "endpoint",
+    *,
+    gated: bool = False,
+    **values: Any,
 ) -> Callable[[Callable[[Play], Awaitable[None]]], None]:
     def add(play: Callable[[Play], Awaitable[None]]) -> None:
-        SCENARIOS[play.__name__] = Scenario(play, formats, model, values)
+        SCENARIOS[play.__name__] = Scenario(play, formats, model, values, gated)
 
     return add
 
@@ -95,6 +102,9 @@ MADE_UP = "teleport"
 """A tool that no server has."""
 MISFITS = ("call_misfit_question", "call_misfit_client")
 """Calls that only the client could answer, with arguments that are JSON and do not fit."""
+
+
+TWO = ("call_1", "call_2")
 
 
 def nobody_sets() -> Pause:
@@ -356,9 +366,61 @@ async def the_offline_model(play: Play) -> None:
     await play.turn(play.message("Draw a line chart of 1, 4, 9, 16, 25"))
 
 
+PAY = ("pay", '{"word":"tea"}')
+
+
+@scenario(gated=True)
+async def a_call_approved_beside_one_that_needs_none(play: Play) -> None:
+    play.endpoint.script(reply(Say("Well."), *call_reply(echo("tea"), PAY, ids=TWO).steps))
+    await play.turn(play.message("Buy tea."))
+    play.endpoint.script(text_reply("Paid."))
+    await play.turn(play.decision(("call_2", PAY[0], True, None)))
+
+
+@scenario(gated=True)
+async def a_call_declined(play: Play) -> None:
+    play.endpoint.script(call_reply(PAY, ids=("call_1",)))
+    await play.turn(play.message("Buy tea."))
+    play.endpoint.script(text_reply("As you like."))
+    await play.turn(play.decision(("call_1", PAY[0], False, "Too dear.")))
+
+
+@scenario(gated=True)
+async def two_calls_of_which_one_is_declined(play: Play) -> None:
+    play.endpoint.script(call_reply(PAY, ("pay", '{"word":"milk"}'), ids=TWO))
+    await play.turn(play.message("Buy tea and milk."))
+    play.endpoint.script(text_reply("Milk alone."))
+    decisions = (("call_1", PAY[0], False, None), ("call_2", PAY[0], True, None))
+    await play.turn(play.decision(*decisions))
+
+
+@scenario(gated=True)
+async def an_approved_call_stopped_and_asked_about_again(play: Play) -> None:
+    slow = ("pay_slowly", golden.dumps({"word": play.format}))
+    play.endpoint.script(call_reply(slow, ids=("call_1",)))
+    await play.turn(play.message("Buy milk."))
+
+    async def stop() -> None:
+        await play.counting_tools.begun(play.format)
+        await play.stop()
+
+    await play.turn(play.decision(("call_1", slow[0], True, None)), then=stop)
+    play.endpoint.script(text_reply("As you like."))
+    await play.turn(play.decision(("call_1", slow[0], False, None), number=2))
+
+
+@scenario(gated=True)
+async def a_call_that_waits_typed_past(play: Play) -> None:
+    play.endpoint.script(call_reply(PAY, ids=("call_1",)))
+    await play.turn(play.message("Buy tea."))
+    play.endpoint.script(text_reply("As you like."))
+    await play.turn(play.message("Never mind."))
+
+
 async def played(name: str, folder: Path) -> dict[str, Json]:
     """The transcripts of a scenario by format, as the server told them."""
-    scenario, counting_tools, model = SCENARIOS[name], CountingTools(), ScriptedModel.of()
+    scenario, model = SCENARIOS[name], ScriptedModel.of()
+    counting_tools = GatedTools() if scenario.gated else CountingTools()
     values = {"system_prompt": SYSTEM_PROMPT, **scenario.values}
     if scenario.model == "offline":
         values["model"] = "offline"
@@ -382,11 +444,12 @@ def file_of(name: str, format: str) -> Path:
     return FILES / f"{name}.{format}.json"
 
 
-def record(folder: Path) -> None:
-    """Write the transcript of every scenario in each of its formats, and nothing else."""
-    for old in folder.glob("*.json"):
+def record(folder: Path, names: Sequence[str]) -> None:
+    """Write the transcripts of these scenarios, in each of their formats; without names those of
+    all, and nothing else."""
+    for old in () if names else folder.glob("*.json"):
         old.unlink()
-    for name in SCENARIOS:
+    for name in names or SCENARIOS:
         with TemporaryDirectory() as directory:
             told = asyncio.run(played(name, Path(directory)))
         for format, transcript in told.items():
@@ -398,9 +461,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.support.golden_scenarios")
     parser.add_argument("--record", action="store_true", required=True)
     parser.add_argument("--folder", type=Path, default=FILES, help="where to write them")
-    folder = parser.parse_args().folder
+    parser.add_argument("names", nargs="*", help="of scenarios; the others stay as they are")
+    given = parser.parse_args()
+    folder: Path = given.folder
     folder.mkdir(parents=True, exist_ok=True)
-    record(folder)
+    record(folder, given.names)
     sys.stdout.write(f"{len(list(folder.glob('*.json')))} transcripts in {folder}\n")
 
 

@@ -138,6 +138,8 @@ def _on_args_finish(message: Json, event: Json) -> None:
         args = {}
     part["args"] = args if isinstance(args, dict) else {}
     part["disposition"] = event["disposition"]
+    if event["disposition"] == "approval":
+        part["approval"] = {"id": part["toolCallId"]}
 
 
 def _on_result(message: Json, event: Json) -> None:
@@ -172,6 +174,11 @@ def _on_data(message: Json, event: Json) -> None:
         if item["name"] == "step-withdrawn":
             id = item["data"]["step_id"]
             message["steps"] = [step for step in message["steps"] if step["stepId"] != id]
+        elif item["name"] == "interrupt":
+            asked = {a["tool_call_id"]: a["approval"] for a in item["data"].get("approvals", ())}
+            for part in message["parts"]:
+                if part.get("toolCallId") in asked:
+                    part["approval"] = asked[part["toolCallId"]]
 
 
 def _on_error(message: Json, event: Json) -> None:
@@ -260,6 +267,7 @@ class UIMessageReader:
     _on_data_interrupt = _on_data_custom
     _on_data_interrupts_discarded = _on_data_custom
     _on_data_messages_removed = _on_data_custom
+    _on_data_tool_approval = _on_data_custom
 
     def _on_finish_step(self, _: Json) -> None:
         self._open.clear()
@@ -325,6 +333,12 @@ class UIMessageReader:
         for key in ("output", "preliminary"):
             part.pop(key, None)
 
+    def _on_tool_approval_request(self, event: Json) -> None:
+        self._call(event, {"state": "approval-requested", "approval": {"id": event["approvalId"]}})
+
+    def _on_tool_output_denied(self, event: Json) -> None:
+        self._call(event, {"state": "output-denied"})
+
     def _call(self, event: Json, change: Json) -> Json:
         known = [part for part in self.parts if part.get("toolCallId") == event["toolCallId"]]
         if not known:
@@ -367,10 +381,13 @@ _UI_KEYS: dict[str, tuple[set[str], set[str]]] = {
     "tool-input-error": (_CALL | {"input", "errorText"}, _MARK),
     "tool-output-available": ({"toolCallId", "output"}, _MARK | {"preliminary"}),
     "tool-output-error": ({"toolCallId", "errorText"}, _MARK),
+    "tool-approval-request": ({"toolCallId", "approvalId"}, set()),
+    "tool-output-denied": ({"toolCallId"}, set()),
     "data-custom": ({"data", "transient"}, set()),
     "data-interrupt": ({"data", "transient"}, set()),
     "data-interrupts-discarded": ({"data", "transient"}, set()),
     "data-messages-removed": ({"data", "transient"}, set()),
+    "data-tool-approval": ({"data", "transient"}, set()),
     "data-step-withdrawn": ({"id", "data"}, set()),
     "abort": (set(), set()),
     "error": ({"errorText"}, set()),

@@ -1,4 +1,5 @@
-"""A catalogue for the clients' turns: tools that work, refuse, hang and report their progress."""
+"""A catalogue for the clients' turns: tools that work, refuse, hang, report their progress, and
+need an approval."""
 
 import asyncio
 from typing import Any
@@ -72,6 +73,18 @@ async def tally(to: int, runtime: ToolRuntime[Any, Any]) -> dict[str, Any]:
     return {"total": to}
 
 
+@real_tool(client_fields=["erased"], needs_approval=True)
+async def erase(name: str) -> dict[str, Any]:
+    """Erase a file, which takes forever if that is its name.
+
+    Args:
+        name: Its name.
+    """
+    if name == "forever":
+        await asyncio.Event().wait()
+    return {"erased": name, "private": "for the model alone"}
+
+
 CATALOGUE = Catalogue(
-    (add, find_bridge, hang, count, tally), (render_ui_component, request_user_selection)
+    (add, find_bridge, hang, count, tally, erase), (render_ui_component, request_user_selection)
 )

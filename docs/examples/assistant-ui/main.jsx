@@ -1,5 +1,5 @@
-// A chat on turnstream with assistant-ui. The state is the server's, `{thread_id, messages}` with
-// LangChain's messages; the tab keeps its last copy, so that a reload shows the thread again, and
+// A chat on turnstream with assistant-ui. The state is the server's, `{thread_id, messages,
+// approvals}` with LangChain's messages; the tab keeps its last copy, so that a reload shows the thread again, and
 // goes on reading a turn that is still running.
 
 import {
@@ -12,11 +12,13 @@ import {
   Tools,
   unstable_createMessageConverter as createMessageConverter,
   useAssistantTransportRuntime,
+  useAssistantTransportSendCommand,
   useAuiState,
 } from "@assistant-ui/react";
 import { convertLangChainMessages } from "@assistant-ui/react-langgraph";
 import { useEffect } from "react";
 import { createRoot } from "react-dom/client";
+import { Approval } from "./approval.jsx";
 import { Question } from "./question.jsx";
 
 const SERVER = import.meta.env.VITE_SERVER ?? "http://127.0.0.1:8000";
@@ -91,11 +93,30 @@ function Message() {
 }
 
 const Text = ({ text }) => <p>{text}</p>;
-const Fallback = ({ toolName, argsText, result }) => (
-  <pre>
-    {toolName}: {result ?? argsText}
-  </pre>
-);
+
+// All other tools: a call that waits for an approval is in the state's `approvals`. The runtime has
+// no approvals of its own, so the decision is a command of the server's.
+function Fallback({ toolName, toolCallId, args, argsText, result, status }) {
+  const approval = useAuiState((page) => page.thread.state?.approvals?.[toolCallId]);
+  const send = useAssistantTransportSendCommand();
+  const waits = approval && !("approved" in approval) && status.type === "requires-action";
+  if (waits && result === undefined) {
+    const about = { type: "tool-approval", toolCallId, approvalId: approval.id };
+    return (
+      <Approval
+        tool={toolName}
+        args={args}
+        mayHaveRun={approval.mayHaveRun}
+        onDecide={(decision) => send({ ...about, ...decision })}
+      />
+    );
+  }
+  return (
+    <pre>
+      {toolName}: {result ?? argsText}
+    </pre>
+  );
+}
 
 // Not ComposerPrimitive.Cancel: that only closes this page's stream, and the run goes on. The server
 // ends the run, and the stream then ends by itself, with all that was said.

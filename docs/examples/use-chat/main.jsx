@@ -6,10 +6,12 @@ import {
   DefaultChatTransport,
   getToolName,
   isToolUIPart,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
 } from "ai";
 import { useEffect } from "react";
 import { createRoot } from "react-dom/client";
+import { Approval } from "./approval.jsx";
 import { Question } from "./question.jsx";
 
 const SERVER = import.meta.env.VITE_SERVER ?? "http://127.0.0.1:8000";
@@ -19,7 +21,7 @@ function Chat({ id, thread }) {
     id,
     messages: thread.messages,
     transport: new DefaultChatTransport({ api: `${SERVER}/chat` }),
-    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+    sendAutomaticallyWhen: isComplete,
   });
   const { resumeStream, setMessages } = chat;
 
@@ -75,6 +77,16 @@ function Chat({ id, thread }) {
   );
 }
 
+// All questions of the last step have their answer, and all calls that waited their decision.
+function isComplete({ messages }) {
+  const waits = messages.at(-1)?.parts.some(({ state }) => state === "approval-requested");
+  return (
+    !waits &&
+    (lastAssistantMessageIsCompleteWithToolCalls({ messages }) ||
+      lastAssistantMessageIsCompleteWithApprovalResponses({ messages }))
+  );
+}
+
 // A graph may say what its thread does not get. Such parts stay in the message; a later part says how
 // far ahead of it they are.
 function standing(parts) {
@@ -99,6 +111,12 @@ function Part({ part, chat }) {
       chat.addToolOutput({ tool, toolCallId: part.toolCallId, output });
     return <Question question={part.input} onAnswer={answer} />;
   }
+  if (part.state === "approval-requested") {
+    const decide = (decision) =>
+      chat.addToolApprovalResponse({ id: part.approval.id, ...decision });
+    return <Approval tool={tool} args={part.input} onDecide={decide} />;
+  }
+  if (part.state === "output-denied") return <p>Declined: {tool}</p>;
   // Of `render_ui_component` the output is what to show: {component, props}. Put your own here.
   const shown = part.state === "output-error" ? part.errorText : (part.output ?? part.input);
   return (

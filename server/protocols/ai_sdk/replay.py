@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from server.protocols.ai_sdk.stream import Payload, part_id
 from server.protocols.ai_sdk.tool_call import (
+    approval_request,
     executed_by,
     input_available,
     input_delta,
@@ -47,7 +48,8 @@ def _whole(kind: str, part_id: str, text: str) -> Iterator[Payload]:
 
 def _whole_call(call: ToolCall) -> Iterator[Payload]:
     """An answered question comes without `tool-input-available`, at which the client would call the
-    app's `onToolCall`: the app has answered it."""
+    app's `onToolCall`: the app has answered it. No chunk says that a call was approved: it is shown
+    as one that runs. A declined one gets its `approval` by the request."""
     if call.args is not None and call.end is not None and not executed_by(call):
         yield input_start(call)
         yield input_delta(call)
@@ -55,5 +57,7 @@ def _whole_call(call: ToolCall) -> Iterator[Payload]:
         yield input_available(call)
     elif call.end is None:
         yield input_start(call)
+    if call.approval is not None and (call.awaits_approval or call.end == "declined"):
+        yield approval_request(call.tool_call_id, call.approval)
     if call.end is not None:
         yield output(call)

@@ -1,12 +1,13 @@
-"""AI SDK: the body that `useChat` (ai 6.0.326) posts.
+"""AI SDK: the body that `useChat` (ai 6.0.326, 7.0.173) posts.
 
 It has the whole history. Only its end is read, the server has the rest: a user's message, which is
 new, or an edit if `messageId` is given; or the assistant's, which the client has added the outputs
-of calls to. All outputs of that message come again each time, also those that the server has.
+of calls to, and decisions on calls that ask for an approval. All of that message come again each
+time, also those that the server has.
 Ignored: `system`, `config`, `callSettings`, `metadata`, and what else an app adds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from server.protocols.content import (
@@ -27,8 +28,9 @@ from server.protocols.fields import (
     thread_id,
 )
 from server.protocols.format import Parsed
-from server.protocols.tool_fields import tool_answer, tools_from_object
+from server.protocols.tool_fields import approval_answer, tool_answer, tools_from_object
 from server.turns.requests import (
+    ApprovalAnswer,
     Branch,
     ImageContent,
     InvalidRequest,
@@ -78,8 +80,11 @@ def _turn(body: Mapping[str, Any], limits: BodyLimits) -> dict[str, Any]:
             branch = None if cut is None else Branch("edit", cut)
             return {"message": _message(message, where, limits), "branch": branch}
         case {"role": "assistant"} as message:
-            answers = _answers(message, where, limits)
-            return {"answers": answers, "answers_are_copies": True}
+            return {
+                "answers": _answers(message, where, limits),
+                "approvals": _approvals(message, where, limits),
+                "answers_are_copies": True,
+            }
         case message:
             raise InvalidRequest(
                 "invalid_body",
@@ -125,23 +130,47 @@ _PARTS: Mapping[str, PartReader] = {"text": text_part, "file": _file_part}
 
 
 def _answers(message: Mapping[str, Any], where: str, limits: BodyLimits) -> tuple[ToolAnswer, ...]:
-    parts = enumerate(sequence(message.get("parts"), f"{where}.parts"))
     return tuple(
-        _answer(part, f"{where}.parts[{index}]", limits)
-        for index, part in parts
-        if _is_answered_call(mapping(part, f"{where}.parts[{index}]"))
+        _answer(part, named, limits)
+        for part, named in _calls(message, where)
+        if part.get("state") in _OUTPUTS and part.get("providerExecuted") is not True
     )
 
 
-def _is_answered_call(part: Mapping[str, Any]) -> bool:
-    kind = str(part.get("type"))
-    return (
-        (kind.startswith("tool-") or kind == "dynamic-tool")
-        and part.get("providerExecuted") is not True
-        and part.get("state") in _OUTPUTS
-    )
+def _approvals(
+    message: Mapping[str, Any], where: str, limits: BodyLimits
+) -> tuple[ApprovalAnswer, ...]:
+    """One for each call: of a call that was told again the client may keep both parts."""
+    answers = [
+        _approval(part, named, limits)
+        for part, named in _calls(message, where)
+        if part.get("state") == "approval-responded"
+    ]
+    return tuple({answer.tool_call_id: answer for answer in answers}.values())
+
+
+def _calls(message: Mapping[str, Any], where: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The message's tool calls, each with its name in an error's sentence."""
+    for index, value in enumerate(sequence(message.get("parts"), f"{where}.parts")):
+        named = f"{where}.parts[{index}]"
+        part = mapping(value, named)
+        kind = str(part.get("type"))
+        if kind.startswith("tool-") or kind == "dynamic-tool":
+            yield part, named
 
 
 def _answer(part: Mapping[str, Any], where: str, limits: BodyLimits) -> ToolAnswer:
     key, is_error = _OUTPUTS[part["state"]]
     return tool_answer(part.get("toolCallId"), part.get(key), is_error, where, limits)
+
+
+def _approval(part: Mapping[str, Any], where: str, limits: BodyLimits) -> ApprovalAnswer:
+    approval = mapping(part.get("approval"), f"{where}.approval")
+    decision = {key: approval.get(key) for key in ("approved", "reason")}
+    return approval_answer(
+        part.get("toolCallId"),
+        decision,
+        f"{where}.approval",
+        limits,
+        approval_id=approval.get("id"),
+    )

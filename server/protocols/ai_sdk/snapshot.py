@@ -4,7 +4,8 @@
     {"id", "role": "assistant", "parts": [part], "metadata"?}
 
 A user's parts are `text` and `file`. An assistant's are, for each step, `step-start`, then its
-texts, reasonings and static `tool-<name>` parts. `metadata` has `usage` (the sum over the steps),
+texts, reasonings and static `tool-<name>` parts; a call that needs an approval has `approval`, and
+waits as `approval-requested`. `metadata` has `usage` (the sum over the steps),
 `ended` and `error` where there is one.
 """
 
@@ -91,7 +92,27 @@ def _call_state(call: ToolCall) -> dict[str, Any]:
         return {"state": "input-streaming"}
     input_ = {"rawInput": call.args_text} if call.args is None else {"input": call.args}
     if call.end is None:
-        return {"state": "input-available", **input_}
+        return {"state": _pending_state(call), **input_, **_approval(call)}
+    if call.end == "declined":
+        return {"state": "output-denied", **input_, **_approval(call)}
     if call.is_error or call.args is None:
-        return {"state": "output-error", **input_, "errorText": call_error_text(call.result)}
-    return {"state": "output-available", **input_, "output": call.result}
+        error = {"errorText": call_error_text(call.result)}
+        return {"state": "output-error", **input_, **error, **_approval(call)}
+    return {"state": "output-available", **input_, "output": call.result, **_approval(call)}
+
+
+def _pending_state(call: ToolCall) -> str:
+    if call.approval is None:
+        return "input-available"
+    return "approval-requested" if call.awaits_approval else "approval-responded"
+
+
+def _approval(call: ToolCall) -> dict[str, Any]:
+    """`{"approval": {"id", "approved"?, "reason"?}}`, or nothing. A question that was never
+    answered is no part of a call that has ended."""
+    approval = call.approval
+    if approval is None or (call.end and approval.approved is None):
+        return {}
+    decision = {"approved": approval.approved, "reason": approval.reason}
+    given = {key: value for key, value in decision.items() if value is not None}
+    return {"approval": {"id": approval.id, **given}}

@@ -1,4 +1,4 @@
-"""AI SDK UI message stream v1 (checked on ai 5.0.277, 6.0.0 and 6.0.326): chunks to payloads.
+"""AI SDK UI message stream v1 (checked on ai 5.0.277, 6.0.0, 6.0.326, 7.0.173): chunks to payloads.
 
 Its parsers reject a null for a missing field, and some builds any key they do not know. Deliberate
 departures:
@@ -8,14 +8,17 @@ departures:
 2. Arguments that are no JSON object are said once, when the call's error is known:
    `tool-input-error` carries its sentence. Until then the input is streaming.
 3. `useChat` stops reading at `error`. The run's `finish` follows all the same, for other readers.
+4. Version 5 has no approvals: it fails at `tool-approval-request`, and at `tool-output-denied`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from server.protocols.ai_sdk import transient
 from server.protocols.ai_sdk.told_parts import ToldParts
 from server.protocols.ai_sdk.tool_call import (
+    approval_request,
     error_text,
     input_available,
     input_start,
@@ -25,9 +28,7 @@ from server.protocols.format import StreamContext
 from server.protocols.json_text import DONE, dumps, quote
 from server.protocols.metadata import (
     added_timing,
-    custom_json,
     ended_json,
-    interrupt_json,
     timing_json,
     total,
     total_timing,
@@ -58,7 +59,7 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.messages import AssistantTurn, ToolCall, settle_call
+from server.turns.messages import AssistantTurn, ToolCall, settle_call, with_args
 
 Payload = dict[str, Any]
 
@@ -98,14 +99,14 @@ class UIMessageStreamEncoder:
             PartFinish: self._part_finish,
             StepFinish: self._step_finish,
             StepWithdrawn: self._told.withdraw,
-            MessagesRemoved: _messages_removed,
-            Interrupt: _interrupt,
-            InterruptsDiscarded: _interrupts_discarded,
+            MessagesRemoved: transient.messages_removed,
+            Interrupt: self._interrupt,
+            InterruptsDiscarded: transient.interrupts_discarded,
             RunEnded: self._run_ended,
             ToolSettled: self._settled,
             ToolApproval: self._approval,
             ToolProgress: self._progress,
-            Custom: _custom,
+            Custom: transient.custom,
             Error: _error,
             MessageFinish: self._message_finish,
         }
@@ -143,12 +144,7 @@ class UIMessageStreamEncoder:
 
     def _args_finish(self, chunk: ArgsFinish) -> list[Payload]:
         part = self._call(chunk.path[0])
-        part.call = replace(
-            part.call,
-            args_text="".join(part.texts),
-            args=chunk.args,
-            disposition=chunk.disposition,
-        )
+        part.call = with_args(replace(part.call, args_text="".join(part.texts)), chunk)
         return [] if chunk.args is None else [input_available(part.call)]
 
     def _result(self, chunk: Result) -> list[Payload]:
@@ -158,7 +154,9 @@ class UIMessageStreamEncoder:
 
     def _part_finish(self, chunk: PartFinish) -> list[Payload]:
         part = self._open.pop(chunk.path[0])
-        return [part.end, *self._finish_steps()] if isinstance(part, _OpenText) else []
+        if isinstance(part, _OpenText):
+            return [part.end, *self._finish_steps()]
+        return _approval_requests(part.call)
 
     def _step_finish(self, chunk: StepFinish) -> list[Payload]:
         self._told.finish(chunk)
@@ -185,7 +183,18 @@ class UIMessageStreamEncoder:
         return [] if call is None else [output(settle_call(call, chunk))]
 
     def _approval(self, chunk: ToolApproval) -> list[Payload]:
-        return []
+        """That a call was decided on, its end says; the client that decided has its decision."""
+        call = self._earlier_calls.get(chunk.tool_call_id)
+        requests = [] if call is None else _approval_requests(settle_call(call, chunk))
+        return [*requests, *transient.tool_approval(chunk)]
+
+    def _interrupt(self, chunk: Interrupt) -> list[Payload]:
+        requests = [
+            approval_request(id, question)
+            for id, question in chunk.approvals.items()
+            if id in self._earlier_calls or id in self._told.calls
+        ]
+        return [*requests, *transient.interrupt(chunk)]
 
     def _progress(self, chunk: ToolProgress) -> list[Payload]:
         """An interim output, of a call that runs: elsewhere it would pass for its answer."""
@@ -207,28 +216,15 @@ class UIMessageStreamEncoder:
         return [{"type": "abort"}, finish]
 
 
-def _custom(chunk: Custom) -> list[Payload]:
-    """Transient: for `onData`, and no part of a message, since none has it that is loaded."""
-    return [{"type": "data-custom", "data": custom_json(chunk), "transient": True}]
-
-
-def _messages_removed(chunk: MessagesRemoved) -> list[Payload]:
-    return [{"type": "data-messages-removed", "data": {"ids": chunk.ids}, "transient": True}]
-
-
-def _interrupt(chunk: Interrupt) -> list[Payload]:
-    """Transient, as it is no part of a message in the thread: a client that loads the thread finds
-    what is open beside the messages."""
-    return [{"type": "data-interrupt", "data": interrupt_json(chunk), "transient": True}]
-
-
-def _interrupts_discarded(chunk: InterruptsDiscarded) -> list[Payload]:
-    return [{"type": "data-interrupts-discarded", "data": {"ids": chunk.ids}, "transient": True}]
-
-
 def _error(chunk: Error) -> list[Payload]:
     error = {"message": chunk.message, "id": chunk.error_id}
     return [{"type": "error", "errorText": error_text(error)}]
+
+
+def _approval_requests(call: ToolCall) -> list[Payload]:
+    if call.approval is None or not call.awaits_approval:
+        return []
+    return [approval_request(call.tool_call_id, call.approval)]
 
 
 def _is_running(call: ToolCall) -> bool:

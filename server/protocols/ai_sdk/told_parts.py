@@ -10,6 +10,7 @@ give it another (6.0.326). So the same data part comes again, without the call, 
 of the first; of several parts of one call the last one counts.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,11 @@ class ToldParts:
         self._latest = ""
         self._open: set[str] = set()
         self._ending = 0
+
+    @property
+    def calls(self) -> Collection[str]:
+        """The ids of the calls among the parts."""
+        return self._calls
 
     def start(self, chunk: StepStart) -> list[Payload]:
         self._latest = chunk.step_id

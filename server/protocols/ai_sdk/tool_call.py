@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from server.turns.chunks import Approval
 from server.turns.messages import ToolCall
 
 Payload = dict[str, Any]
@@ -27,12 +28,19 @@ def input_available(call: ToolCall) -> Payload:
     return {"type": "tool-input-available", **_name(call), "input": call.args, **executed_by(call)}
 
 
+def approval_request(call_id: str, question: Approval) -> Payload:
+    """No other keys: ai 6.0.0 refuses them."""
+    return {"type": "tool-approval-request", "approvalId": question.id, "toolCallId": call_id}
+
+
 def output(call: ToolCall) -> Payload:
     """The end of a call. One whose arguments are no JSON object has had no input so far."""
     if call.args is None:
         error = {"input": call.args_text, "errorText": call_error_text(call.result)}
         return {"type": "tool-input-error", **_name(call), **error, **executed_by(call)}
     known = {"toolCallId": call.tool_call_id}
+    if call.end == "declined":
+        return {"type": "tool-output-denied", **known}
     if call.is_error:
         text = call_error_text(call.result)
         return {"type": "tool-output-error", **known, "errorText": text, **executed_by(call)}

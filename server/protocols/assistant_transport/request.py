@@ -1,9 +1,13 @@
 """assistant-transport: the body that assistant-ui's `useAssistantTransportRuntime` (0.15.10) posts.
 
 `commands` holds what the user did since the last run, in order; without any, the client asks for
-the run that is live. The thread's id is the one that our own state gave the client, since its own
-(`__LOCALID_...`) changes with every page load. Ignored: `config`, `system`, `callSettings`,
-`parentId`, and what else an app adds.
+the run that is live. One of them is our own, since the runtime has no approvals:
+
+    {"type": "tool-approval", "toolCallId", "approved", "reason"?, "args"?, "approvalId"?}
+
+The thread's id is the one that our own state gave the client, since its own (`__LOCALID_...`)
+changes with every page load. Ignored: `config`, `system`, `callSettings`, `parentId`, and what else
+an app adds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +17,9 @@ from typing import Any
 from server.protocols.content import PARTS, checked, read_parts
 from server.protocols.fields import BodyLimits, held_message_id, mapping, shown, string, thread_id
 from server.protocols.format import Parsed
-from server.protocols.tool_fields import tool_answer, tools_from_object
+from server.protocols.tool_fields import approval_answer, tool_answer, tools_from_object
 from server.turns.requests import (
+    ApprovalAnswer,
     AttachRequest,
     Branch,
     InvalidRequest,
@@ -34,6 +39,7 @@ class _Turn:
 
     messages: list[tuple[UserContent, ...]] = field(default_factory=list)
     answers: list[ToolAnswer] = field(default_factory=list)
+    approvals: list[ApprovalAnswer] = field(default_factory=list)
     branch: Branch | None = None
 
 
@@ -56,6 +62,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         thread_id=thread_id,
         message=_joined(turn.messages, limits) if turn.messages else None,
         answers=tuple(turn.answers),
+        approvals=tuple(turn.approvals),
         branch=turn.branch,
         client_tools=client_tools,
     )
@@ -104,6 +111,7 @@ def _add_message(turn: _Turn, command: Mapping[str, Any], where: str, limits: Bo
         turn.branch = Branch("edit", held_message_id(command["sourceId"], f"{where}.sourceId"))
         turn.messages.clear()
         turn.answers.clear()
+        turn.approvals.clear()
     turn.messages.append(read_parts(message.get("parts"), f"{where}.message.parts", PARTS, limits))
 
 
@@ -117,9 +125,22 @@ def _add_tool_result(
     )
 
 
+def _tool_approval(turn: _Turn, command: Mapping[str, Any], where: str, limits: BodyLimits) -> None:
+    turn.approvals.append(
+        approval_answer(
+            command.get("toolCallId"),
+            command,
+            where,
+            limits,
+            approval_id=command.get("approvalId"),
+        )
+    )
+
+
 _COMMANDS: Mapping[str, Callable[[_Turn, Mapping[str, Any], str, BodyLimits], None]] = {
     "add-message": _add_message,
     "add-tool-result": _add_tool_result,
+    "tool-approval": _tool_approval,
 }
 
 

@@ -1,6 +1,6 @@
 """The state that assistant-ui's `useAssistantTransportRuntime` renders: LangChain messages.
 
-    {"thread_id", "messages": [message]}
+    {"thread_id", "messages": [message], "approvals"?: {call id: approval}}
 
     message = {"type": "human", "id", "content"}
             | {"type": "ai", "id", "content", "tool_calls": [call]}
@@ -13,12 +13,16 @@ message is one step, its tool messages follow in the order of its calls; a step 
 none. `content` is a string while the message has one text at most, else a list of blocks, one a
 part. `partial_json` is the arguments' text and stays when they are complete: the runtime throws
 when the text of a call does not go on as it began.
+
+`approvals` are of the calls that need one, see `server.protocols.metadata`. A call that has its
+tool message waits no more. Without any such call the object is missing, or empty.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from server.protocols.json_text import dumps
+from server.protocols.metadata import approval_json
 from server.turns.messages import (
     AssistantTurn,
     MessagePart,
@@ -36,6 +40,7 @@ Json = dict[str, Any]
 
 def snapshot(turns: Sequence[Turn], thread_id: str) -> Json:
     messages: list[Json] = []
+    asked = approvals(turns)
     for turn in turns:
         match turn:
             case UserTurn():
@@ -43,7 +48,17 @@ def snapshot(turns: Sequence[Turn], thread_id: str) -> Json:
             case AssistantTurn():
                 for step in turn.steps:
                     messages.extend(_step_messages(step))
-    return {"thread_id": thread_id, "messages": messages}
+    return {"thread_id": thread_id, "messages": messages, **({"approvals": asked} if asked else {})}
+
+
+def approvals(turns: Sequence[Turn]) -> Json:
+    return {
+        part.tool_call_id: approval_json(part.approval)
+        for turn in turns
+        if isinstance(turn, AssistantTurn)
+        for part in turn.parts
+        if isinstance(part, ToolCall) and part.approval is not None
+    }
 
 
 def _human(content: Sequence[UserContent]) -> str | list[Json]:

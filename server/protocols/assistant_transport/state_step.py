@@ -5,7 +5,7 @@ from typing import Any
 
 from server.protocols.assistant_transport.state import ai_message, block, call_json, tool_message
 from server.turns.chunks import ArgsFinish, Part, ReasoningPart, Result, ToolCallPart
-from server.turns.messages import Reasoning, Text, ToolCall
+from server.turns.messages import Reasoning, Text, ToolCall, with_args
 
 Json = dict[str, Any]
 Segments = list[str | int]
@@ -85,7 +85,7 @@ class StateStep:
 
     def finish_args(self, part: StatePart, chunk: ArgsFinish) -> None:
         assert part.call is not None
-        part.call = replace(part.call, args=chunk.args)
+        part.call = with_args(part.call, chunk)
 
     def answer(self, part: StatePart, chunk: Result) -> int:
         """The tool messages stand in the order of their calls, in whatever order they come. Returns

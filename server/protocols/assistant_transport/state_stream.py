@@ -1,5 +1,5 @@
 """assistant-transport with state: each chunk's part payload, and the change that it makes to the
-state of `langchain_state`.
+state (`server.protocols.assistant_transport.state`).
 
 After every chunk the state is the snapshot of what has been said so far, but for empty messages in
 the place of steps that were withdrawn: a list can lose some only by being sent whole, which is done
@@ -8,17 +8,27 @@ run has not `set`, so that a replay converges; no index leaves a gap, since clie
 operations in strict mode.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from server.protocols.assistant_transport.state import ai_message, snapshot
+from server.protocols.assistant_transport import state_operations
+from server.protocols.assistant_transport.state import ai_message, approvals, snapshot
+from server.protocols.assistant_transport.state_approvals import StateApprovals
+from server.protocols.assistant_transport.state_operations import (
+    Operation,
+    append_to,
+    from_first_difference,
+    set_at,
+    update,
+)
 from server.protocols.assistant_transport.state_step import StatePart, StateStep
 from server.protocols.assistant_transport.stream import PartsEncoder
 from server.protocols.format import StreamContext, View
-from server.protocols.json_text import dumps, quote
+from server.protocols.json_text import quote
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    Interrupt,
     MessageFinish,
     MessagesRemoved,
     PartStart,
@@ -26,11 +36,10 @@ from server.turns.chunks import (
     StepStart,
     StepWithdrawn,
     TextDelta,
+    ToolApproval,
     ToolSettled,
 )
-from server.turns.messages import settle_turn, without
-
-Operation = dict[str, Any]
+from server.turns.messages import ToolCall, settle_turn, without
 
 
 class StateEncoder:
@@ -38,6 +47,7 @@ class StateEncoder:
         self._parts = PartsEncoder()
         self._before: list[Operation] = snapshot(context.turns, context.thread_id)["messages"]
         self._turns, self._thread_id = context.turns, context.thread_id
+        self._approvals = StateApprovals(context.turns)
         self._steps: dict[str, StateStep] = {}
         self._latest: StateStep | None = None
         self._slots = len(self._before)
@@ -56,6 +66,8 @@ class StateEncoder:
             MessagesRemoved: self._removed,
             MessageFinish: self._finished,
             ToolSettled: self._settled,
+            ToolApproval: self._approval,
+            Interrupt: self._interrupt,
         }
 
     def encode(self, chunk: Chunk) -> list[str]:
@@ -63,7 +75,7 @@ class StateEncoder:
         if type(chunk) is TextDelta:
             payloads.append(self._text_delta(chunk))
         elif (change := self._operations.get(type(chunk))) and (operations := change(chunk)):
-            payloads.append(_update(operations))
+            payloads.append(update(operations))
         return payloads
 
     def _text_delta(self, chunk: TextDelta) -> str:
@@ -72,7 +84,7 @@ class StateEncoder:
         part.texts.append(chunk.text)
         target = self._append.get(number)
         if target is None:
-            target = self._append[number] = _append_to(step.target(part))
+            target = self._append[number] = append_to(step.target(part))
         return f'{target}{quote(chunk.text)}}}],"path":[]}}'
 
     def _step_start(self, chunk: StepStart) -> list[Operation]:
@@ -90,18 +102,18 @@ class StateEncoder:
         operations = []
         self._take_slots()
         if is_new:
-            operations.append(_set(["messages", step.index], ai_message(step.step_id, "", [])))
+            operations.append(set_at(["messages", step.index], ai_message(step.step_id, "", [])))
         if part.call is not None:
             target: list[str | int] = ["messages", step.index, "tool_calls", part.position]
-            return [*operations, _set(target, part.call_json())]
+            return [*operations, set_at(target, part.call_json())]
         content: list[str | int] = ["messages", step.index, "content"]
         if step.is_plain:
             return operations
         if was_plain:
             self._forget_targets(step)
         if was_plain or part.position == 0:
-            return [*operations, _set(content, step.content())]
-        return [*operations, _set([*content, part.position], part.block())]
+            return [*operations, set_at(content, step.content())]
+        return [*operations, set_at([*content, part.position], part.block())]
 
     def _forget_targets(self, *steps: StateStep) -> None:
         """Their parts have moved."""
@@ -113,9 +125,15 @@ class StateEncoder:
     def _args_finish(self, chunk: ArgsFinish) -> list[Operation]:
         step, part = self._told[chunk.path[0]]
         step.finish_args(part, chunk)
-        if chunk.args is None:
+        if chunk.args is None or part.call is None:
             return []
-        return [_set(["messages", step.index, "tool_calls", part.position, "args"], chunk.args)]
+        args: list[str | int] = ["messages", step.index, "tool_calls", part.position, "args"]
+        return [set_at(args, chunk.args), *self._asked(part.call)]
+
+    def _asked(self, call: ToolCall) -> list[Operation]:
+        if call.approval is None:
+            return []
+        return self._approvals.set(call.tool_call_id, call.approval)
 
     def _result(self, chunk: Result) -> list[Operation]:
         """Those behind a new tool message move up."""
@@ -127,7 +145,7 @@ class StateEncoder:
         messages = step.messages()
         first = 1 + rank
         return [
-            _set(["messages", step.index + place], message)
+            set_at(["messages", step.index + place], message)
             for place, message in enumerate(messages[first:], start=first)
         ]
 
@@ -139,7 +157,7 @@ class StateEncoder:
         for step in steps:
             step.index = index
             for message in step.messages():
-                operations.append(_set(["messages", index], message))
+                operations.append(set_at(["messages", index], message))
                 index += 1
         self._forget_targets(*steps)
         left = range(index, self._slots)
@@ -155,13 +173,15 @@ class StateEncoder:
 
     def _blank(self, index: int) -> Operation:
         self._blanks += 1
-        return _set(["messages", index], ai_message(f"withdrawn-{self._blanks}", "", []))
+        return set_at(["messages", index], ai_message(f"withdrawn-{self._blanks}", "", []))
 
     def _withdrawn(self, chunk: StepWithdrawn) -> list[Operation]:
         step = self._steps.pop(chunk.step_id)
         if step is self._latest:
             self._latest = next(reversed(self._steps.values()), None)
-        return [self._blank(step.index + place) for place in range(step.size)]
+        blanks = [self._blank(step.index + place) for place in range(step.size)]
+        calls = [part.call.tool_call_id for part in step.calls if part.call]
+        return [*blanks, *self._approvals.remove(calls)]
 
     def _finished(self, _: MessageFinish) -> list[Operation]:
         told = len(self._before) + sum(step.size for step in self._steps.values())
@@ -175,12 +195,21 @@ class StateEncoder:
             messages += step.messages()
         self._forget_targets(*self._steps.values())
         self._slots = len(messages)
-        return [_set(["messages"], messages)]
+        return [set_at(["messages"], messages)]
 
     def _removed(self, chunk: MessagesRemoved) -> list[Operation]:
+        known = approvals(self._turns)
         self._turns = tuple(without(self._turns, chunk.ids))
         self._before = snapshot(self._turns, self._thread_id)["messages"]
-        return self._whole()
+        gone = known.keys() - approvals(self._turns).keys()
+        return [*self._whole(), *self._approvals.remove(gone)]
+
+    def _approval(self, chunk: ToolApproval) -> list[Operation]:
+        return self._approvals.set(chunk.tool_call_id, chunk.approval)
+
+    def _interrupt(self, chunk: Interrupt) -> list[Operation]:
+        asked = chunk.approvals.items()
+        return [op for id, question in asked for op in self._approvals.set(id, question)]
 
     def _settled(self, chunk: ToolSettled) -> list[Operation]:
         """The end of a call of an earlier run: its tool message comes before all that this run
@@ -193,42 +222,11 @@ class StateEncoder:
         for step in self._steps.values():
             step.index = len(self._before)
         self._slots = max(self._slots, len(self._before))
-        return _from_first_difference(before, self._before)
+        return from_first_difference(before, self._before)
 
 
 def catch_up(context: StreamContext, posted: View) -> list[str]:
     """What takes a client from the state that it posted to the state before the first chunk."""
-    operations = _catch_up(posted, snapshot(context.turns, context.thread_id))
-    return [_update(operations)] if operations else []
-
-
-def _catch_up(posted: Mapping[str, Any], state: Operation) -> list[Operation]:
-    """What takes the client's state to the server's: the whole, unless it is of the same thread,
-    then the messages from the first that differs. What else the app keeps in it stays."""
-    theirs = posted.get("messages")
-    if posted.get("thread_id") != state["thread_id"] or type(theirs) is not list:
-        return [_set([], state)]
-    ours = state["messages"]
-    if len(theirs) > len(ours):
-        return [_set(["messages"], ours)]
-    return _from_first_difference(theirs, ours)
-
-
-def _from_first_difference(theirs: Sequence[Any], ours: Sequence[Any]) -> list[Operation]:
-    pairs = zip(theirs, ours, strict=False)
-    same = next((i for i, (their, our) in enumerate(pairs) if their != our), len(theirs))
-    return [_set(["messages", index], ours[index]) for index in range(same, len(ours))]
-
-
-def _update(operations: list[Operation]) -> str:
-    return dumps({"type": "update-state", "operations": operations, "path": []})
-
-
-def _set(path: list[str | int], value: Any) -> Operation:
-    return {"type": "set", "path": [str(segment) for segment in path], "value": value}
-
-
-def _append_to(path: list[str | int]) -> str:
-    """The payload of an `append-text` up to its value."""
-    target = dumps([str(segment) for segment in path])
-    return f'{{"type":"update-state","operations":[{{"type":"append-text","path":{target},"value":'
+    state = snapshot(context.turns, context.thread_id)
+    operations = state_operations.catch_up(posted, state)
+    return [update(operations)] if operations else []

@@ -8,6 +8,7 @@ class TestThisStore(StoreContract):
 from server.storage.interfaces import ThreadStore
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
+from tests.support.contracts.approvals import ApprovalContract
 from tests.support.contracts.claims import ClaimContract, DeletionContract, IdempotencyContract
 from tests.support.contracts.thread_list import RecoveryContract, ThreadListContract
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
@@ -47,5 +48,6 @@ class StoreContract(
     ThreadListContract,
     RecoveryContract,
     DispositionContract,
+    ApprovalContract,
 ):
     """All of it."""

@@ -1,0 +1,264 @@
+/**
+ * A call that waits for an approval, as a form; and what was decided. What is typed lives in the
+ * inputs alone, so that a form which is shut while its decision is on its way, and opened again when
+ * that failed, has it still.
+ *
+ * No key approves by accident: the form itself gets the focus, and Enter in a field does nothing.
+ */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { guard } from "../vendor/lit-html/directives/guard.js";
+import { keyed } from "../vendor/lit-html/directives/keyed.js";
+import { decisionOf, isOnItsWay } from "./approvals.js";
+import { argsOf, argsOfText, changesOf, fieldsOf, isExact, optionWords } from "./arguments.js";
+import { visible } from "./format.js";
+import { icons } from "./icons.js";
+import { toolCard } from "./tool-card.js";
+
+const MAX_CHARS = 100_000;
+const MAX_WORDS = 300;
+const LONG_CHARS = 50;
+
+const inJson = (value) => JSON.stringify(value, null, 2);
+const short = (text) => visible(text.length > MAX_WORDS ? `${text.slice(0, MAX_WORDS)}…` : text);
+
+/**
+ * @param {{toolName: string, args: object, argsText?: string, approval: {id, mayHaveRun?}}} call
+ * @param {{tool, answer, asker, since, until, note}} about  `tool`: as `GET /tools` has it, undefined
+ *   while that is loaded, null if it has none; `answer`: a decision that the server does not have yet,
+ *   `{state: "waiting" | "sending" | "failed", error?}`; the others are words, if there are any
+ * @param {(decision: {approved: boolean, args?: object, reason?: string}) => void} onDecide
+ */
+export const approvalCard = (call, about, onDecide) => keyed(call.approval.id, form(call, about, onDecide));
+
+function form(call, { tool, answer, asker, since, until, note }, onDecide) {
+  const key = keyOf(call.approval.id);
+  const isShut = isOnItsWay(answer) || tool === undefined;
+  const decide = (read) => (event) => {
+    const decision = read(event.currentTarget.form, call, tool);
+    if (decision) onDecide(decision);
+  };
+  return html`
+    <form
+      class="question approval"
+      novalidate
+      tabindex="-1"
+      aria-labelledby="${key}-title"
+      aria-describedby="${key}-about"
+      aria-busy=${isOnItsWay(answer)}
+      data-approval=${call.approval.id}
+      @submit=${(event) => event.preventDefault()}
+      @keydown=${onlyFills}
+    >
+      <fieldset class="interrupt-fields" ?disabled=${isShut}>
+        <p class="interrupt-legend" id="${key}-title">
+          ${icons.shield} <span>Approve <code>${short(call.toolName)}</code>?</span>
+          ${asker ? html`<span class="muted">Asked by ${short(asker)}${since ? `, ${since}` : nothing}</span>` : nothing}
+          ${until ? html`<span class="muted">Until ${until}</span>` : nothing}
+        </p>
+        <div class="approval-about" id="${key}-about">
+          ${tool?.description ? html`<p class="muted">${short(tool.description)}</p>` : nothing}
+          ${call.approval.mayHaveRun ? mayHaveRun : nothing}
+        </div>
+        ${tool === undefined
+          ? html`<div class="skeleton lines" role="img" aria-label="Loading the form"></div>`
+          : guard([call.args, call.argsText, tool], () => argumentsView(call, tool, key))}
+        ${reasonField} ${failure(answer)} ${bar(answer, decide, note)}
+      </fieldset>
+    </form>
+  `;
+}
+
+const mayHaveRun = html`
+  <p class="notice warning">
+    ${icons.warning}
+    <span>
+      This call was approved before, and its run was cut off: it may have run. Check that before you approve it
+      again.
+    </span>
+  </p>
+`;
+
+const reasonField = html`
+  <label class="detail">
+    <span>Reason, if you decline (optional)</span>
+    <input name="reason" autocomplete="off" maxlength="2000" />
+  </label>
+`;
+
+const failure = (answer) =>
+  answer?.state === "failed"
+    ? html`<p class="question-failed" role="alert">${icons.warning} ${answer.error.message}</p>`
+    : nothing;
+
+const bar = (answer, decide, note) => html`
+  <div class="question-bar">
+    <button type="button" class="primary" @click=${decide(approval)}>Approve</button>
+    <button type="button" @click=${decide(refusal)}>Decline</button>
+    ${isOnItsWay(answer)
+      ? html`<span class="spinner" aria-hidden="true"></span><span class="muted" role="status">${ON_ITS_WAY[answer.state]}</span>`
+      : note
+        ? html`<span class="muted">${note}</span>`
+        : nothing}
+  </div>
+`;
+
+const ON_ITS_WAY = { waiting: "Sent when the reply has ended", sending: "Sending" };
+
+/** Of any characters, a name that an attribute can refer to. */
+const keyOf = (id) => `approval-${id.replace(/[^\w-]/g, (unit) => `.${unit.charCodeAt(0)}`)}`;
+
+function onlyFills(event) {
+  if (event.key === "Enter" && event.target.localName === "input") event.preventDefault();
+}
+
+function argumentsView(call, tool, key) {
+  const { args, argsText } = call;
+  if (!isExact(args)) return fixed(argsText ?? inJson(args));
+  const fields = fieldsOf(tool?.parameters, args);
+  if (!fields) return field({ kind: "json", name: "Arguments, as JSON", text: visible(inJson(args)) }, 0, key);
+  const rows = fields.map((item, index) => field(item, index, key));
+  const count = fields.filter(({ given }) => given).length;
+  return html`
+    ${count ? html`<div class="fields">${rows.slice(0, count)}</div>` : html`<p class="muted">No arguments</p>`}
+    ${count < rows.length
+      ? html`<details class="more-fields">
+          <summary>${icons.chevron} Not given: ${short(fields.slice(count).map(({ name }) => name).join(", "))}</summary>
+          <div class="fields">${rows.slice(count)}</div>
+        </details>`
+      : nothing}
+  `;
+}
+
+/** Arguments that this page would not send as they came. */
+const fixed = (text) => html`
+  <pre class="interrupt-box" tabindex="0" role="region" aria-label="Arguments">${visible(text.slice(0, MAX_CHARS))}</pre>
+  <p class="muted">The arguments hold a number that is too large to be changed here.</p>
+`;
+
+const field = (item, index, key) => html`
+  <div class="field ${item.kind === "json" || isLong(item) ? "wide" : ""}">
+    <label for="${key}-${index}">${visible(item.name)}</label>
+    ${INPUTS[item.kind](item, `${key}-${index}`)}
+    <p class="field-about" id="${key}-${index}-about">${short(item.about ?? "")}</p>
+    <p class="question-hint" id="${key}-${index}-hint"></p>
+  </div>
+`;
+
+const isLong = ({ kind, text, types }) =>
+  kind === "text" && types.includes("string") && (text.length > LONG_CHARS || text.includes("\n"));
+
+const INPUTS = {
+  choice: ({ options, text, isRequired, isNullable, given }, id) => html`
+    <select id=${id} data-field aria-describedby="${id}-about ${id}-hint">
+      ${given && isRequired && !isNullable ? nothing : html`<option value="" ?selected=${text === ""}>–</option>`}
+      ${options.map(
+        (value, index) => html`<option value=${index} ?selected=${text === String(index)}>${optionWords(value)}</option>`,
+      )}
+    </select>
+  `,
+  json: ({ text }, id) => area(text, id, "code-field"),
+  text(item, id) {
+    if (isLong(item)) return area(item.text, id, "");
+    const { text, types, isDate } = item;
+    return html`<input
+      id=${id}
+      data-field
+      type=${isDate && (text === "" || isDay(text)) ? "date" : "text"}
+      inputmode=${types.includes("string") ? nothing : "decimal"}
+      autocomplete="off"
+      aria-describedby="${id}-about ${id}-hint"
+      .defaultValue=${text}
+    />`;
+  },
+};
+
+/** Whether a date field takes the text as it is. */
+function isDay(text) {
+  const date = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(`${text}T`);
+}
+
+const area = (text, id, looks) => html`
+  <textarea
+    id=${id}
+    data-field
+    class=${looks}
+    rows=${Math.min(12, text.split("\n").length + 1)}
+    spellcheck=${looks === ""}
+    aria-describedby="${id}-about ${id}-hint"
+    .defaultValue=${text}
+  ></textarea>
+`;
+
+/** What the form says of an approval; null when something is wrong, which the form then says. */
+function approval(form, call, tool) {
+  const inputs = [...form.querySelectorAll("[data-field]")];
+  const read = readArguments(call, tool, inputs.map(({ value }) => value));
+  inputs.forEach((input, index) => {
+    const problem = read.problems?.[index] ?? "";
+    document.getElementById(`${input.id}-hint`).textContent = problem;
+    input.ariaInvalid = String(problem !== "");
+  });
+  if (read.problems) {
+    const wrong = inputs.find(({ ariaInvalid }) => ariaInvalid === "true");
+    wrong.closest("details")?.setAttribute("open", "");
+    wrong.focus();
+    return null;
+  }
+  return { approved: true, ...(read.isChanged ? { args: read.args } : {}) };
+}
+
+function readArguments({ args }, tool, typed) {
+  if (!typed.length) return { args, isChanged: false };
+  const fields = fieldsOf(tool?.parameters, args);
+  return fields ? argsOf(fields, typed) : argsOfText(args, visible(inJson(args)), typed[0]);
+}
+
+function refusal(form) {
+  const reason = form.elements.reason.value.trim();
+  return { approved: false, ...(reason ? { reason } : {}) };
+}
+
+/**
+ * A call that was decided on, or typed past: its card, and below it the decision.
+ *
+ * @param {{state: "failed", error} | undefined} answer  given here, when another one counts
+ */
+export function decidedCall(part, answer) {
+  const { approval } = part;
+  const { words, by, reason, isApproved } = decisionOf(part);
+  return html`
+    <div class="decided" data-approval=${approval.id}>
+      ${toolCard(part)}
+      <div class="decision ${isApproved === null ? "open" : isApproved ? "approved" : "declined"}">
+        ${isApproved === null ? icons.stopped : isApproved ? icons.check : icons.cross}
+        <div>
+          <p>
+            <strong>${words}</strong>
+            ${by ? html`<span class="muted">by ${short(by)}</span>` : nothing}
+          </p>
+          ${reason ? html`<p class="decision-reason">${visible(reason)}</p>` : nothing}
+          ${approval.args ? changes(part.args, approval.args) : nothing}
+          ${isApproved === null && approval.mayHaveRun
+            ? html`<p class="muted">It was approved before, and its run was cut off: it may have run.</p>`
+            : nothing}
+        </div>
+      </div>
+      ${failure(answer)}
+    </div>
+  `;
+}
+
+const changes = (before, after) => html`
+  <ul class="changes">
+    ${changesOf(before, after).map(
+      (change) => html`<li>
+        <span>${short(change.name)}</span>
+        ${change.before === undefined ? html`<span class="muted">added</span>` : html`<del>${short(change.before)}</del>`}
+        <span role="img" aria-label="is now">→</span>
+        ${change.after === undefined ? html`<span class="muted">left out</span>` : html`<ins>${short(change.after)}</ins>`}
+      </li>`,
+    )}
+  </ul>
+`;

@@ -1,0 +1,45 @@
+/** The panel of the calls of others that wait for a decision. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { approvalCard } from "./approval-card.js";
+import { formatMoment, plural } from "./format.js";
+import { icons } from "./icons.js";
+
+/**
+ * @param {object} state  of `WaitingApprovals` @param {import("./tools.js").Tools} tools
+ * @param {{onDecide, onReload, onClose}} actions
+ */
+export const approvalsView = ({ calls, answers, loaded, failed, told }, tools, actions) => html`
+  <header class="inspector-bar">
+    <h2>Approvals</h2>
+    <span class="muted" role="status">${loaded ? `${plural(calls.length, "call")} waiting` : nothing}</span>
+    <button type="button" class="icon-button" aria-label="Close the approvals" @click=${actions.onClose}>${icons.cross}</button>
+  </header>
+  <div class="approvals-list" tabindex="0" role="region" aria-label="Calls of others that wait for an approval">
+    <div class="approvals-told" role="status">${told && !told.isError ? told.words : nothing}</div>
+    ${told?.isError ? html`<p class="question-failed" role="alert">${icons.warning} ${told.words}</p>` : nothing}
+    ${failed
+      ? html`<p class="muted">
+          The list could not be loaded. <button type="button" class="link" @click=${actions.onReload}>Retry</button>
+        </p>`
+      : nothing}
+    ${loaded && !calls.length && !failed
+      ? html`<p class="muted">No call of anybody else waits for your approval.</p>`
+      : nothing}
+    ${repeat(calls, ({ id }) => id, (call) => card(call, answers, tools, actions))}
+  </div>
+`;
+
+function card(call, answers, tools, { onDecide }) {
+  const { id, tool_name: toolName, args, asked_by: asker, asked_at: at, expires_at: until } = call;
+  const about = {
+    tool: tools.of(toolName),
+    answer: answers[id],
+    asker: asker.name || asker.id,
+    since: formatMoment(at),
+    until: until && formatMoment(until),
+  };
+  const approval = { id, mayHaveRun: call.may_have_run };
+  return approvalCard({ toolName, args, approval }, about, (decision) => onDecide(call, decision));
+}
