@@ -90,9 +90,7 @@ def build(
         return after_recovery(state["messages"])
 
     async def from_tools(state: ChatState, runtime: Runtime[TurnContext]) -> str:
-        return after_tools(
-            state["messages"], classifier, (runtime.context or TurnContext()).run_id
-        )
+        return after_tools(state["messages"], classifier, (runtime.context or TurnContext()).run_id)
 
     graph = StateGraph(ChatState, context_schema=TurnContext)
     graph.add_node(AGENT, agent)

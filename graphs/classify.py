@@ -158,9 +158,11 @@ class ClassifiedCalls:
         """By call id: the calls that a person is asked about; `now` is in Unix time, `user` is who
         calls."""
         gated = (verdict.call.id for verdict in self.verdicts if verdict.disposition == "approval")
-        roles, name = [*user.get("permissions", ())], str(user.get("display_name", ""))
+        by, name = str(user.get("identity", "")), str(user.get("display_name", ""))
+        roles = [*user.get("permissions", ())]
         return {
-            id: AskedApproval(asked_at=now, roles=roles, name=name, decisions=[]) for id in gated
+            id: AskedApproval(asked_at=now, by=by, roles=roles, name=name, decisions=[])
+            for id in gated
         }
 
     @property

@@ -75,9 +75,10 @@ class Decision(TypedDict):
 
 
 class AskedApproval(TypedDict):
-    """Of a call that needs an approval; roles and name are of whoever's run made the call."""
+    """Of a call that needs an approval; `by` is whose run made the call: the id, roles and name."""
 
     asked_at: float
+    by: str
     roles: list[str]
     name: str
     decisions: list[Decision]

@@ -1,8 +1,12 @@
 """/approvals: the calls that wait for a decision, over all threads; deciding on one."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from math import ceil
 from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
@@ -16,6 +20,8 @@ from server.runs.waiting_approvals import asker_of
 from server.storage.interfaces import WaitingApproval
 from server.turns.header import LOCAL_OWNER
 from server.turns.requests import InvalidRequest, TurnRequest
+from server.users.policy import Forbidden
+from server.users.rights import LimitExceeded
 
 MOST = 100
 
@@ -51,20 +57,15 @@ class Approval(HTTPEndpoint):
         if not waiting.is_open:
             raise InvalidRequest("already_answered", "The call was decided on already.", 409)
         mine = waiting.key.owner == owner(request)
+        answer = replace(answer, asked_at=waiting.asked_at)
         decision = TurnRequest(thread_id=waiting.key.thread_id, approvals=(answer,))
-        try:
+        with nullcontext() if mine else _run_of_another():
             await request.state["runs"].start(
                 principal(request) if mine else asker_of(waiting),
                 decision,
                 DEFAULT.name,
                 decider=principal(request),
             )
-        except RunInProgress:
-            if mine:
-                raise
-            # Without the addresses of the run: the thread is somebody else's.
-            sentence = "The thread has a live run. Try again when it has ended."
-            raise Problem(409, "run_in_progress", sentence) from None
         return JSONResponse({"id": waiting.id, "approved": answer.approved})
 
     async def _found(self, request: ApiRequest) -> WaitingApproval:
@@ -84,6 +85,24 @@ def _may_decide(request: ApiRequest, waiting: WaitingApproval) -> bool:
     whose = waiting.key.owner
     may_approve = rights(request).may_approve(waiting.tool_name)
     return whose == owner(request) or (whose != LOCAL_OWNER and may_approve)
+
+
+@contextmanager
+def _run_of_another() -> Iterator[None]:
+    """What keeps a run of somebody else from its start, without its addresses and their limits."""
+    try:
+        yield
+    except RunInProgress:
+        sentence = "The thread has a live run. Try again when it has ended."
+        raise Problem(409, "run_in_progress", sentence) from None
+    except Forbidden:
+        sentence = "Whoever asked has no role any more, so that their run cannot go on."
+        raise Problem(409, "asker_forbidden", sentence) from None
+    except LimitExceeded as error:
+        seconds = ceil(error.retry_after)
+        sentence = f"A limit of whoever asked is used up. Try again in {seconds} seconds."
+        headers = {"Retry-After": str(seconds)}
+        raise Problem(429, "limit_exceeded", sentence, headers=headers) from None
 
 
 def _shown(waiting: WaitingApproval, caller: str) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from graphs.approvals import asked_at, asked_in, open_question
+from graphs.stored import AskedApproval
 from server.runs.checkpoints import ThreadState
 from server.storage.interfaces import Asker, WaitingApproval
-from server.turns.header import LOCAL_OWNER, ThreadKey
-from server.users.principal import LOCAL, Principal
+from server.turns.header import ThreadKey
+from server.users.principal import Principal
 
 
 def waiting_approvals(
@@ -27,7 +28,7 @@ def waiting_approvals(
                     tool_name=call["name"],
                     args=call["args"],
                     asked_at=since,
-                    asker=Asker(tuple(asked["roles"]), asked["name"]),
+                    asker=_asker(asked, key),
                     expires_at=since + expire_seconds if expire_seconds else None,
                     may_have_run=bool(asked["decisions"]),
                 )
@@ -35,9 +36,13 @@ def waiting_approvals(
     return waiting
 
 
+def _asker(asked: AskedApproval, key: ThreadKey) -> Asker:
+    """Of an owner who got the thread from another, nothing is known but the id."""
+    return Asker(tuple(asked["roles"]), asked["name"]) if asked["by"] == key.owner else Asker()
+
+
 def asker_of(waiting: WaitingApproval) -> Principal:
-    """Whose run goes on when somebody has decided: their roles are as they were when they asked."""
-    owner, asker = waiting.key.owner, waiting.asker
-    if owner == LOCAL_OWNER:
-        return LOCAL
-    return Principal(owner, asker.roles, asker.display_name, method="approval")
+    """Whose run goes on when somebody else has decided: their roles are as they were when they
+    asked. Raises ValueError for a thread that was made without authentication: it is nobody's."""
+    asker = waiting.asker
+    return Principal(waiting.key.owner, asker.roles, asker.display_name, method="approval")

@@ -59,14 +59,16 @@ def _assign(connection: Connection, old: str, new: str, audits: bool) -> Assignm
 
 def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> None:
     moved = replace(key, owner=new)
-    for thread_table, id in (
-        (threads, threads.c.id),
-        (activities, activities.c.thread_id),
-        (call_dispositions, call_dispositions.c.thread_id),
-        (approvals, approvals.c.thread_id),
+    # Whoever asked had the roles of the old owner; those of the new one are not known.
+    asks_anew = {"roles": "[]", "display_name": ""}
+    for thread_table, id, changed in (
+        (threads, threads.c.id, {}),
+        (activities, activities.c.thread_id, {}),
+        (call_dispositions, call_dispositions.c.thread_id, {}),
+        (approvals, approvals.c.thread_id, asks_anew),
     ):
         mine = (thread_table.c.owner == key.owner, id == key.thread_id)
-        connection.execute(update(thread_table).where(*mine).values(owner=new))
+        connection.execute(update(thread_table).where(*mine).values(owner=new, **changed))
     # Keys of requests are each owner's own; who moves a thread repeats none.
     mine = (requests.c.owner == key.owner, requests.c.thread_id == key.thread_id)
     connection.execute(delete(requests).where(*mine))

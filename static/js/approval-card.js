@@ -3,7 +3,7 @@
  * inputs alone, so that a form which is shut while its decision is on its way, and opened again when
  * that failed, has it still.
  *
- * No key approves by accident: the form itself gets the focus, and Enter in a field does nothing.
+ * No key approves by accident: the form itself gets the focus, and no button submits it.
  */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
@@ -48,7 +48,6 @@ function form(call, { tool, answer, asker, since, until, note }, onDecide) {
       aria-busy=${isOnItsWay(answer)}
       data-approval=${call.approval.id}
       @submit=${(event) => event.preventDefault()}
-      @keydown=${onlyFills}
     >
       <fieldset class="interrupt-fields" ?disabled=${isShut}>
         <p class="interrupt-legend" id="${key}-title">
@@ -107,10 +106,6 @@ const ON_ITS_WAY = { waiting: "Sent when the reply has ended", sending: "Sending
 
 /** Of any characters, a name that an attribute can refer to. */
 const keyOf = (id) => `approval-${id.replace(/[^\w-]/g, (unit) => `.${unit.charCodeAt(0)}`)}`;
-
-function onlyFills(event) {
-  if (event.key === "Enter" && event.target.localName === "input") event.preventDefault();
-}
 
 function argumentsView(call, tool, key) {
   const { args, argsText } = call;

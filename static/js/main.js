@@ -301,7 +301,6 @@ function focusEditor() {
 function focusQuestion() {
   if (!composer.isEmpty) return;
   afterPaint(() => {
-    if (thread.busy) return;
     const next = element("log").querySelector(`form.question:not(.approval) ${FIELD}, ${APPROVAL}`);
     next?.focus({ preventScroll: true });
     if (next?.matches(APPROVAL)) follower.reveal(next);

@@ -23,7 +23,7 @@ from tests.browser.approval_cards import (
     plan_visit,
 )
 from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
-from tests.browser.scripted_wire import THREAD, ScriptedWire, spoken
+from tests.browser.scripted_wire import THREAD, Reply, ScriptedWire, data, finish, spoken
 from tests.browser.site import Visit, axe
 from tests.browser.test_injection import EVIL, nothing_came_in
 from tests.browser.visits import VisitTools
@@ -110,8 +110,12 @@ async def test_arguments_are_changed_in_the_form_and_the_changes_shown(
     await expect(decided(asked)).to_contain_text("Complete")
     await asked.idle()
     changed = {
-        **{"inverter": "site A, 4", "day": "2026-03-04", "work": "service"},
-        **{"crew": 4, "urgent": True, "parts": [{"n": 2}]},
+        "inverter": "site A, 4",
+        "day": "2026-03-04",
+        "work": "service",
+        "crew": 4,
+        "urgent": True,
+        "parts": [{"n": 2}],
     }
     assert posts.decisions == [{"approved": True, "args": changed}]
     assert tools.visits == [changed | {"note": None}]
@@ -159,6 +163,7 @@ async def test_arguments_of_a_tool_that_the_server_does_not_describe_are_edited_
         await approve(card)
         await expect(card).to_contain_text(problem)
         await expect(field).to_be_focused()
+    await card.get_by_label("Reason").press("Enter")
     await field.fill(json.dumps(VISIT | {"crew": 3}))
     await approve(card)
     await asked.idle()
@@ -264,6 +269,72 @@ async def test_a_call_is_decided_on_while_another_call_of_its_message_runs(
     await expect(asked.reply).to_contain_text("Hello from the endpoint.")
     await asked.idle()
     assert tools.calls == {"tea": 1, "rent": 1}
+
+
+async def test_decisions_that_wait_together_are_sent_one_after_the_other(
+    asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
+) -> None:
+    await be_asked(asked, endpoint, SLOWLY, ("pay", '{"word": "food"}'), ("pay", '{"word": "tea"}'))
+    await approve(cards(asked).first)
+    await expect(cards(asked)).to_have_count(2)
+    for card in (cards(asked).first, cards(asked).last):
+        await approve(card)
+        await expect(card).to_contain_text("Sent when the reply has ended")
+    tools.release.set()
+    await expect(asked.reply).to_contain_text("Hello from the endpoint.")
+    await asked.idle()
+    await expect(asked.alert).to_have_count(0)
+    assert tools.calls == {"rent": 1, "food": 1, "tea": 1}
+
+
+async def test_a_reload_before_the_end_of_the_run_that_asks_shows_the_card(
+    asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
+) -> None:
+    endpoint.script(call_reply(PAY, ("hold", '{"word": "tea"}')))
+    await asked.say("Go")
+    await tools.begun("tea")
+    await asked.thread_id()
+    await asked.page.reload()
+    await expect(cards(asked).get_by_label("word")).to_have_value("rent")
+    tools.release.set()
+    await asked.idle()
+    await approve(cards(asked))
+    await expect(asked.reply).to_contain_text("Hello from the endpoint.")
+
+
+@both_looks
+async def test_a_card_that_is_longer_than_the_screen_is_read_from_its_top(
+    asked: Visit, endpoint: StrictEndpoint
+) -> None:
+    await be_asked(asked, endpoint, plan_visit(note="A note\n" * 12, parts=[{"n": 1}] * 9), PAY)
+    await expect(cards(asked).first).to_be_focused()
+    await expect(asked.page.get_by_text("Approve plan_visit?")).to_be_in_viewport()
+    await decline(cards(asked).first)
+    await expect(cards(asked)).to_have_count(1)
+    await asked.idle()
+    await expect(asked.page.get_by_text("Approve pay?")).to_be_in_viewport()
+
+
+async def test_an_approved_call_shows_how_far_it_is(wired: Visit, wire: ScriptedWire) -> None:
+    wire.hold(spoken(gated_call("pending"), finishReason="tool-calls"), run_state="waiting")
+    await wired.open(THREAD)
+    approval = {"id": "c 1", "approved": True, "by": "Ann"}
+    settled = {"tool_call_id": "c 1", "end": "result", "result": {"paid": 1}, "duration_ms": 1500}
+    wire.script(
+        Reply(
+            [
+                data("tool-approval", tool_call_id="c 1", approval=approval),
+                data("tool-progress", tool_call_id="c 1", data="half"),
+                data("tool-settled", **settled),
+                finish(),
+            ]
+        )
+    )
+    await approve(cards(wired))
+    await expect(decided(wired).locator(".decision")).to_contain_text("by Ann")
+    await expect(decided(wired)).to_contain_text("1.5 s")
+    await decided(wired).locator("summary").click()
+    await expect(decided(wired).get_by_role("region", name="Progress")).to_have_text("half")
 
 
 @both_looks

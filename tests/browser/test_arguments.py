@@ -158,7 +158,7 @@ async def test_what_is_typed_becomes_a_value_of_the_declared_type(
 async def test_what_is_no_value_of_the_type_is_said(
     module: Page, declared: Json, text: str, problem: str
 ) -> None:
-    args = {"x": [] if declared["type"] == "array" else 1}
+    args: Json = {"x": [] if declared["type"] == "array" else 1}
     read = await typed(module, schema(("x",), x=declared), args, {"x": text})
     assert read == {"problems": [problem]}
 

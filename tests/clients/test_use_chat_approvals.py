@@ -156,6 +156,7 @@ async def test_a_reload_after_the_decision_shows_the_turn_to_its_end(
         kept = await server.messages(CHAT, PROTOCOL)
         await chat.do("open", url=server.url, id=CHAT, messages=kept, sends="approvals")
         await chat.do("resume", wait=False)
+        await eventually(partial(has_answers, chat, 1))
         pause.event.set()
         await chat.do("saying", text="One is gone.")
         await chat.do("settled", turns=1)

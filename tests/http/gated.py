@@ -1,10 +1,9 @@
 """A server whose tools need approvals, and the callers who ask for them and give them."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +43,8 @@ class Person:
     """One caller's way to the server."""
 
     client: Client
+    seen: bytearray = field(default_factory=bytearray)
+    """All answers that the caller got, with their headers."""
 
     @property
     def http(self) -> httpx.AsyncClient:
@@ -112,7 +113,15 @@ class Office:
         async with http_client(self.client.url) as http:
             groups = ",".join(roles or ("user",))
             http.headers.update({"X-Forwarded-User": name, "X-Forwarded-Groups": groups})
-            yield Person(Client(http, self.client.state, self.client.server))
+            person = Person(Client(http, self.client.state, self.client.server))
+
+            async def note(answer: httpx.Response) -> None:
+                person.seen += str(answer.headers).encode()
+                if "text/event-stream" not in answer.headers.get("content-type", ""):
+                    person.seen += await answer.aread()
+
+            http.event_hooks["response"].append(note)
+            yield person
 
 
 def office_settings(folder: Path, policy: str = ROLES, **values: Any) -> Settings:
@@ -155,7 +164,3 @@ def refused(answer: httpx.Response, status: int, code: str) -> Json:
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
     body: Json = answer.json()
     return body
-
-
-async def at_once(answers: Collection[Any]) -> list[httpx.Response]:
-    return list(await asyncio.gather(*answers))

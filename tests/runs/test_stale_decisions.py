@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import ToolMessage
 
 from graphs.answers import client_view
 from server.turns.requests import ApprovalAnswer, Branch, InvalidRequest, TurnRequest
@@ -111,7 +112,7 @@ async def test_the_model_reads_that_a_call_which_is_declined_may_have_run_before
         told = settled.result["error"]["message"]
         assert "may have run" in told
         assert told.endswith("The user declined this call: Not again.")
-    [answer] = [m for m in model.prompts[-1] if m.type == "tool"]
+    [answer] = [m for m in model.prompts[-1] if isinstance(m, ToolMessage)]
     assert client_view(answer) == settled.result
 
 

@@ -168,4 +168,8 @@ def _named(turns: Sequence[Turn]) -> Sequence[Turn]:
 
 
 def _plain(part: Json) -> Json:
-    return {key: value for key, value in part.items() if key not in _UNSAID}
+    """Nor has the AI SDK's stream a chunk that says how somebody decided on a call: then its part
+    is not `tool-call`."""
+    of_ai_sdk = part["type"] != "tool-call" and part.get("state") != "approval-requested"
+    unsaid = (*_UNSAID, "approval") if of_ai_sdk else _UNSAID
+    return {key: value for key, value in part.items() if key not in unsaid}

@@ -28,6 +28,7 @@ AI: dict[str, tuple[Callable[[AIMessage], Any], Any]] = {
         {
             "c1": {
                 "asked_at": 1.5,
+                "by": "ann",
                 "roles": ["user"],
                 "name": "Ann",
                 "decisions": [{"approved": True, "run_id": "r1", "by": "ann", "at": 2.5}],
