@@ -32,7 +32,7 @@ function wordsOf({ run, messages, problem, interrupts }, said) {
   if (problem && said) return "The reply failed";
   if (interrupts.length) return "Your answer is needed";
   const last = messages.at(-1);
-  if (said && isAsked(last)) return "Your approval is needed";
+  if (isAsked(last)) return "Your approval is needed";
   if (!said) return null;
   if (last?.parts.some((part) => part.state === "pending")) return "Your answer is needed";
   if (last?.error) return "The reply failed";

@@ -49,6 +49,10 @@ const page = {
     page.tools = tools;
     paintThread();
     paintApprovals();
+    afterPaint(() => {
+      const grown = element("log").querySelector(`${APPROVAL}:focus`);
+      if (grown) follower.reveal(grown);
+    });
   }),
 };
 

@@ -413,7 +413,7 @@ export class ThreadStore {
 
   /** An answer that is given while a run is live waits for its end; of several, one starts a run. */
   async #whenIdle(start) {
-    if (this.busy) await new Promise((resolve) => this.#waiting.push(resolve));
+    while (this.busy) await new Promise((resolve) => this.#waiting.push(resolve));
     await start();
   }
 
