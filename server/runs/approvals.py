@@ -19,6 +19,7 @@ from server.turns.chunks import Approval, ToolApproval
 from server.turns.requests import ApprovalAnswer, InvalidRequest, TurnRequest
 from server.users.principal import Principal
 from tools.catalogue import Catalogue
+from tools.strict_json import read_storable, write
 
 MAY_HAVE_RUN = "The call was approved, and may have run before its run was cut off."
 
@@ -203,8 +204,9 @@ def _changed(item: ApprovalAnswer, call: ToolCall, tool: BaseTool | None) -> dic
             "invalid_approval",
             f"The decision on {item.tool_call_id!r} declines the call: leave out its arguments.",
         )
-    args = dict(item.args)
     try:
+        # As those of the model are read.
+        args: dict[str, Any] = read_storable(write(item.args))
         check_args(tool, args)
     except ValueError as error:
         raise InvalidRequest("invalid_arguments", str(error)) from None
