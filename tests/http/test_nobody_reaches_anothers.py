@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from server.app import ROUTES
 from server.turns.header import ThreadKey
 from tests.support import golden
-from tests.support.counting_tools import CountingTools
+from tests.support.gated_tools import GatedTools
 from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
 from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.serving import Client, http_client, serving, settings
@@ -30,7 +30,9 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 SECRET = "the-secret-of-ann"
 ANN, BOB, NOBODY_ELSE = "ann", "bob", "cat"
 DONE, WAITING, LIVE, ABSENT = "thread-d", "thread-w", "thread-l", "thread-0"
-TOP_CALL = "call-1"
+GATED = "thread-g"
+TOP_CALL, PAY_CALL = "call-1", "call-3"
+NO_APPROVAL = "0" * 16
 
 Json = dict[str, Any]
 
@@ -43,10 +45,12 @@ class Call:
     thread: str = DONE
     body: Json | None = None
     query: str = ""
+    tool: str = "echo"
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 HI = {"type": "text", "text": "Hi"}
+DECISIONS: Json = {"approvals": [{"tool_call_id": PAY_CALL, "approved": True}]}
 CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("POST", "/chat"): {
         "message": Call(200, body={"message": "Hi", "thread_id": "{thread}"}),
@@ -94,6 +98,26 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "message over a question": Call(
             200, WAITING, body={"message": "Hi", "thread_id": "{thread}"}
         ),
+        "approve": Call(200, GATED, body={**DECISIONS, "thread_id": "{thread}"}),
+        "approve in a live thread": Call(409, LIVE, body={**DECISIONS, "thread_id": "{thread}"}),
+        "approve what is done": Call(409, body={**DECISIONS, "thread_id": "{thread}"}),
+        "approve as a result": Call(
+            200,
+            GATED,
+            body={
+                "tool_results": [{"tool_call_id": PAY_CALL, "result": {"approved": True}}],
+                "thread_id": "{thread}",
+            },
+        ),
+        "approve and stop": Call(
+            409, LIVE, body={**DECISIONS, "thread_id": "{thread}", "on_busy": "stop"}
+        ),
+        "continue past an approval": Call(
+            409, GATED, body={"continue": True, "thread_id": "{thread}"}
+        ),
+        "message over an approval": Call(
+            200, GATED, body={"message": "Hi", "thread_id": "{thread}"}
+        ),
         "transport: message": Call(
             200,
             body={
@@ -114,6 +138,15 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
                         "result": {"value": "red"},
                     }
                 ],
+                "threadId": "{thread}",
+                "state": {},
+            },
+        ),
+        "transport: approve": Call(
+            200,
+            GATED,
+            body={
+                "commands": [{"type": "tool-approval", "toolCallId": PAY_CALL, "approved": True}],
                 "threadId": "{thread}",
                 "state": {},
             },
@@ -157,6 +190,7 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("GET", "/threads/{thread_id}"): {
         "ended": Call(200),
         "waiting": Call(200, WAITING),
+        "gated": Call(200, GATED),
         "live": Call(200, LIVE),
         "as ui messages": Call(200, query="?protocol=ui-message-stream"),
     },
@@ -167,7 +201,21 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("DELETE", "/threads/{thread_id}"): {"ended": Call(204), "live": Call(204, LIVE)},
     ("GET", "/graphs"): {"all": Call(200)},
     ("GET", "/tools"): {"all": Call(200)},
-    ("POST", "/tools/{name}"): {"echo": Call(200, body={"word": "a"})},
+    ("POST", "/tools/{name}"): {
+        "echo": Call(200, body={"word": "a"}),
+        "pay": Call(403, body={"word": "a"}, tool="pay"),
+    },
+    ("GET", "/approvals"): {"all": Call(200)},
+    ("POST", "/approvals/{approval_id}"): {
+        "approve": Call(200, GATED, body={"approved": True}),
+        "decline": Call(200, GATED, body={"approved": False, "reason": "No."}),
+        "with arguments": Call(200, GATED, body={"approved": True, "args": {"word": "less"}}),
+        "with arguments that do not fit": Call(
+            422, GATED, body={"approved": True, "args": {"words": "less"}}
+        ),
+        "nothing": Call(422, GATED, body={}),
+        "none": Call(404, body={"approved": True}),
+    },
     ("GET", "/me"): {"me": Call(200)},
     ("DELETE", "/me"): {
         "confirmed": Call(204, body={"confirm": ANN}),
@@ -205,10 +253,11 @@ def test_every_route_and_method_is_tried_or_public() -> None:
 
 @dataclass
 class Stage:
-    """A server on which ann has three threads: an ended one, a waiting one and a live one."""
+    """A server on which ann has four threads: an ended one, one that waits for an answer, one for
+    an approval, and a live one."""
 
     server: Client
-    tools: CountingTools
+    tools: GatedTools
     database: Path
     ann: Client
     ids: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -225,8 +274,8 @@ class Stage:
         return seen, self._stored(), status and (status.state, status.last), dict(self.tools.calls)
 
     def _addresses(self) -> Iterable[str]:
-        yield from ("/threads", "/me")
-        for thread in (DONE, WAITING, LIVE):
+        yield from ("/threads", "/me", "/approvals")
+        for thread in (DONE, WAITING, GATED, LIVE):
             yield f"/threads/{thread}"
             yield f"/threads/{thread}?protocol=ui-message-stream"
 
@@ -245,7 +294,8 @@ class Stage:
         """As httpx takes it; `absent`: it names a thread that nobody has."""
         thread = ABSENT if absent else call.thread
         ids = {**self.ids[call.thread], "thread": thread, DONE: thread}
-        path = route.replace("{thread_id}", thread).replace("{name}", "echo")
+        approval = NO_APPROVAL if absent else ids.get("approval", NO_APPROVAL)
+        path = address(route, thread, call.tool, approval)
         named = partial(_named, ids=ids)
         return {
             "method": method,
@@ -253,6 +303,12 @@ class Stage:
             "headers": named(dict(call.headers)),
             **({"json": named(call.body)} if call.body is not None else {}),
         }
+
+
+def address(route: str, thread: str = DONE, tool: str = "echo", approval: str = NO_APPROVAL) -> str:
+    """Of a route: what stands in its place holders."""
+    path = route.replace("{thread_id}", thread).replace("{name}", tool)
+    return path.replace("{approval_id}", approval)
 
 
 def _owned(connection: sqlite3.Connection) -> Iterable[tuple[str, str, str]]:
@@ -281,10 +337,11 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
 
 @asynccontextmanager
 async def stage(folder: Path, **values: Any) -> AsyncIterator[Stage]:
-    tools = CountingTools()
+    tools = GatedTools()
     model = ScriptedModel.of(
         [text(SECRET), finish()],
         tool_call_message((TOP_CALL, SELECTION, QUESTION)),
+        tool_call_message((PAY_CALL, "pay", f'{{"word": "{SECRET}"}}')),
         [text(SECRET), *tool_call_message(("call-2", "hold", f'{{"word": "{SECRET}"}}'))],
     )
     async with AsyncExitStack() as stack:
@@ -294,25 +351,30 @@ async def stage(folder: Path, **values: Any) -> AsyncIterator[Stage]:
         ann = await stack.enter_async_context(client_of(server, ANN, role="user"))
         stack.callback(tools.release.set)
         on = Stage(server, tools, folder / "t.db", ann)
-        for thread in (DONE, WAITING):
+        for thread in (DONE, WAITING, GATED):
             repeats = {"headers": {"Idempotency-Key": "key-1"}} if thread == DONE else {}
             await ann.turn({"message": SECRET, "thread_id": thread}, **repeats)
         async with ann.chat({"message": SECRET, "thread_id": LIVE}) as stream:
             await stream.until("tool-call-args-text-finish")
         await tools.begun(SECRET)
-        for thread in (DONE, WAITING, LIVE):
+        for thread in (DONE, WAITING, GATED, LIVE):
             own = await on.own(thread)
             user, answer = (message["id"] for message in own["messages"])
             on.ids[thread] = {"run": own["run_id"], "user": user, "answer": answer}
+        [waiting] = (await ann.http.get("/approvals")).json()["approvals"]
+        on.ids[GATED] = {**on.ids[GATED], "approval": waiting["id"]}
         yield on
 
 
-def shown(answer: httpx.Response, thread: str) -> tuple[int, dict[str, str], str]:
+def shown(
+    answer: httpx.Response, thread: str, approval: str = NO_APPROVAL
+) -> tuple[int, dict[str, str], str]:
     """All of an answer but what differs between any two."""
     runs = [answer.headers[name] for name in ("x-run-id",) if name in answer.headers]
 
     def anonymous(value: str) -> str:
-        return golden.without_chance(value, runs).replace(thread, "THREAD")
+        named = value.replace(thread, "THREAD").replace(approval, "APPROVAL")
+        return golden.without_chance(named, runs)
 
     # The length says nothing that the body does not, and times have different numbers of digits.
     kept = [name for name in answer.headers if name not in ("date", "content-length")]
@@ -380,15 +442,24 @@ async def _is_refused(
     assert answers[0] == answers[1]
 
 
-async def _is_as_if_there_were_nothing(on: Stage, method: str, route: str, call: Call) -> None:
-    """Bob names ann's thread, somebody else one that nobody has: they get the same."""
+async def _is_as_if_there_were_nothing(
+    on: Stage,
+    method: str,
+    route: str,
+    call: Call,
+    names: tuple[str, str] = (BOB, NOBODY_ELSE),
+    role: str | None = None,
+) -> None:
+    """The first names ann's thread, the second one that nobody has: they get the same."""
     answers = []
-    for name, absent in ((BOB, False), (NOBODY_ELSE, True)):
-        async with client_of(on.server, name) as client:
+    for name, absent in zip(names, (False, True), strict=True):
+        async with client_of(on.server, name, role=role) as client:
             request = on.request(method, route, call, absent=absent)
             answer = await client.http.request(**request)
             assert SECRET not in answer.text
-            status, headers, body = shown(answer, ABSENT if absent else call.thread)
+            approval = on.ids[call.thread].get("approval", NO_APPROVAL)
+            ids = (ABSENT, NO_APPROVAL) if absent else (call.thread, approval)
+            status, headers, body = shown(answer, *ids)
             answers.append((status, headers, body.replace(f'"{name}"', '"NAME"')))
     assert answers[0] == answers[1]
 
@@ -398,6 +469,10 @@ ROLES = """
 
 [roles.guest]
 tools = []
+
+[roles.approver]
+tools = []
+approves = ["*"]
 """
 
 
@@ -432,12 +507,28 @@ async def test_a_role_without_tools_runs_none(tmp_path: Path) -> None:
         assert await on.things() == before
 
 
+async def test_who_approves_calls_of_others_reaches_nothing_but_these_calls(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "policy.toml").write_text(ROLES)
+    async with stage(tmp_path, policy=tmp_path / "policy.toml") as on:
+        before, number = await on.things(), 0
+        for (method, route), calls in CALLS.items():
+            for call in calls.values() if not route.startswith("/approvals") else ():
+                number += 1
+                names = (f"{BOB}{number}", f"{NOBODY_ELSE}{number}")
+                await _is_as_if_there_were_nothing(on, method, route, call, names, "approver")
+        assert await on.things() == before
+        async with client_of(on.server, BOB, role="approver") as approver:
+            assert SECRET in (await approver.http.get("/approvals")).text
+
+
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_method_that_is_none_tells_a_stranger_nothing(method: str, tmp_path: Path) -> None:
     public = {path for _, path in PUBLIC}
     async with serving(keys_settings(tmp_path)) as client:
         for route in {path for _, path in endpoints(ROUTES)} - public:
-            path = route.replace("{thread_id}", DONE).replace("{name}", "echo")
+            path = address(route)
             answer = await client.http.request(method, path)
             assert answer.status_code == 401, route
 
