@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from langchain_core.messages import AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.graph import END
+from langgraph.graph import END, START
 from langgraph.types import Command, StateSnapshot
 
 from graphs.attached import ENTRY, AttachedGraph
@@ -144,8 +144,8 @@ class Checkpoints:
     async def _asked(
         self, key: ThreadKey, snapshot: StateSnapshot, *, waits: bool
     ) -> tuple[Interrupt, ...]:
-        """A breakpoint leaves nothing in a checkpoint: that a thread waits at one, the list of
-        threads knows, and of a run that a crash cut off the graph."""
+        """A breakpoint leaves nothing in a checkpoint: the list of threads knows that a thread
+        waits at one."""
         has_asked = any(task.interrupts for task in snapshot.tasks)
         if self.attached.is_built_in and not has_asked:
             return ()  # it has no breakpoints; it may wait for an approval
@@ -222,6 +222,16 @@ class Checkpoints:
         alone = _empties(point)
         return {"messages": self.attached.emptied(messages) if alone else list(messages)}
 
+    async def with_input(self, key: ThreadKey) -> ThreadState:
+        """A thread that a crash has left, with what its last request brought: if no step has read
+        that yet, it is merged here, and no node becomes due."""
+        snapshot, _ = await self._snapshot(key, None)
+        saved = await self._saver.aget_tuple(_config(key))
+        if saved and START in snapshot.next:
+            unread = saved.checkpoint["channel_values"][START]
+            await self._records.aupdate_state(_config(key), unread, as_node=ENTRY)
+        return await self.load(key)
+
     async def delete(self, key: ThreadKey) -> None:
         """Remove all checkpoints and writes of a thread."""
         await self._saver.adelete_thread(key.checkpoint_key)
@@ -241,8 +251,7 @@ class Checkpoints:
 
 
 def _empties(point: BranchPoint | None) -> bool:
-    """A branch point with nothing before it has no checkpoint to go back to: it empties the
-    thread."""
+    """A branch point with nothing before it has no checkpoint: it empties the thread."""
     return point is not None and point.checkpoint_id is None
 
 

@@ -33,7 +33,7 @@ async def end_lost_runs(
     audit = audit or RunAudit()
     for lost in await store.recover():
         try:
-            state = await graphs.checkpoints(lost.graph).load(lost.key)
+            state = await graphs.checkpoints(lost.graph).with_input(lost.key)
         except Exception:
             # One thread that cannot be read keeps no server from starting.
             logger.exception("thread %(thread)s cannot be read", {"thread": lost.key.thread_id})
