@@ -13,11 +13,14 @@ import { jsonOf } from "./interrupts.js";
 export const RENDER = "render_ui_component";
 export const SELECT = "request_user_selection";
 
+/** The approval that a form here asks for; a graph of another's own asks by an interrupt. */
+const approvalOf = ({ disposition, approval }) => (disposition === "approval" ? approval : undefined);
+
 /** The accumulator's form of a part of the snapshot: what a live run's stream goes on from. */
 export function toAccumulated(part) {
   if (part.type !== "tool-call") return { ...part, status: { type: "running" } };
-  const { toolCallId, toolName, argsText, approval } = part;
-  const call = { type: "tool-call", toolCallId, toolName, argsText, approval };
+  const { toolCallId, toolName, argsText } = part;
+  const call = { type: "tool-call", toolCallId, toolName, argsText, approval: approvalOf(part) };
   if (part.state !== "pending") {
     const { args, result, isError } = part;
     const status = { type: "complete", reason: "stop" };
@@ -57,8 +60,10 @@ export function fromAccumulated(part, isLive, { end = part.end, isGated = false 
 /** The shown form of a part of a thread at rest. */
 export function fromSnapshot(part) {
   if (part.type !== "tool-call" || part.state !== "pending") return part;
-  if (part.approval) return { ...part, state: stateOf(part.approval) };
-  return isWhole(part.argsText) ? part : { ...part, args: parsePartialJsonObject(part.argsText) ?? {} };
+  const approval = approvalOf(part);
+  const call = { ...part, approval };
+  if (approval) return { ...call, state: stateOf(approval) };
+  return isWhole(part.argsText) ? call : { ...call, args: parsePartialJsonObject(part.argsText) ?? {} };
 }
 
 /** The parts, with one open call brought to its end. */

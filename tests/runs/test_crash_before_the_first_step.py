@@ -16,7 +16,7 @@ from tests.support.gated_tools import GatedTools, approvals, decide
 from tests.support.run_chunks import send_message, tool_call_message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.served_run import serve_run
-from tests.support.waiting import HeldMethod
+from tests.support.waiting import WAIT_SECONDS, HeldMethod
 
 CONTINUE = TurnRequest(continue_=True)
 PAY = tool_call_message(("c1", "pay", '{"word": "rent"}'))
@@ -35,6 +35,9 @@ async def crashed(
         first_writes = HeldMethod(patch, AsyncSqliteSaver, "aput_writes")
         starting = asyncio.create_task(before.start(last))
         await first_writes.reached.wait()
+        async with asyncio.timeout(WAIT_SECONDS):
+            while not (await before.state()).unfinished:
+                pass  # the input is being written beside it
         patch.undo()
         try:
             async with after_crash(path, ScriptedModel.of(), tools.catalogue) as after:

@@ -88,11 +88,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Run:
-    """How a request went. `end`: refused, or how its run ended; `is_saved`: its client had heard
+    """How a request went. `end`: refused, or how its run ended; `is_heard`: its client had heard
     that it was taken, before the crash."""
 
     end: Literal["refused", "by itself", "stop", "crash"]
-    is_saved: bool = True
+    is_heard: bool = True
     told: View = View(())
     """The thread as its client had it at the crash."""
     steps: int = 0
@@ -103,7 +103,7 @@ class Run:
 
 def check(asked: Asked, run: Run, before: View, after: View, paid: Counter[str]) -> None:
     """`paid` since `before`."""
-    if run.end != "crash" or run.is_saved:
+    if run.end != "crash" or run.is_heard:
         assert asked.is_accepted in (None, run.end != "refused")
     if run.end == "refused" or asked.is_accepted is False:
         assert (after.turns, paid) == (before.turns, Counter())
@@ -116,9 +116,10 @@ def check(asked: Asked, run: Run, before: View, after: View, paid: Counter[str])
         times = rest.pop(taken.pays_for, 0) if taken and taken.approved else 0
         fate = fate_of(call, after.gated.get(word))
         if not call.awaits_approval:
-            assert (
-                fate in ("gone", call.end) if asked.others == "gone" else after.gated[word] == call
-            )
+            if asked.others == "gone":  # a branch closes anew what was left open ahead of it
+                assert fate in ("gone", call.end)
+            else:
+                assert after.gated[word] == call
             continue
         assert fate in _fates(taken, asked, run, is_paid=times > 0), (word, fate, asked, run)
         assert times in ({"result": (1,), "asked again": (0, 1)}.get(fate, (0,))), (word, fate)
@@ -137,7 +138,7 @@ def _fates(taken: Taken | None, asked: Asked, run: Run, *, is_paid: bool) -> set
         fates = {"result" if taken.approved else "declined"}
         if taken.approved and run.end != "by itself":
             fates.add("asked again")
-    if not run.is_saved and not is_paid:
+    if not run.is_heard and not is_paid:
         fates.add("waits")
     return fates
 
@@ -155,7 +156,7 @@ def fate_of(before: ToolCall, after: ToolCall | None) -> Fate:
 
 
 def _number(call: ToolCall) -> int:
-    """The how-manieth question about a call is open."""
+    """How often a person was asked about a call, from 1."""
     assert call.approval
     number = call.approval.id.removeprefix(call.tool_call_id)
     return int(number.removeprefix(".") or 1)
@@ -169,7 +170,7 @@ def _check_shown(taken: Taken, before: ToolCall, after: ToolCall, fate: Fate) ->
             before.approval.id, False, taken.approved, None, taken.reason, taken.args
         )
     if fate == "result":
-        assert str([*after.result.values()]) == str([*(taken.args or before.args or {}).values()])
+        assert [*after.result.values()] == [*(taken.args or before.args or {}).values()]
 
 
 def _check_new(run: Run, calls: Mapping[str, ToolCall]) -> None:

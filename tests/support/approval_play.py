@@ -144,8 +144,8 @@ class Player:
         hearing = asyncio.create_task(heard.hear(lambda: self._moment.passed("chunk")))
         striking = asyncio.create_task(self._moment.reached.wait())
         await asyncio.wait({hearing, striking}, return_when=asyncio.FIRST_COMPLETED)
-        is_struck = striking.done() or not striking.cancel()
-        self._moment.arm(None, strike)
+        striking.cancel()
+        is_struck = self._moment.disarm()
         if crashed:
             hearing.cancel()
             [result] = await asyncio.gather(hearing, return_exceptions=True)
@@ -208,7 +208,7 @@ class Player:
             for record in await self._world.inside.recorded()
             if record.event == "approval"
         )
-        if not run.is_saved and recorded == self._decided:
+        if not run.is_heard and recorded == self._decided:
             for word, one in taken.items():
                 assert fate_of(one.call, after.gated.get(word)) == "waits"
             return

@@ -1,8 +1,7 @@
 """The requests of a random history of approvals, and what is asked with each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from server.turns.messages import ToolCall
@@ -20,7 +19,6 @@ from tests.support.random_approvals import (
     Regenerate,
 )
 
-Numbers = count
 NOBODY = "call-of-nobody"
 
 
@@ -79,9 +77,9 @@ def _as_result(item: ApprovalAnswer) -> dict[str, Any]:
 
 @dataclass
 class Requests:
-    """Of one thread. `numbers`: what was not paid yet."""
+    """Of one thread. `numbers` are those that nothing was paid for yet."""
 
-    numbers: "count[int]"
+    numbers: Iterator[int]
     last: Sent = Sent((ApprovalAnswer(NOBODY, approved=True),))
 
     def of(self, act: Act, view: View) -> Asked:

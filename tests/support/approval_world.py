@@ -2,6 +2,7 @@
 what its disk held then."""
 
 import asyncio
+import os
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -33,9 +34,15 @@ class Moment:
         self._strike: Callable[[], None] = lambda: None
 
     def arm(self, cut: Cut | None, strike: Callable[[], None]) -> None:
+        """Of the run that begins now. None: it is left alone."""
         self.reached = asyncio.Event()
         self._cut, self._strike = cut, strike
         self._left = cut.after if cut else 0
+
+    def disarm(self) -> bool:
+        """Whether it has come."""
+        self._cut = None
+        return self.reached.is_set()
 
     def passed(self, what: Literal["payment", "write", "chunk"]) -> None:
         if self._cut is None or self._cut.at != what or self.reached.is_set():
@@ -103,7 +110,7 @@ class World:
 @asynccontextmanager
 async def world(folder: Path, tools: PaidTools, moment: Moment) -> AsyncIterator[World]:
     """The server on a disk."""
-    await asyncio.to_thread(folder.mkdir, exist_ok=True)
+    os.makedirs(folder, exist_ok=True)
     tools.serve(folder / "ledger", lambda: moment.passed("payment"))
     model = ScriptedModel.of()
     async with backend(
