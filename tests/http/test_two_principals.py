@@ -4,6 +4,7 @@ notices the other, and what each has in the end is what they would have alone.""
 import asyncio
 import json
 import random
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,12 +15,17 @@ import httpx
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from tests.support.gated_tools import GatedTools
+from tests.support.run_chunks import tool_call_message
 from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import Client, serving
 from tests.support.users import authenticating, named
 
 ROUNDS, CALLS, PARTS = sample(1000, 16), sample(8, 24), 4
+ASK = "Pay for"
+GIVEN_ID = re.compile(r"call_[0-9a-f]{24}")
+"""Of a call whose own id the thread had already."""
 THREADS, KEYS, MESSAGE_IDS = ("t0", "t1"), ("k0", "k1"), ("m0", "m1", "m2")
 
 
@@ -40,6 +46,7 @@ KINDS = (
     *("hydrate",) * 3,
     *("list", "rename", "delete", "edit", "regenerate", "continue", "stop", "attach", "export"),
     *("narrow", "answer", "resume", "detach"),
+    *("ask", "ask", "approve", "approve", "decline", "approvals", "decide", "decide"),
 )
 
 
@@ -64,6 +71,9 @@ class Caller:
     runs: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     """Run ids of somebody else, to guess with."""
+    asked: list[str] = field(default_factory=list)
+    """Ids of the caller's calls that wait for an approval."""
+    asked_of_others: list[str] = field(default_factory=list)
     seen: bytearray = field(default_factory=bytearray)
 
     @property
@@ -72,7 +82,13 @@ class Caller:
 
     async def make(self, call: Call, number: int) -> str:
         """The request's outcome, in words that do not depend on who makes it."""
-        answer = await self.request(call, number)
+        match call.kind:
+            case "approvals":
+                answer = await self.approvals()
+            case "decide":
+                answer = await self.decide(call)
+            case _:
+                answer = await self.request(call, number)
         self.seen += answer.content + str(answer.headers).encode()
         if "x-run-id" in answer.headers:
             self.runs.append(answer.headers["x-run-id"])
@@ -94,7 +110,7 @@ class Caller:
             case "rename":
                 return await http.patch(f"/threads/{thread}", json={"title": words})
             case "narrow":
-                narrowed = {"allowed_tools": ["calculator"]}
+                narrowed = {"allowed_tools": ["echo"]}
                 return await http.patch(f"/threads/{thread}", json=narrowed)
             case "delete":
                 return await http.delete(f"/threads/{thread}")
@@ -110,23 +126,42 @@ class Caller:
         answer = await http.post("/chat", json=self.body(call, thread, words), headers=headers)
         return await http.get(answer.headers["location"]) if answer.status_code == 202 else answer
 
+    async def approvals(self) -> httpx.Response:
+        """The list has the caller's own calls alone."""
+        answer = await self.http.get("/approvals")
+        waiting = answer.json()["approvals"]
+        assert all(self.secret in json.dumps(one) for one in waiting)
+        self.asked += [one["id"] for one in waiting]
+        return answer
+
+    async def decide(self, call: Call) -> httpx.Response:
+        """On the first call that waits, or on a guessed one of somebody else."""
+        waiting = (await self.approvals()).json()["approvals"] if call.key else []
+        known = [one["id"] for one in waiting] if call.key else self.asked_of_others
+        id = known[0] if known else "nothing"
+        answer = await self.http.post(f"/approvals/{id}", json={"approved": call.cursor > 0})
+        if waiting:
+            # The run goes on by itself: the next call comes when it has ended.
+            await self.http.get(f"/chat/{waiting[0]['thread_id']}/stream")
+        return answer
+
     def body(self, call: Call, thread: str, words: str) -> dict[str, Any]:
         """The same body again for the same words, as a retry has it."""
         native = {"thread_id": thread}
-        match call.kind:
-            case "edit":
-                edit = {"message_id": call.message_id or "m0", "message": words}
-                return {**native, "edit": edit}
-            case "regenerate":
-                return {**native, "regenerate": True}
-            case "continue":
-                return {**native, "continue": True}
-            case "answer":
-                return {**native, "tool_results": [{"tool_call_id": "call_1", "result": {}}]}
-            case "resume":
-                return {**native, "resume": words}
-            case "detach":
-                return {**native, "message": words}
+        item = {"tool_call_id": "call_1", "approved": call.kind == "approve"}
+        bodies: dict[str, dict[str, Any]] = {
+            "edit": {"edit": {"message_id": call.message_id or "m0", "message": words}},
+            "regenerate": {"regenerate": True},
+            "continue": {"continue": True},
+            "answer": {"tool_results": [{"tool_call_id": "call_1", "result": {}}]},
+            "resume": {"resume": words},
+            "detach": {"message": words},
+            "ask": {"message": f"{ASK} {words}"},
+            "approve": {"approvals": [item]},
+            "decline": {"approvals": [item]},
+        }
+        if call.kind in bodies:
+            return {**native, **bodies[call.kind]}
         named = {"id": call.message_id} if call.message_id else {}
         parts = [{"type": "text", "text": words}]
         if call.format == "ui-message-stream":
@@ -145,17 +180,23 @@ class Caller:
             self.seen += answer.content
             body = answer.json()
             told = [_told(message) for message in body.get("messages", ())]
-            threads[thread] = (answer.status_code, body.get("title"), told)
-        return json.loads(json.dumps(threads).replace(self.secret, "SECRET"))
+            state = (answer.status_code, body.get("run_state"), body.get("title"))
+            threads[thread] = (*state, told, body.get("approvals"))
+        listed = [one["args"] for one in (await self.approvals()).json()["approvals"]]
+        left = json.dumps((threads, listed)).replace(self.secret, "SECRET")
+        return json.loads(GIVEN_ID.sub("call_N", left.replace(self.name, "NAME")))
 
 
 def _told(message: dict[str, Any]) -> tuple[str, list[Any]]:
-    return message["role"], [part.get("text") for part in message.get("parts", ())]
+    keys = ("text", "state", "result", "approval")
+    return message["role"], [[p.get(key) for key in keys] for p in message.get("parts", ())]
 
 
 def answer(messages: list[BaseMessage]) -> Sequence[Piece]:
-    """The model says again what it was told last."""
+    """The model says again what it was told last, or asks for a payment if it is to."""
     last = next(message for message in reversed(messages) if isinstance(message, HumanMessage))
+    if last is messages[-1] and last.text.startswith(ASK):
+        return tool_call_message(("call_1", "pay", json.dumps({"word": last.text})))
     return [text(f"You say {last.text}"), finish()]
 
 
@@ -201,6 +242,7 @@ async def compare(client: Client, number: int) -> None:
         caller(client, f"alone{number}", prefix) as alone,
     ):
         ann.others, ben.others = ben.runs, ann.runs
+        ann.asked_of_others, ben.asked_of_others = ben.asked, ann.asked
         if number % 2:
             together, _ = await in_turn(draw, [(ann, plans[0]), (ben, plans[1])])
         else:
@@ -217,8 +259,8 @@ async def compare(client: Client, number: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_neither_notices_the_other(part: int, tmp_path: Path) -> None:
-    model = ScriptedModel.of(*[answer] * (ROUNDS * CALLS))
+    model = ScriptedModel.of(*[answer] * (2 * ROUNDS * CALLS))
     given = authenticating(tmp_path / "t.db", max_new_threads=1_000_000)
-    async with serving(given, model=model) as client:
+    async with serving(given, GatedTools().catalogue, model) as client:
         for number in range(part, ROUNDS, PARTS):
             await compare(client, number)
