@@ -20,6 +20,7 @@ from graphs.limits import Limits
 from graphs.model_output import ModelOutput, ask
 from graphs.no_data import fresh_misses
 from graphs.parts import kept_content, parts_metadata
+from graphs.replay import kept_extras
 from graphs.stored import Ended
 
 
@@ -29,6 +30,8 @@ class Agent:
     classifier: Classifier
     limits: Limits
     system_prompt: str
+    provider: str | None = None
+    """Whose wire format the model speaks: see `graphs.models.provider_of`."""
 
     async def step(self, messages: Sequence[AnyMessage], context: TurnContext) -> list[AnyMessage]:
         """One model call on a closed history: the messages to add to it, answers that are due
@@ -43,8 +46,10 @@ class Agent:
             messages, "not_answered", "The call was left unanswered and is closed."
         )
         history = [*messages, *closers]
-        prompt = for_model(history, self.system_prompt, self.limits.max_history_tokens)
-        output = await ask(self.model, prompt, call_ids(history), self.limits.max_message_bytes)
+        limits = self.limits
+        prompt = for_model(history, self.system_prompt, limits.max_history_tokens, self.provider)
+        output = ModelOutput(call_ids(history), limits.max_message_bytes, self.provider)
+        await ask(self.model, prompt, output)
         called = output.parts.calls
         ended: Ended | None
         if output.is_cut:
@@ -104,12 +109,13 @@ def _stored(
 ) -> AIMessage:
     """The message to store: what the model said, without what only its stream needed."""
     parts = output.parts.parts
-    provider = output.metadata.get(stored.PROVIDER)
-    content = kept_content(output.content, parts, provider)
+    content = kept_content(output.content, parts, output.provider)
+    extras = kept_extras(output.provider, output.extras, output.parts.given_ids)
     return AIMessage(
         content=content,
         id=output.id,
         tool_calls=calls.stored,
+        additional_kwargs=extras,
         usage_metadata=output.usage,
         response_metadata=stored.ai_metadata(
             run_id=context.run_id,
@@ -117,7 +123,8 @@ def _stored(
             approvals=calls.asked(time.time(), context.user),
             finish_reason=output.finish_reason,
             model_name=output.metadata.get("model_name"),
-            provider=None if isinstance(content, str) else provider,
+            provider=None if isinstance(content, str) and not extras else output.provider,
+            model=context.model.name if context.model else None,
             timing=output.timing,
             ended=ended,
             **parts_metadata(parts),

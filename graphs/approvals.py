@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
 from graphs import stored
 from graphs.answers import client_view
-from graphs.stored import AskedApproval, Decision
+from graphs.stored_approvals import AskedApproval, Decision
 from tools.strict_json import text_of
 
 CHANGED = "A person changed the arguments of this call to "

@@ -83,6 +83,11 @@ class CallAssembler:
         self._given_ids: dict[int, str | None] = {}
         self._used: set[str] = set()
 
+    @property
+    def given_ids(self) -> dict[str, str]:
+        """The ids that the model gave its calls, to those that they have."""
+        return {id: self.calls[position].id for position, id in self._given_ids.items() if id}
+
     def feed(self, message: AIMessage) -> list[tuple[StreamedCall, str]]:
         """Take a chunk, or the whole message of a model that does not stream.
 

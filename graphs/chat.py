@@ -8,8 +8,9 @@ UI calls end the turn, and so do calls that a person must approve; the other rea
 run first.
 """
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -31,6 +32,7 @@ from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.execution import INNER, execute
 from graphs.limits import Limits
+from graphs.models import provider_of
 from graphs.no_data import build_recovery, entry, marked_as
 from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
 from graphs.routing import AGENT, RECOVER, TOOLS, after_agent, after_recovery, after_tools, at_start
@@ -54,14 +56,15 @@ def build(
 ) -> ChatGraph:
     """Compile the chat graph of a model and a catalogue of tools."""
     limits = limits or Limits()
-    bind = _binder(model, catalogue)
+    bind = _binder(catalogue)
     recovery = build_recovery(catalogue, limits)
     classifier = Classifier(catalogue)
 
     async def agent(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
         rules = Classifier(catalogue, context.client_tools, context.rights, context.user)
-        step = Agent(bind(context), rules, limits, system_prompt).step
+        chat = context.model.chat if context.model else model
+        step = Agent(bind(chat, context), rules, limits, system_prompt, provider_of(chat)).step
         return {"messages": await step(state["messages"], context)}
 
     async def recover(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
@@ -120,8 +123,8 @@ async def refusal_now(call: ToolCall, catalogue: Catalogue, context: TurnContext
     return NEEDS_APPROVAL if is_gated else None
 
 
-def _binder(model: BaseChatModel, catalogue: Catalogue) -> Callable[[TurnContext], Model]:
-    """Binds to the model what a run's caller may use of the catalogue, and the tools that the run
+def _binder(catalogue: Catalogue) -> Callable[[BaseChatModel, TurnContext], Model]:
+    """Binds to a model what a run's caller may use of the catalogue, and the tools that the run
     brings along. The catalogue alone is bound once for all callers of the same rights."""
 
     def offered(allowed: Collection[str]) -> list[Any]:
@@ -131,17 +134,26 @@ def _binder(model: BaseChatModel, catalogue: Catalogue) -> Callable[[TurnContext
             *(tool.function for tool in catalogue.ui if tool.name in allowed),
         ]
 
-    @lru_cache(BOUND_MODELS)
-    def bound(allowed: frozenset[str]) -> Model:
-        # Servers refuse an empty list of tools.
-        return model.bind_tools(offered(allowed)) if allowed else model
+    bound: OrderedDict[tuple[int, frozenset[str]], Model] = OrderedDict()
 
-    def bind(context: TurnContext) -> Model:
+    def bound_once(model: BaseChatModel, allowed: frozenset[str]) -> Model:
+        # By identity: models are compared field by field, and cannot be hashed.
+        key = (id(model), allowed)
+        if key not in bound:
+            # Servers refuse an empty list of tools.
+            bound[key] = model.bind_tools(offered(allowed)) if allowed else model
+            if len(bound) > BOUND_MODELS:
+                bound.popitem(last=False)
+        return bound[key]
+
+    def bind(model: BaseChatModel, context: TurnContext) -> Model:
         names = [*catalogue.real_by_name, *catalogue.ui_by_name]
         allowed = frozenset(name for name in names if context.rights.decide(name) != "deny")
         added = [
             tool.function for tool in context.client_tools if tool.name not in catalogue.ui_by_name
         ]
-        return model.bind_tools([*offered(allowed), *added]) if added else bound(allowed)
+        if added:
+            return model.bind_tools([*offered(allowed), *added])
+        return bound_once(model, allowed)
 
     return bind

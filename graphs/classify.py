@@ -20,7 +20,8 @@ from graphs.approval_rules import ApprovalRules
 from graphs.calls import StreamedCall
 from graphs.parts import stored_call
 from graphs.rights import EVERYTHING, Refusal, ToolRights, refusal_by_name
-from graphs.stored import AskedApproval, End
+from graphs.stored import End
+from graphs.stored_approvals import AskedApproval
 from tools.catalogue import Catalogue
 from tools.contract import Disposition, ResultLookup, UITool
 from tools.schemas import misfit

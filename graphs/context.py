@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from pydantic import ValidationError
 
@@ -21,6 +22,16 @@ class TurnContext:
     """What the caller may do with the catalogue's tools."""
     user: Mapping[str, Any] = field(default_factory=dict)
     """Who calls, as LangGraph's `langgraph_auth_user`."""
+    model: "ChosenModel | None" = None
+    """None: the graph's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """One of several models that are served, under its name in the settings."""
+
+    name: str
+    chat: BaseChatModel
 
 
 @dataclass(frozen=True, slots=True)

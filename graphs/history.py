@@ -20,6 +20,7 @@ from langchain_core.messages import (
 from graphs import stored
 from graphs.answers import failed
 from graphs.calls import MAX_ID_CHARS, derived_id, safe_name
+from graphs.replay import acceptable_name, from_others, replayed, with_last_word
 
 CHARS_A_TOKEN = 4
 IMAGE_TOKENS = 1000
@@ -58,17 +59,22 @@ def close_pending(messages: Sequence[AnyMessage], code: str, sentence: str) -> l
 
 
 def for_model(
-    messages: Sequence[AnyMessage], system_prompt: str, max_tokens: int
+    messages: Sequence[AnyMessage],
+    system_prompt: str,
+    max_tokens: int,
+    provider: str | None = None,
 ) -> list[AnyMessage]:
-    """What the model gets: the thread's newest whole turns, repaired, behind the system prompt.
+    """What a provider's model gets: the thread's newest whole turns, repaired, behind the system
+    prompt.
 
     `max_tokens` is an estimate (four characters a token); the last turn is always whole.
     """
-    turns = _last_turns(list(_repaired(messages)), max_tokens - _tokens(system_prompt))
+    turns = _last_turns(list(_repaired(messages, provider)), max_tokens - _tokens(system_prompt))
+    turns = with_last_word(turns, provider)
     return [SystemMessage(system_prompt), *turns] if system_prompt else turns
 
 
-def _repaired(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
+def _repaired(messages: Sequence[AnyMessage], provider: str | None) -> Iterator[AnyMessage]:
     presentable = [_presentable(message) for message in messages]
     answers: dict[str, deque[ToolMessage]] = {}
     for message in presentable:
@@ -77,7 +83,10 @@ def _repaired(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
     used: set[str] = set()
     for number, message in enumerate(presentable):
         if isinstance(message, AIMessage):
-            yield from _with_answers(message, number, answers, used)
+            yield from _with_answers(message, number, answers, used, provider)
+        elif isinstance(message, HumanMessage):
+            if message.content:
+                yield from_others(message, provider)
         elif not isinstance(message, ToolMessage) and message.content != []:
             yield message
 
@@ -98,13 +107,17 @@ def _presentable(message: AnyMessage) -> AnyMessage:
 
 
 def _with_answers(
-    message: AIMessage, number: int, answers: dict[str, deque[ToolMessage]], used: set[str]
+    message: AIMessage,
+    number: int,
+    answers: dict[str, deque[ToolMessage]],
+    used: set[str],
+    provider: str | None,
 ) -> Iterator[AnyMessage]:
     """A model's message and the answers to its calls; nothing at all if it says nothing."""
     calls: list[ToolCall] = []
     replies: list[ToolMessage] = []
     for position, given in enumerate(message.tool_calls):
-        call = _acceptable(given, message.id or f"message-{number}", position, used)
+        call = _acceptable(given, message.id or f"message-{number}", position, used, provider)
         found = answers.get(given["id"] or "")
         reply = found.popleft() if found else None
         if reply is None:
@@ -113,15 +126,17 @@ def _with_answers(
             reply = reply.model_copy(update={"tool_call_id": call["id"]})
         calls.append(call)
         replies.append(reply)
-    if calls != message.tool_calls or message.invalid_tool_calls or message.additional_kwargs:
-        message = AIMessage(content=message.content, tool_calls=calls, id=message.id)
     if calls or (message.text.strip() and not stored.only_ends_its_run(message)):
-        yield message
+        pairs = zip(message.tool_calls, calls, strict=True)
+        ids = {given["id"] or "": call["id"] or "" for given, call in pairs}
+        yield replayed(message, calls, ids, provider)
         yield from replies
 
 
-def _acceptable(call: ToolCall, message_id: str, position: int, used: set[str]) -> ToolCall:
-    id, name = call["id"] or "", safe_name(call["name"])
+def _acceptable(
+    call: ToolCall, message_id: str, position: int, used: set[str], provider: str | None
+) -> ToolCall:
+    id, name = call["id"] or "", acceptable_name(safe_name(call["name"]), provider)
     if not id or len(id) > MAX_ID_CHARS or id in used:
         id = derived_id(message_id, position)
     while id in used:

@@ -14,13 +14,15 @@ from graphs import stored
 from graphs.calls import MAX_VALUES, StreamedCall, values_of
 from graphs.chunk_shape import ModelFault
 from graphs.limits import CUT_AT, byte_size
-from graphs.models import ModelUnavailable, is_empty_stream
+from graphs.models import PROVIDERS, ModelUnavailable, is_empty_stream
 from graphs.parts import PartAssembler
 from graphs.stored import StoredTiming
-from graphs.sums import Content, add_metadata, joined
+from graphs.sums import Content, Extras, add_metadata, joined
 
 Model = Runnable[LanguageModelInput, AIMessage]
 
+MALFORMED_CALL = "MALFORMED_FUNCTION_CALL"
+"""Gemini's reason for a message that ended with a call which is no JSON; the call is not sent."""
 MAX_PARTS = 250
 """Of one message: a part costs more than its text."""
 
@@ -28,11 +30,15 @@ MAX_PARTS = 250
 class ModelOutput:
     """What a model says, chunk by chunk; nothing here takes longer the more was said before."""
 
-    def __init__(self, taken: Container[str], max_bytes: int) -> None:
+    def __init__(self, taken: Container[str], max_bytes: int, provider: str | None = None) -> None:
+        """`taken` are the thread's call ids so far; `provider` is the model's, if it is known
+        before it speaks."""
         self.id = ""
         self.usage: UsageMetadata | None = None
         self.metadata: dict[str, Any] = {}
         self.parts = PartAssembler("", taken)
+        self._provider = provider
+        self._extras = Extras()
         self._taken = taken
         self._blocks: list[Content] = []
         self._max_bytes = max_bytes
@@ -52,10 +58,21 @@ class ModelOutput:
             if isinstance(delta.part, StreamedCall):
                 self._values += values_of(delta.text)
         add_metadata(self.metadata, chunk)
+        if chunk.additional_kwargs:
+            self._extras.add(chunk)
         if chunk.usage_metadata:
             self.usage = add_usage(self.usage, chunk.usage_metadata)
         if chunk.content and not isinstance(chunk.content, str):
             self._blocks.append(chunk.content)
+
+    @property
+    def provider(self) -> str | None:
+        return self.metadata.get(stored.PROVIDER) or self._provider
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """What the chunks said beside their content."""
+        return self._extras.whole
 
     @property
     def is_over(self) -> bool:
@@ -90,28 +107,27 @@ class ModelOutput:
         )
 
     def check_end(self) -> None:
-        """Raises ModelUnavailable if the stream ended before its message did: OpenAI's always
-        ends with a finish reason."""
+        """Raises ModelUnavailable if the stream ended before its message did: those of the
+        providers always end with a finish reason."""
         self._end = time.monotonic()
         if not self._begun:
             raise ModelUnavailable("the model's stream was empty")
-        provider = self.metadata.get(stored.PROVIDER)
-        if provider == "openai" and not self.finish_reason:
+        reason = self.finish_reason
+        if self.provider in PROVIDERS and not reason:
             raise ModelUnavailable("the model's stream ended without a finish reason")
+        if reason == MALFORMED_CALL and not self.parts.parts:
+            raise ModelUnavailable("the model wrote a call that its provider could not read")
 
 
-async def ask(
-    model: Model, prompt: Sequence[AnyMessage], taken: Container[str], max_bytes: int
-) -> ModelOutput:
-    """Call the model. Raises ModelFault of what it raises, and ModelUnavailable."""
-    output = ModelOutput(taken, max_bytes)
+async def ask(model: Model, prompt: Sequence[AnyMessage], output: ModelOutput) -> None:
+    """Call the model, and fill its output. Raises ModelFault of what it raises, and
+    ModelUnavailable."""
     async with aclosing(_chunks(model, prompt)) as chunks:  # type: ignore[type-var]
         async for chunk in chunks:
             output.feed(chunk)
             if output.is_over:
                 break
     output.check_end()
-    return output
 
 
 async def _chunks(model: Model, prompt: Sequence[AnyMessage]) -> AsyncIterator[AIMessage]:

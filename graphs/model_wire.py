@@ -15,24 +15,15 @@ from typing import Any
 import httpx2
 import openai
 
+from graphs.answer_bounds import PLAIN, max_answer_bytes, max_event_bytes, refusal
 from graphs.chunk_folding import Chunk, Folded
 from graphs.chunk_shape import ModelFault, check_chunk
 from tools import strict_json
 from tools.json_size import has_more_values
 
-PLAIN = {"Accept-Encoding": "identity"}
-MAX_ERROR_BYTES = 1_000_000
-"""Of an answer that is not a 200."""
-ESCAPED = 6
-"""Bytes of JSON that one byte of text can take: `\\u0000`."""
 SLICE_BYTES = 8192
-ENVELOPE_BYTES = 64_000
-"""What an event may have beside its text."""
 MAX_EVENT_VALUES = 10_000
 """Of JSON in an event: each costs more than its bytes."""
-SENT_FOR_SAID = 128
-"""Bytes of an answer for each byte that its message may have: an event of 300 bytes often carries
-one word, and reasoning is sent that nobody reads."""
 DRAIN_SECONDS = 0.1
 """How long an answer's end is waited for behind `[DONE]`: its connection then serves another."""
 
@@ -80,11 +71,10 @@ class Body:
     """The rules of one answer's body; `take` raises ModelFault for bytes that break them."""
 
     def __init__(self, response: httpx2.Response, max_message_bytes: int) -> None:
-        self._refused = _refusal(response)
-        is_events = response.status_code == 200
-        event_limit = ESCAPED * max_message_bytes + ENVELOPE_BYTES
-        self._events = Events(event_limit) if is_events else None
-        self._left = SENT_FOR_SAID * max_message_bytes if is_events else MAX_ERROR_BYTES
+        status = response.status_code
+        self._refused = refusal(status, response.headers)
+        self._events = Events(max_event_bytes(max_message_bytes)) if status == 200 else None
+        self._left = max_answer_bytes(status, max_message_bytes)
 
     @property
     def is_done(self) -> bool:
@@ -101,16 +91,6 @@ class Body:
 
     def rest(self) -> bytes:
         return self._events.rest() if self._events else b""
-
-
-def _refusal(response: httpx2.Response) -> str | None:
-    """Why the body is not read at all."""
-    encoding = response.headers.get("content-encoding", "identity")
-    if encoding != "identity":
-        return f"the model's server packed its answer ({encoding[:40]!r}) though asked not to"
-    if response.status_code == 200 and "text/html" in response.headers.get("content-type", ""):
-        return "the model's server answered with a page"
-    return None
 
 
 class Events:

@@ -1,19 +1,112 @@
-"""The chat model by settings: ChatOpenAI for any OpenAI-compatible server, or the offline one."""
+"""The chat models by settings.
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+`provider:model` with one of PROVIDERS names a provider's model; anything else is the name of a
+model of an OpenAI-compatible server (`qwen2.5:7b` too), or `offline`.
+"""
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.limits import MAX_MESSAGE_BYTES
+from graphs.model_options import ModelOptions
 from graphs.offline import OfflineChatModel
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 OFFLINE = "offline"
 
 
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """`module` has `open_model(name, options)`; it needs `package`, which `extra` installs."""
+
+    module: str
+    package: str
+    extra: str
+    keys: tuple[str, ...] = ()
+    """Variables of which one holds the key; without any, none is needed."""
+    addresses: tuple[str, ...] = ()
+    """Variables of which one may name a server of one's own, which needs no key."""
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": Provider(
+        "graphs.openai_model",
+        "langchain_openai",
+        "",
+        ("OPENAI_API_KEY",),
+        ("OPENAI_BASE_URL",),
+    ),
+    "anthropic": Provider(
+        "graphs.providers.anthropic",
+        "langchain_anthropic",
+        "anthropic",
+        ("ANTHROPIC_API_KEY",),
+        ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"),
+    ),
+    "google_genai": Provider(
+        "graphs.providers.google_genai",
+        "langchain_google_genai",
+        "google-genai",
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    ),
+    "ollama": Provider("graphs.providers.ollama", "langchain_ollama", "ollama"),
+}
+
+_KINDS = {
+    "openai-chat": "openai",
+    "anthropic-chat": "anthropic",
+    "chat-google-generative-ai": "google_genai",
+    "chat-ollama": "ollama",
+}
+"""What LangChain's classes call themselves."""
+
+
 class ModelUnavailable(Exception):
     """The model's stream broke off before its message was whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    provider: str
+    name: str
+    """As the provider knows the model."""
+
+    @classmethod
+    def parse(cls, text: str) -> "ModelName":
+        prefix, _, name = text.partition(":")
+        if text == OFFLINE:
+            return cls(OFFLINE, OFFLINE)
+        return cls(prefix, name) if prefix in PROVIDERS and name else cls("openai", text)
+
+    def fault(self, given: Mapping[str, str | None]) -> str | None:
+        """What keeps the model from being opened, and the way out; `given` are settings that stand
+        for variables of the environment."""
+        provider = PROVIDERS.get(self.provider)
+        if provider is None:
+            return None
+        if find_spec(provider.package) is None:
+            return f"{self.name!r} needs a package: pip install 'turnstream[{provider.extra}]'"
+        if not provider.keys or any(_is_set(n, given) for n in provider.keys + provider.addresses):
+            return None
+        needed = " or ".join(provider.keys)
+        if provider.addresses:
+            needed += f", or {provider.addresses[0]} for a server of your own"
+        return f"{self.name!r} needs {needed}; 'offline' needs neither"
+
+
+def _is_set(name: str, given: Mapping[str, str | None]) -> bool:
+    return bool(given[name] if name in given else os.environ.get(name))
+
+
+def provider_of(model: BaseChatModel) -> str | None:
+    """Whose wire format a model speaks, by LangChain's word for it (`model_provider`); None: that
+    of a class which is not one of the four."""
+    return _KINDS.get(model._llm_type)
 
 
 def is_empty_stream(error: ValueError) -> bool:
@@ -26,20 +119,23 @@ def is_empty_stream(error: ValueError) -> bool:
 
 
 @asynccontextmanager
-async def open_chat_model(
-    name: str,
-    *,
-    api_key: str | None,
-    base_url: str | None,
-    word_seconds: float,
-    max_message_bytes: int = MAX_MESSAGE_BYTES,
-) -> AsyncIterator[BaseChatModel]:
-    """The model of a resolved name: `offline`, or what the OpenAI-compatible server calls it."""
-    if name == OFFLINE:
-        yield OfflineChatModel(word_seconds=word_seconds)
-        return
-    # Here, since the client's library takes longer to import than all the rest together.
-    from graphs.openai_model import open_openai_model
+async def open_models(
+    names: Sequence[str], options: ModelOptions
+) -> AsyncIterator[Mapping[str, BaseChatModel]]:
+    """The models by their names in the settings, in that order. Raises ModelSetupError."""
+    async with AsyncExitStack() as stack:
+        yield {
+            name: await stack.enter_async_context(_open(ModelName.parse(name), options))
+            for name in names
+        }
 
-    async with open_openai_model(name, api_key, base_url, max_message_bytes) as model:
-        yield model
+
+@asynccontextmanager
+async def _open(model: ModelName, options: ModelOptions) -> AsyncIterator[BaseChatModel]:
+    if model.provider == OFFLINE:
+        yield OfflineChatModel(word_seconds=options.word_seconds)
+        return
+    # Here, since a provider's library takes longer to import than all the rest together.
+    module = import_module(PROVIDERS[model.provider].module)
+    async with module.open_model(model.name, options) as opened:
+        yield opened

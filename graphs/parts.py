@@ -50,6 +50,11 @@ class PartAssembler:
     def calls(self) -> list[StreamedCall]:
         return self._assembler.calls
 
+    @property
+    def given_ids(self) -> Mapping[str, str]:
+        """The ids that the model gave its calls, to those that they have."""
+        return self._assembler.given_ids
+
     def feed(self, message: AIMessage) -> list[PartDelta]:
         """Take a chunk, or a whole message; say what it adds."""
         added = [self._add_text(kind, text) for kind, text in _said(message) if text]
@@ -80,6 +85,8 @@ def _said(message: AIMessage) -> Iterator[tuple[Kind, str]]:
         if message.additional_kwargs:
             yield "reasoning", str(message.additional_kwargs.get("reasoning_content") or "")
         yield "text", message.content
+        return
+    if not message.content:
         return
     for block in _blocks(message):
         kind = block.get("type")

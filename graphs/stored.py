@@ -7,6 +7,7 @@ the same. Keys of other packages in the same place stay as they are.
                  run_id         the run that made it
                  dispositions   of its tool calls, in their order
                  finish_reason, model_name, model_provider    as LangChain's package says them
+                 model          its name in the settings, where several are served
                  timing         {"first_token_ms", "duration_ms"} of the model call
                  layout         its parts as [kind, characters] where they are not text, then calls
                  args_text      by call id, argument text that the parsed arguments do not give back
@@ -21,10 +22,11 @@ the same. Keys of other packages in the same place stay as they are.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from graphs.stored_approvals import AskedApproval, Decision
 from tools.contract import Disposition
 
 FORMAT = 2
@@ -57,34 +59,6 @@ class StoredError(TypedDict):
     id: str | None
 
 
-class Decision(TypedDict):
-    """What a person decided about a call; the last one of a call counts."""
-
-    approved: bool
-    run_id: str
-    """The run that brought the decision, and that alone may run the call."""
-    by: str
-    """The id of the principal."""
-    at: float
-    """Unix time."""
-    name: NotRequired[str]
-    """How the principal is shown, if not by the id."""
-    reason: NotRequired[str]
-    args: NotRequired[dict[str, Any]]
-    """Arguments in the place of the model's."""
-
-
-class AskedApproval(TypedDict):
-    """Of a call that needs an approval; `by` is whose run made the call: the id, roles and name."""
-
-    asked_at: float
-    by: str
-    roles: list[str]
-    name: str
-    decisions: list[Decision]
-    """Several, if runs that were to run the call were cut off."""
-
-
 Layout = Sequence[tuple[str, int]]
 
 
@@ -95,6 +69,7 @@ def ai_metadata(
     finish_reason: str | None = None,
     model_name: str | None = None,
     provider: str | None = None,
+    model: str | None = None,
     timing: StoredTiming | None = None,
     layout: Layout | None = None,
     args_text: Mapping[str, str] | None = None,
@@ -110,6 +85,7 @@ def ai_metadata(
         "finish_reason": finish_reason,
         "model_name": model_name,
         PROVIDER: provider,
+        "model": model,
         "timing": timing,
         "layout": [list(part) for part in layout or ()],
         "args_text": args_text,
@@ -134,9 +110,8 @@ def only_ends_its_run(message: AIMessage) -> bool:
 
 def with_end(message: AIMessage, *, ended: Ended | None, error: StoredError | None) -> AIMessage:
     """The message with how its run ended, of which one is given."""
-    end = {"ended": ended, "error": error}
-    given = {key: value for key, value in end.items() if value}
-    return message.model_copy(update={"response_metadata": {**message.response_metadata, **given}})
+    end = {key: value for key, value in (("ended", ended), ("error", error)) if value}
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, **end}})
 
 
 def tool_metadata(end: End, duration_ms: int | None = None) -> dict[str, Any]:
@@ -187,6 +162,11 @@ def finish_reason(message: AIMessage) -> str | None:
 
 def model_name(message: AIMessage) -> str | None:
     return message.response_metadata.get("model_name")
+
+
+def model(message: AIMessage) -> str | None:
+    """The model's name in the settings, if it was one of several."""
+    return message.response_metadata.get("model") if _has_format(message) else None
 
 
 def provider(message: AIMessage) -> str | None:

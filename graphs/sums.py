@@ -25,3 +25,24 @@ def add_metadata(metadata: dict[str, Any], message: AIMessage) -> None:
     """Of each key what was said last."""
     given = message.response_metadata
     metadata |= {key: value for key, value in given.items() if value is not None}
+
+
+class Extras:
+    """What chunks say beside their content, by key: text that grows, objects that gain keys."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._values: dict[str, Any] = {}
+
+    def add(self, message: AIMessage) -> None:
+        for key, value in message.additional_kwargs.items():
+            if isinstance(value, str):
+                self._texts.setdefault(key, []).append(value)
+            elif isinstance(value, dict):
+                self._values[key] = {**self._values.get(key, {}), **value}
+            elif value is not None:
+                self._values[key] = value
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        return self._values | {key: "".join(texts) for key, texts in self._texts.items()}

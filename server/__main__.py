@@ -19,6 +19,7 @@ from pydantic_settings import CliApp
 from pydantic_settings.exceptions import SettingsError
 
 from graphs.faults import GraphError
+from graphs.model_options import ModelSetupError
 from server.announcement import announce, is_loopback
 from server.app import create_app
 from server.connections import ConnectionLimits
@@ -50,6 +51,17 @@ class StartError(Exception):
     """The server cannot start; the message is for the person who starts it."""
 
 
+REFUSALS = (
+    StartError,
+    StorageError,
+    CatalogueError,
+    GraphError,
+    ModelSetupError,
+    AuthSetupError,
+)
+"""What keeps the server from starting, said in one line."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status: 0 after an orderly end, 2 if the server cannot start, 1 if it broke off."""
     configure("text")
@@ -66,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with listen(settings.host, settings.port) as listener:
             asyncio.run(serve(settings, listener))
-    except (StartError, StorageError, CatalogueError, GraphError, AuthSetupError) as error:
+    except REFUSALS as error:
         if settings.debug and error.__cause__:
             logger.exception("the server cannot start", exc_info=error.__cause__)
         return _refused(error, settings.log_format)

@@ -9,33 +9,23 @@ from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route
 
 from graphs.attached import AttachedGraph
 from graphs.classify import Classifier
 from graphs.loading import BUILT_IN, load, open_graphs
 from graphs.rights import UNENFORCED
 from server.authentication import open_audit_trail, open_authentication
-from server.graph_resources import open_chat_model, open_graph_store
-from server.http.approvals import Approval, Approvals
+from server.graph_resources import open_graph_store, open_models
 from server.http.audited import Audited
-from server.http.authenticated import Authenticated
 from server.http.bodies import Bodies
-from server.http.chat import Chat, ChatStop, ChatStream
 from server.http.event_streams import EventStreams
-from server.http.export import Export
-from server.http.graphs import Graphs
 from server.http.guard import Guard
 from server.http.headers import ApiHeaders
-from server.http.info import Health
-from server.http.login import Login, Logout, Me
-from server.http.permitted import Permitted
 from server.http.problems import HANDLERS, UnexpectedErrors
 from server.http.proxies import TrustedProxies
+from server.http.routes import ROUTES
 from server.http.state import AppState
 from server.http.static import static_files
-from server.http.threads import Thread, Threads
-from server.http.tools import Tool, Tools
 from server.logs.setup import configure, log_stray_failures
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
@@ -44,6 +34,7 @@ from server.runs.recovery import end_lost_runs
 from server.runs.run_audit import RunAudit
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
+from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
 from server.settings import Settings
 from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
@@ -62,29 +53,6 @@ from tools.remote import with_remote_tools
 
 STATIC = Path(__file__).parent.parent / "static"
 EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
-
-PUBLIC_ROUTES = (Route("/health", Health), Route("/login", Login), Route("/logout", Logout))
-ROUTES = (
-    *PUBLIC_ROUTES,
-    # Of callers without any role too: a page has to know whom it is to log out.
-    Route("/me", Me, middleware=[Middleware(Authenticated)]),
-    *(
-        Route(path, endpoint, middleware=[Middleware(Authenticated), Middleware(Permitted)])
-        for path, endpoint in (
-            ("/chat", Chat),
-            ("/chat/{thread_id}/stream", ChatStream),
-            ("/chat/{thread_id}/stop", ChatStop),
-            ("/threads", Threads),
-            ("/threads/{thread_id}", Thread),
-            ("/graphs", Graphs),
-            ("/approvals", Approvals),
-            ("/approvals/{approval_id}", Approval),
-            ("/tools", Tools),
-            ("/tools/{name}", Tool),
-            ("/export", Export),
-        )
-    ),
-)
 
 
 def create() -> Starlette:
@@ -106,7 +74,8 @@ def create_app(
     """The application, on the model that the settings name if none is given.
 
     Raises GraphError if the setting names no graph that can be served, PolicyError for a faulty
-    policy; so does its lifespan, and StorageError if the database cannot be opened.
+    policy; so does its lifespan, StorageError if the database cannot be opened, ModelSetupError for
+    a model.
     """
     loaded = load(settings.graph)
     policy = open_policy(settings.policy)
@@ -117,7 +86,9 @@ def create_app(
         async with (
             open_checkpointer(path, busy_ms) as checkpointer,
             open_store(path, busy_ms, checkpointer.file.require) as store,
-            open_chat_model(settings) if model is None else nullcontext(model) as speaker,
+            open_models(settings)
+            if model is None
+            else nullcontext({settings.model_name: model}) as models,
             with_remote_tools(
                 catalogue,
                 settings.remote_tools,
@@ -132,7 +103,7 @@ def create_app(
                 checkpointer,
                 graph_store,
                 settings.context,
-                speaker,
+                models[settings.model_name],
                 tools,
                 limits=settings.limits,
                 undeclared_results=settings.undeclared_results,
@@ -141,7 +112,15 @@ def create_app(
         ):
             with usable(path):
                 state = await _wired(
-                    settings, graphs, tools, checkpointer, store, authentication, policy, audit
+                    settings,
+                    graphs,
+                    models,
+                    tools,
+                    checkpointer,
+                    store,
+                    authentication,
+                    policy,
+                    audit,
                 )
             try:
                 yield state
@@ -162,6 +141,7 @@ def create_app(
 async def _wired(
     settings: Settings,
     attached: Mapping[str, AttachedGraph],
+    models: Mapping[str, BaseChatModel],
     catalogue: Catalogue,
     checkpointer: SqliteCheckpointer,
     store: ThreadStore,
@@ -184,10 +164,21 @@ async def _wired(
     run_audit = RunAudit(audit)
     await end_lost_runs(store, graphs, run_audit, settings.approval_seconds)
     logs = MemoryLogs(settings.max_retained_bytes)
+    served_models = ServedModels(models)
     return AppState(
-        runs=Runs(graphs, classifier, store, logs, _run_settings(settings), policy, run_audit),
+        runs=Runs(
+            graphs,
+            served_models,
+            classifier,
+            store,
+            logs,
+            _run_settings(settings),
+            policy,
+            run_audit,
+        ),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,
+        models=served_models,
         client_values=settings.client_context,
         store=store,
         file=checkpointer.file,

@@ -1,12 +1,14 @@
-"""What graphs are given by the server: the model and LangGraph's store, as the settings say."""
+"""What graphs are given by the server: the models and LangGraph's store, as the settings say."""
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from graphs.loading import BUILT_IN
-from graphs.models import open_chat_model as open_named
+from graphs.model_options import ModelOptions
+from graphs.models import open_models as open_named
 from server.settings import Settings
 from server.storage.checkpointer import SqliteCheckpointer
 
@@ -23,11 +25,15 @@ def open_graph_store(
     return open_graph_store(settings.database, busy_ms, checkpointer.file.require)
 
 
-def open_chat_model(settings: Settings) -> AbstractAsyncContextManager[BaseChatModel]:
-    return open_named(
-        settings.model_name,
-        api_key=settings.openai_api_key,
-        base_url=settings.openai_base_url,
-        word_seconds=settings.offline_word_seconds,
+def open_models(
+    settings: Settings,
+) -> AbstractAsyncContextManager[Mapping[str, BaseChatModel]]:
+    """The models by name, the default first. Raises ModelSetupError."""
+    options = ModelOptions(
+        openai_api_key=settings.openai_api_key,
+        openai_base_url=settings.openai_base_url,
+        reasoning=settings.reasoning,
         max_message_bytes=settings.max_message_bytes,
+        word_seconds=settings.offline_word_seconds,
     )
+    return open_named(settings.model_names, options)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
-    AliasChoices,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -20,9 +19,9 @@ from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
 
 from graphs.limits import Limits
 from graphs.loading import BUILT_IN
-from graphs.models import DEFAULT_MODEL, OFFLINE
 from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
+from server.model_settings import ModelSettings
 from server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 from server.user_settings import UserSettings
 
@@ -31,7 +30,7 @@ RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-class Settings(UserSettings):
+class Settings(ModelSettings, UserSettings):
     """Serve a LangGraph graph to browsers.
 
     Each option is also an environment variable: --max-steps is TURNSTREAM_MAX_STEPS.
@@ -54,24 +53,6 @@ class Settings(UserSettings):
     database: Path = Field(Path("turnstream.db"), description="SQLite file of all threads")
     busy_seconds: PositiveFloat = Field(
         5.0, description="seconds that a write waits while another program has the database locked"
-    )
-    model: str = Field(
-        "auto",
-        min_length=1,
-        description=f"a model's name for ChatOpenAI, or 'offline'; 'auto': {DEFAULT_MODEL} when "
-        "OPENAI_API_KEY is set, else offline",
-    )
-    openai_api_key: str | None = Field(
-        None,
-        validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"),
-        repr=False,
-        description="key of the model's server (environment: OPENAI_API_KEY)",
-    )
-    openai_base_url: str | None = Field(
-        None,
-        validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"),
-        description="any OpenAI-compatible server (environment: OPENAI_BASE_URL); then the model "
-        "must be named, and a key is not needed",
     )
     graph: str = Field(
         BUILT_IN,
@@ -208,18 +189,6 @@ class Settings(UserSettings):
 
     @model_validator(mode="after")
     def _check(self) -> "Settings":
-        if self.openai_base_url and self.model == "auto":
-            raise ValueError(
-                "TURNSTREAM_MODEL: OPENAI_BASE_URL is set, so name the model that it serves "
-                "(or 'offline')"
-            )
-        if self.model not in ("auto", OFFLINE) and not (
-            self.openai_api_key or self.openai_base_url
-        ):
-            raise ValueError(
-                f"TURNSTREAM_MODEL: {self.model!r} needs OPENAI_API_KEY, or OPENAI_BASE_URL for a "
-                "server of your own; 'offline' needs neither"
-            )
         reserved = [name for name in self.client_context if name.startswith(RESERVED)]
         if reserved:
             raise ValueError(
@@ -228,13 +197,6 @@ class Settings(UserSettings):
             )
         self.system_prompt = read_prompt(self.system_prompt)
         return self
-
-    @property
-    def model_name(self) -> str:
-        """The model in use: `auto` resolved."""
-        if self.model != "auto":
-            return self.model
-        return DEFAULT_MODEL if self.openai_api_key else OFFLINE
 
     @property
     def limits(self) -> Limits:

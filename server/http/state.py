@@ -11,6 +11,7 @@ from server.protocols import BodyLimits
 from server.runs.reader import RunReader
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
+from server.runs.served_models import ServedModels
 from server.storage.interfaces import ThreadStore
 from server.turns.header import ThreadKey
 from server.users.audit import Audit
@@ -32,6 +33,7 @@ class AppState(TypedDict):
     runs: Runs
     reader: RunReader
     graphs: ServedGraphs
+    models: ServedModels
     client_values: tuple[str, ...]
     store: ThreadStore
     file: DatabaseFile

@@ -21,6 +21,7 @@ from server.protocols.graph_values import (
     allowed_tools,
     graph_name,
     graph_values,
+    model_name,
     on_interrupt,
     resume,
 )
@@ -79,6 +80,7 @@ def parse(
         request = replace(
             request,
             graph=graph_name(fields),
+            model=model_name(fields),
             values=graph_values(fields, limits),
             on_interrupt=on_interrupt(fields),
             allowed_tools=allowed_tools(fields),

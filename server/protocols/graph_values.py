@@ -1,6 +1,7 @@
 """What any body may say of the graph.
 
 graph          the name of one
+model          the name of one, as GET /models lists them
 context, configurable, input    what it gets beside a message, each a JSON object
 resume         answers to what it has stopped to ask: {interrupt id: value}, or the bare value
                if one interrupt is open
@@ -16,13 +17,18 @@ from server.turns.requests import GraphValues, InvalidRequest, OnInterrupt, Resu
 from tools import strict_json
 
 VALUES = ("context", "configurable", "input")
-KEYS = ("graph", *VALUES, "allowed_tools", "resume", "on_interrupt")
+KEYS = ("graph", "model", *VALUES, "allowed_tools", "resume", "on_interrupt")
 _ON_INTERRUPT: tuple[OnInterrupt, ...] = ("discard", "reject")
 
 
 def graph_name(body: Mapping[str, Any]) -> str | None:
     """Raises InvalidRequest."""
     return None if body.get("graph") is None else string(body["graph"], "graph")
+
+
+def model_name(body: Mapping[str, Any]) -> str | None:
+    """Raises InvalidRequest."""
+    return None if body.get("model") is None else string(body["model"], "model")
 
 
 def allowed_tools(body: Mapping[str, Any]) -> tuple[str, ...] | None:

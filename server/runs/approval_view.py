@@ -1,7 +1,7 @@
 """What clients see of a call's approval: the question, or the decision."""
 
 from graphs.approvals import open_question, question_id
-from graphs.stored import AskedApproval, Decision
+from graphs.stored_approvals import AskedApproval, Decision
 from server.turns.chunks import Approval, End
 from server.turns.header import LOCAL_OWNER
 

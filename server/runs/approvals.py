@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 from graphs.answers import failed
 from graphs.approvals import asked_at, asked_in, open_question, with_decisions
 from graphs.classify import check_args
-from graphs.stored import AskedApproval, Decision
+from graphs.stored_approvals import AskedApproval, Decision
 from server.runs.approval_view import decided_approval
 from server.runs.checkpoints import ThreadState
 from server.runs.client_answers import decisions_in

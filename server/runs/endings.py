@@ -25,6 +25,14 @@ _REASONS: Mapping[str, FinishReason] = {
     "content_filter": "content-filter",
     "safety": "content-filter",
     "refusal": "content-filter",
+    # Gemini's
+    "recitation": "content-filter",
+    "blocklist": "content-filter",
+    "prohibited_content": "content-filter",
+    "spii": "content-filter",
+    "image_safety": "content-filter",
+    # Anthropic's
+    "model_context_window_exceeded": "length",
 }
 
 

@@ -1,6 +1,6 @@
 """What a failed run may say: a code and a fixed sentence; the cause goes to the log."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from langchain_core.exceptions import (
@@ -9,6 +9,7 @@ from langchain_core.exceptions import (
     ModelAuthenticationError,
     ModelConnectionError,
     ModelError,
+    ModelNotFoundError,
     ModelPermissionDeniedError,
     ModelRateLimitError,
     ModelTimeoutError,
@@ -21,7 +22,9 @@ from server.storage.interfaces import STORAGE_FAULTS, StorageUnavailable
 
 SENTENCES: Mapping[str, str] = {
     "model_rate_limited": "The model's provider is limiting requests. Try again in a moment.",
-    "model_unauthorized": "The model's provider refused the server's key. Check OPENAI_API_KEY.",
+    "model_unauthorized": "The model's provider refused the server's key. Check its variable, "
+    "such as OPENAI_API_KEY.",
+    "model_not_found": "The model's provider has no such model. Check TURNSTREAM_MODEL.",
     "model_unavailable": "The model could not be reached, or broke off. Try again.",
     "context_too_long": "The conversation is too long for the model. Start a new thread.",
     "content_filter": "The model's provider filtered this request. Put it another way.",
@@ -35,6 +38,7 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ModelRateLimitError, "model_rate_limited"),
     (ModelAuthenticationError, "model_unauthorized"),
     (ModelPermissionDeniedError, "model_unauthorized"),
+    (ModelNotFoundError, "model_not_found"),
     (ModelConnectionError, "model_unavailable"),
     (ModelTimeoutError, "model_unavailable"),
     (ModelAPIError, "model_unavailable"),
@@ -42,15 +46,32 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 _CODES = {
+    # OpenAI's
     "content_filter": "content_filter",
     "content_policy_violation": "content_filter",
     "context_length_exceeded": "context_too_long",
     "rate_limit_exceeded": "model_rate_limited",
     "insufficient_quota": "model_rate_limited",
     "server_error": "model_unavailable",
+    # Anthropic's
+    "authentication_error": "model_unauthorized",
+    "permission_error": "model_unauthorized",
+    "not_found_error": "model_not_found",
+    "rate_limit_error": "model_rate_limited",
+    "overloaded_error": "model_unavailable",
+    "api_error": "model_unavailable",
+    "timeout_error": "model_unavailable",
+    # Google's
+    "API_KEY_INVALID": "model_unauthorized",
 }
+"""By what a provider calls an error."""
 
-_STATUSES = {401: "model_unauthorized", 403: "model_unauthorized", 429: "model_rate_limited"}
+_STATUSES = {
+    401: "model_unauthorized",
+    403: "model_unauthorized",
+    404: "model_not_found",
+    429: "model_rate_limited",
+}
 
 _TRANSPORTS = ("httpx", "httpcore", "httpx2", "httpcore2", "openai", "anthropic")
 """Clients of models: an error of theirs without a status is a connection that failed."""
@@ -74,19 +95,37 @@ def failure_code(cause: BaseException) -> str:
         return cause.code
     if isinstance(cause, ModelFault):
         code = failure_code(cause.__cause__) if cause.__cause__ else "model_error"
-        return "model_error" if code == "internal_error" else code
-    provider_code = _CODES.get(str(getattr(cause, "code", "")))
-    if provider_code:
-        return provider_code
+        if code == "internal_error":
+            lost = isinstance(cause.__cause__, ConnectionError)
+            return "model_unavailable" if lost else "model_error"
+        return code
+    named = next(filter(None, map(_CODES.get, _names(cause))), None)
+    if named:
+        return named
     for kind, code in _KINDS:
         if isinstance(cause, kind):
             return code
     status = getattr(cause, "status_code", None)
     if isinstance(status, int):
+        if status < 300:  # the error came in the place of an event
+            return "model_unavailable"
         return _STATUSES.get(status, "model_unavailable" if status >= 500 else "model_error")
     if type(cause).__module__.split(".")[0] in _TRANSPORTS:
         return "model_unavailable"
     return "model_error" if isinstance(cause, ModelError) else "internal_error"
+
+
+def _names(cause: BaseException) -> Iterator[str]:
+    """What a provider calls an error: OpenAI in `code`, Anthropic in the body's `error.type`,
+    Google in the body's `error.details`."""
+    if cause.__cause__:  # the client's own error, which LangChain has made another of
+        yield from _names(cause.__cause__)
+    yield str(getattr(cause, "code", ""))
+    body = getattr(cause, "body", None) or getattr(cause, "details", None)
+    error = body.get("error", body) if isinstance(body, dict) else None
+    if isinstance(error, dict):
+        yield str(error.get("type", ""))
+        yield from (str(d.get("reason")) for d in error.get("details", ()) if isinstance(d, dict))
 
 
 def failure(cause: BaseException, error_id: str) -> Failure:

@@ -13,6 +13,7 @@ from server.runs.client_values import check_values
 from server.runs.graph_user import GraphUser
 from server.runs.prepare import prepare
 from server.runs.served_graphs import ServedGraphs
+from server.runs.served_models import ServedModels
 from server.runs.start import RunSettings, RunStart
 from server.runs.tool_choice import narrowed
 from server.turns.requests import TurnRequest
@@ -25,6 +26,7 @@ class RunStarts:
     """`classifier` has the rules for tool calls before a run's client tools are added."""
 
     graphs: ServedGraphs
+    models: ServedModels
     classifier: Classifier
     settings: RunSettings
 
@@ -45,6 +47,7 @@ class RunStarts:
         catalogue, settings = self.classifier.catalogue, self.settings
         graph = self.graphs.choose(request, claim.thread)
         checkpoints = self.graphs.checkpoints(graph)
+        self.models.check(request, checkpoints.attached, rights)
         check_values(request, checkpoints.attached, settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)
         rights = narrowed(rights, request, claim.thread, checkpoints.attached, catalogue)
@@ -53,15 +56,17 @@ class RunStarts:
         if by.owner == claim.key.owner:
             decider = replace(decider, may_approve=rights.may_approve_own)
         enforced = rights if checkpoints.attached.is_built_in else UNENFORCED
+        plan = await prepare(
+            claim.key, request, checkpoints, catalogue, decider, settings.max_thread_bytes
+        )
+        model = self.models.choose(request, checkpoints.attached, plan, rights)
         return RunStart(
             run_id=claim.run_id,
             key=claim.key,
             graph=graph,
             wire_format=wire_format,
-            plan=await prepare(
-                claim.key, request, checkpoints, catalogue, decider, settings.max_thread_bytes
-            ),
-            context=TurnContext(claim.run_id, client_tools, rights, user),
+            plan=plan,
+            context=TurnContext(claim.run_id, client_tools, rights, user, model),
             rights=rights,
             values=request.values,
             classifier=replace(

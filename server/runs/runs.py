@@ -19,6 +19,7 @@ from server.runs.run import Run
 from server.runs.run_audit import RunAudit
 from server.runs.run_starts import RunStarts
 from server.runs.served_graphs import ServedGraphs
+from server.runs.served_models import ServedModels
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
@@ -49,6 +50,7 @@ class Runs:
     def __init__(
         self,
         graphs: ServedGraphs,
+        models: ServedModels,
         classifier: Classifier,
         store: ThreadStore,
         logs: RunLogs,
@@ -57,7 +59,7 @@ class Runs:
         audit: RunAudit | None = None,
     ) -> None:
         self._graphs = graphs
-        self._starts = RunStarts(graphs, classifier, settings)
+        self._starts = RunStarts(graphs, models, classifier, settings)
         self._store = store
         self._logs = logs
         self._settings = settings

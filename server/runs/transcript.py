@@ -11,7 +11,7 @@ from graphs.calls import parse_args
 from graphs.history import from_user
 from graphs.parts import StoredPart, stored_parts
 from graphs.result_view import ResultView
-from graphs.stored import AskedApproval
+from graphs.stored_approvals import AskedApproval
 from server.runs.approval_view import shown_approval
 from server.runs.endings import (
     last_reason,

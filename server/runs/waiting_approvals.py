@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from graphs.approvals import asked_at, asked_in, open_question
-from graphs.stored import AskedApproval
+from graphs.stored_approvals import AskedApproval
 from server.runs.checkpoints import ThreadState
 from server.storage.interfaces import Asker, WaitingApproval
 from server.turns.header import ThreadKey

@@ -132,6 +132,8 @@ class TurnRequest:
     values: GraphValues = NO_VALUES
     graph: str | None = None
     """None: the thread's, or for a new thread the default."""
+    model: str | None = None
+    """The name of one that is served. None: that of the turn, or for a new one the default."""
     allowed_tools: tuple[str, ...] | None = None
     """The tools that the run may use. None: all that its caller and the thread allow."""
     resume: Resume | None = None

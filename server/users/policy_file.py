@@ -68,6 +68,8 @@ class RoleLimits(_Section):
 
 class Role(_Section):
     tools: tuple[_Glob, ...] = Field(("*",), strict=False)
+    models: tuple[_Glob, ...] = Field(("*",), strict=False)
+    """Of the names of models, as the settings have them."""
     approval: tuple[_Glob, ...] = Field((), strict=False)
     """Of tools whose calls a person must approve, whatever the tool says."""
     approval_by_others: tuple[_Glob, ...] = Field((), strict=False)

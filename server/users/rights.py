@@ -98,6 +98,13 @@ class Rights:
         """Whether they may decide on calls that others have made."""
         return any(role.approves for role in self.roles)
 
+    @property
+    def restrict_models(self) -> bool:
+        return bool(self.roles)
+
+    def may_use_model(self, name: str) -> bool:
+        return not self.roles or any(matches(name, role.models) for role in self.roles)
+
     def may_approve(self, name: str) -> bool:
         """Whether they may decide on calls of a tool that others have made."""
         return any(matches(name, role.approves) for role in self.roles)

@@ -200,7 +200,7 @@ WAYS = {
     "an answer without words": Way((reply(Finish("stop")),), "stop", text=""),
     "a rate limit": Way((failures.rate_limited(0),) * 3, "error", "model_rate_limited"),
     "a key that is refused": Way((failures.UNAUTHORIZED,), "error", "model_unauthorized"),
-    "a model that is not there": Way((failures.MODEL_NOT_FOUND,), "error", "model_error"),
+    "a model that is not there": Way((failures.MODEL_NOT_FOUND,), "error", "model_not_found"),
     "a context that is too long": Way(
         (failures.CONTEXT_LENGTH_EXCEEDED,), "error", "context_too_long"
     ),

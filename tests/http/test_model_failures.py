@@ -26,7 +26,7 @@ from tests.support.endpoint.script import Turn
     [
         (failures.UNAUTHORIZED, "model_unauthorized"),
         (Fail(403, "Not yours.", code="permission_denied"), "model_unauthorized"),
-        (failures.MODEL_NOT_FOUND, "model_error"),
+        (failures.MODEL_NOT_FOUND, "model_not_found"),
         (failures.SERVER_ERROR, "model_unavailable"),
         (failures.OVERLOADED, "model_unavailable"),
         (failures.CONTEXT_LENGTH_EXCEEDED, "context_too_long"),

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from starlette.routing import BaseRoute, Mount, Route
 
-from server.app import ROUTES
+from server.http.routes import ROUTES
 from server.turns.header import ThreadKey
 from tests.support import golden
 from tests.support.gated_tools import GatedTools

@@ -10,7 +10,8 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import Runnable
 
-from graphs.openai_model import BoundedChatOpenAI, open_openai_model
+from graphs.model_options import ModelOptions
+from graphs.openai_model import BoundedChatOpenAI, open_model
 from tests.support.raw_model import (
     Answer,
     RawModel,
@@ -37,7 +38,7 @@ TOOL = {
 async def model_of(*answers: Answer) -> AsyncIterator[tuple[RawModel, BoundedChatOpenAI]]:
     async with (
         raw_model(answers) as raw,
-        open_openai_model("raw", None, raw.url, 1000) as model,
+        open_model("raw", ModelOptions(openai_base_url=raw.url, max_message_bytes=1000)) as model,
     ):
         yield raw, model
 

@@ -14,7 +14,8 @@ from langchain_core.messages import AIMessage
 from pydantic import AfterValidator
 
 from graphs.limits import Limits
-from graphs.openai_model import open_openai_model
+from graphs.model_options import ModelOptions
+from graphs.openai_model import open_model
 from server.turns.accumulate import accumulate
 from server.turns.chunks import Chunk, Error, MessageFinish, Result, RunEnded, TextDelta
 from tests.support.backend import Backend, backend, chunks_of, message
@@ -60,7 +61,9 @@ async def served(
     limits = Limits(max_message_bytes=max_message_bytes)
     async with (
         raw_model(answers) as raw,
-        open_openai_model("raw", "secret-key", raw.url, max_message_bytes) as model,
+        open_model(
+            "raw", ModelOptions("secret-key", raw.url, max_message_bytes=max_message_bytes)
+        ) as model,
         backend(path / "t.db", model, limits=limits, **values) as inside,
     ):
         yield raw, inside
@@ -319,7 +322,9 @@ async def test_a_connection_that_stays_open_behind_the_last_event_ends_the_answe
 
 
 async def test_neither_client_of_the_model_follows_a_redirect_or_outlives_the_server() -> None:
-    async with open_openai_model("raw", None, "http://127.0.0.1:1", 1000) as model:
+    async with open_model(
+        "raw", ModelOptions(None, "http://127.0.0.1:1", max_message_bytes=1000)
+    ) as model:
         clients: list[Any] = [model.http_client, model.http_async_client]
         assert [client.follow_redirects for client in clients] == [False, False]
     assert [client.is_closed for client in clients] == [True, True]

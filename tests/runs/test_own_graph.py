@@ -14,6 +14,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 
 from docs.examples.own_graph import build as example
 from graphs.loading import Build
+from graphs.model_options import ModelOptions
 from graphs.openai_model import openai_model
 from server.__main__ import main
 from server.runs.reader import LoggedRun
@@ -85,7 +86,9 @@ async def endpoint() -> AsyncIterator[StrictEndpoint]:
 
 
 def model_of(endpoint: StrictEndpoint) -> Any:
-    return openai_model("scripted", "test", endpoint.base_url)
+    return openai_model(
+        "scripted", ModelOptions(openai_api_key="test", openai_base_url=endpoint.base_url)
+    )
 
 
 @pytest.fixture

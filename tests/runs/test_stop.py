@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from graphs.model_options import ModelOptions
 from graphs.openai_model import openai_model
 from server.runs.reader import LoggedRun
 from server.storage.checkpointer import ThreadWrites
@@ -72,7 +73,9 @@ async def inside(
 
 
 def model_of(endpoint: StrictEndpoint) -> Any:
-    return openai_model("scripted", "test", endpoint.base_url)
+    return openai_model(
+        "scripted", ModelOptions(openai_api_key="test", openai_base_url=endpoint.base_url)
+    )
 
 
 def held(*steps: Step) -> tuple[Reply, Pause]:

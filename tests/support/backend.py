@@ -25,6 +25,7 @@ from server.runs.recovery import end_lost_runs
 from server.runs.run_audit import RunAudit
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
+from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
 from server.storage.audit_records import AuditFilter, AuditRecord
 from server.storage.audit_store import SqliteAuditStore
@@ -163,7 +164,8 @@ async def backend(
             approval_seconds=approval_seconds,
             client_values=client_values,
         )
-        runs = Runs(graphs, classifier, store, logs, settings, policy, run_audit)
+        models = ServedModels({"test": model})
+        runs = Runs(graphs, models, classifier, store, logs, settings, policy, run_audit)
         reader = RunReader(graphs, store, logs)
         try:
             yield Backend(checkpoints, runs, reader, catalogue, store, SqliteAuditStore(store))

@@ -17,7 +17,7 @@ from graphs.chunk_folding import Folded
 from graphs.chunk_shape import ModelFault
 from graphs.json_end import JsonEnd
 from graphs.model_wire import Events, as_bytes
-from graphs.openai_model import StreamedGeneration, Whole
+from graphs.streamed_generation import StreamedGeneration, Whole
 from tests.support.scripted_model import call, finish, text
 
 HEAD: dict[str, Any] = {"name": "one", "id": "c1"}

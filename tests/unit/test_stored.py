@@ -19,6 +19,7 @@ AI: dict[str, tuple[Callable[[AIMessage], Any], Any]] = {
     "dispositions": (stored.dispositions, ["server", "client", "invalid"]),
     "finish_reason": (stored.finish_reason, "tool_calls"),
     "model_name": (stored.model_name, "gpt-4.1-mini"),
+    "model": (stored.model, "anthropic:claude-sonnet-5"),
     "provider": (stored.provider, "openai"),
     "timing": (stored.timing, {"first_token_ms": 0, "duration_ms": 7}),
     "layout": (stored.layout, [["reasoning", 3], ["call", 0], ["text", 5]]),
@@ -155,9 +156,9 @@ FAILED: StoredError = {"code": "model_error", "message": "It failed.", "id": "e1
 def test_an_end_is_added_to_what_the_message_has(
     ended: Ended | None, error: StoredError | None
 ) -> None:
-    message = ai(**stored.ai_metadata(run_id="run-1", model_name="m"), other="kept")
+    message = ai(**stored.ai_metadata(run_id="run-1", model="m"), other="kept")
     marked = stored.with_end(message, ended=ended, error=error)
     assert (stored.ended(marked), stored.error(marked)) == (ended, error)
-    assert (stored.run_id(marked), stored.model_name(marked)) == ("run-1", "m")
+    assert (stored.run_id(marked), stored.model(marked)) == ("run-1", "m")
     assert marked.response_metadata["other"] == "kept"
     assert (stored.ended(message), stored.error(message)) == (None, None), "a copy is marked"

@@ -1,0 +1,43 @@
+"""What all models of providers have in common: the bounds of a message, and sums that cost its
+size."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any, ClassVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+
+from graphs.answer_bounds import answers_closed
+from graphs.limits import MAX_MESSAGE_BYTES
+from graphs.stored import PROVIDER
+from graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
+
+
+class BoundedChat(BaseChatModel):
+    """Beside a model's own class, and before it: its messages end at `max_message_bytes`, as at any
+    other limit of length, and its request is closed with the stream."""
+
+    max_message_bytes: int = MAX_MESSAGE_BYTES
+    provider: ClassVar[str]
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        room, whole = Room(self.max_message_bytes), Whole()
+        async with answers_closed():
+            stream: Any = super()._astream(*args, **kwargs)
+            async with aclosing(stream) as chunks:
+                async for chunk in chunks:
+                    made = self._bounded(chunk, room)
+                    yield made.part_of(whole)
+                    if room.is_over:
+                        break
+        if room.is_over:
+            yield cut_chunk(self.max_message_bytes, self.provider).part_of(whole)
+
+    def _bounded(self, chunk: ChatGenerationChunk, room: Room) -> StreamedGeneration:
+        message = chunk.message
+        assert isinstance(message, AIMessageChunk), "a stream is made of chunks"
+        room.fill(message)
+        message.response_metadata.setdefault(PROVIDER, self.provider)
+        return StreamedGeneration(message=message, generation_info=chunk.generation_info)

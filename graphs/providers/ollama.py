@@ -1,0 +1,71 @@
+"""Models of an Ollama server, by langchain-ollama. Read in its version 1.1.0 and in ollama 0.6."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import ClassVar
+
+import httpx
+import ollama
+from langchain_ollama import ChatOllama
+
+from graphs.answer_bounds import PLAIN, bounding_hook
+from graphs.model_options import ModelOptions, ModelSetupError, Reasoning, cannot_reason
+from graphs.providers.bounded import BoundedChat
+
+ASK_SECONDS = 5.0
+"""How long the server may take to say whether it has a model."""
+
+
+logger = logging.getLogger(__name__)
+
+
+class BoundedChatOllama(BoundedChat, ChatOllama):
+    provider: ClassVar[str] = "ollama"
+
+
+@asynccontextmanager
+async def open_model(name: str, options: ModelOptions) -> AsyncIterator[BoundedChatOllama]:
+    """Raises ModelSetupError if the server has no such model."""
+    wanted = await _possible_reasoning(name, options.reasoning)
+    hook = bounding_hook(httpx.AsyncByteStream, options.max_message_bytes)
+    model = BoundedChatOllama(
+        model=name,
+        max_message_bytes=options.max_message_bytes,
+        reasoning=reasoning(wanted),
+        client_kwargs={"follow_redirects": False, "headers": PLAIN},
+        async_client_kwargs={"event_hooks": {"response": [hook]}},
+    )
+    try:
+        yield model
+    finally:
+        model._client._client.close()
+        await model._async_client._client.aclose()
+
+
+def reasoning(wanted: Reasoning) -> bool | str:
+    """What ChatOllama takes for it. Models without levels take each for a yes."""
+    return wanted if wanted in ("low", "medium", "high") else wanted == "on"
+
+
+async def _possible_reasoning(name: str, wanted: Reasoning) -> Reasoning:
+    """As the server says what the model can do; one that is down now may be up when it is
+    needed."""
+    client = ollama.AsyncClient(timeout=ASK_SECONDS)
+    try:
+        shown = await client.show(name)
+    except ollama.ResponseError as error:
+        if error.status_code == 404:
+            raise ModelSetupError(
+                f"TURNSTREAM_MODEL: the Ollama server has no model {name!r}: ollama pull {name}"
+            ) from None
+        return wanted
+    except (ConnectionError, httpx.HTTPError, ValueError):
+        logger.warning("the Ollama server does not answer yet; start it with: ollama serve")
+        return wanted
+    finally:
+        await client._client.aclose()
+    if wanted != "off" and "thinking" not in (shown.capabilities or ["thinking"]):
+        cannot_reason(name, wanted)
+        return "off"
+    return wanted

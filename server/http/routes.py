@@ -1,0 +1,40 @@
+"""The routes: which endpoint answers where, and who may come."""
+
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from server.http.approvals import Approval, Approvals
+from server.http.authenticated import Authenticated
+from server.http.chat import Chat, ChatStop, ChatStream
+from server.http.export import Export
+from server.http.graphs import Graphs
+from server.http.info import Health
+from server.http.login import Login, Logout, Me
+from server.http.models import Models
+from server.http.permitted import Permitted
+from server.http.threads import Thread, Threads
+from server.http.tools import Tool, Tools
+
+PUBLIC_ROUTES = (Route("/health", Health), Route("/login", Login), Route("/logout", Logout))
+ROUTES = (
+    *PUBLIC_ROUTES,
+    # Of callers without any role too: a page has to know whom it is to log out.
+    Route("/me", Me, middleware=[Middleware(Authenticated)]),
+    *(
+        Route(path, endpoint, middleware=[Middleware(Authenticated), Middleware(Permitted)])
+        for path, endpoint in (
+            ("/chat", Chat),
+            ("/chat/{thread_id}/stream", ChatStream),
+            ("/chat/{thread_id}/stop", ChatStop),
+            ("/threads", Threads),
+            ("/threads/{thread_id}", Thread),
+            ("/graphs", Graphs),
+            ("/models", Models),
+            ("/approvals", Approvals),
+            ("/approvals/{approval_id}", Approval),
+            ("/tools", Tools),
+            ("/tools/{name}", Tool),
+            ("/export", Export),
+        )
+    ),
+)

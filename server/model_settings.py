@@ -1,0 +1,66 @@
+"""The settings of the models: a part of `server.settings`."""
+
+from typing import Annotated
+
+from pydantic import AliasChoices, Field, model_validator
+from pydantic_settings import BaseSettings, NoDecode
+
+from graphs.model_options import Reasoning
+from graphs.models import DEFAULT_MODEL, OFFLINE, ModelName
+
+
+class ModelSettings(BaseSettings):
+    model: str = Field(
+        "auto",
+        min_length=1,
+        description="a model: 'anthropic:', 'google_genai:', 'ollama:' or 'openai:' and its name; "
+        "a bare name is OpenAI's or of a compatible server; 'offline' needs nothing; 'auto': "
+        f"{DEFAULT_MODEL} when OPENAI_API_KEY is set, else offline",
+    )
+    models: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="further models that a request may name, comma-separated"
+    )
+    reasoning: Reasoning = Field(
+        "off",
+        description="whether models are asked to reason, and how much: 'off', 'on', 'low', "
+        "'medium', 'high'; what they reason is shown",
+    )
+    openai_api_key: str | None = Field(
+        None,
+        validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"),
+        repr=False,
+        description="key of the model's server (environment: OPENAI_API_KEY)",
+    )
+    openai_base_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"),
+        description="any OpenAI-compatible server (environment: OPENAI_BASE_URL); then the model "
+        "must be named, and a key is not needed",
+    )
+
+    @property
+    def model_name(self) -> str:
+        """The model in use: `auto` resolved."""
+        if self.model != "auto":
+            return self.model
+        return DEFAULT_MODEL if self.openai_api_key else OFFLINE
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Every model that is served, the default first."""
+        return tuple(dict.fromkeys((self.model_name, *self.models)))
+
+    @model_validator(mode="after")
+    def _check_models(self) -> "ModelSettings":
+        if self.openai_base_url and self.model == "auto":
+            raise ValueError(
+                "TURNSTREAM_MODEL: OPENAI_BASE_URL is set, so name the model that it serves "
+                "(or 'offline')"
+            )
+        given = {"OPENAI_API_KEY": self.openai_api_key, "OPENAI_BASE_URL": self.openai_base_url}
+        for setting, names in (("MODEL", (self.model_name,)), ("MODELS", self.models)):
+            for name in names:
+                fault = ModelName.parse(name).fault(given)
+                if fault:
+                    raise ValueError(f"TURNSTREAM_{setting}: {fault}")
+        return self

@@ -1,0 +1,73 @@
+"""The models that are served, and which of them speaks in a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+
+from graphs import stored
+from graphs.attached import AttachedGraph
+from graphs.context import ChosenModel
+from server.runs.plan import Plan
+from server.turns.requests import InvalidRequest, TurnRequest
+from server.users.rights import Rights
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModels:
+    by_name: Mapping[str, BaseChatModel]
+    """By their names in the settings; the first is the default."""
+
+    @property
+    def are_several(self) -> bool:
+        return len(self.by_name) > 1
+
+    def allowed(self, rights: Rights) -> list[str]:
+        """The names of the models that a caller may use."""
+        return [name for name in self.by_name if rights.may_use_model(name)]
+
+    def check(self, request: TurnRequest, graph: AttachedGraph, rights: Rights) -> None:
+        """Raises InvalidRequest: 422 `model_not_selectable` or `unknown_model`, 403
+        `model_not_allowed`."""
+        name = request.model
+        if graph.is_built_in and not self.allowed(rights):
+            raise InvalidRequest("model_not_allowed", "You may not use any model.", 403)
+        if name is None:
+            return
+        if not graph.is_built_in:
+            raise InvalidRequest(
+                "model_not_selectable",
+                "The graph has a model of its own: leave out `model`. What clients may set of a "
+                "graph, GET /graphs lists.",
+            )
+        if name not in self.by_name:
+            listed = ", ".join(self.allowed(rights)) or "none"
+            raise InvalidRequest(
+                "unknown_model", f"There is no model {name[:64]!r}; there are: {listed}."
+            )
+        if not rights.may_use_model(name):
+            raise InvalidRequest(
+                "model_not_allowed",
+                f"You may not use the model {name[:64]!r}; GET /models lists yours.",
+                403,
+            )
+
+    def choose(
+        self, request: TurnRequest, graph: AttachedGraph, plan: Plan, rights: Rights
+    ) -> ChosenModel | None:
+        """The model of a run whose request has been checked: the one that the request names; for a
+        run that goes on with a turn the one that spoke last in it; else the first that the caller
+        may use. None: the graph's own."""
+        if not graph.is_built_in or not (self.are_several or rights.restrict_models):
+            return None
+        allowed = self.allowed(rights)
+        wanted = request.model or self._of_turn(plan)
+        name = wanted if wanted in allowed else allowed[0]
+        return ChosenModel(name, self.by_name[name])
+
+    def _of_turn(self, plan: Plan) -> str | None:
+        if not plan.continues:
+            return None
+        spoken = (m for m in reversed(plan.before.messages) if isinstance(m, AIMessage))
+        return next(filter(None, map(stored.model, spoken)), None)
