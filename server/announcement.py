@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from graphs.loading import BUILT_IN
-from graphs.models import OFFLINE
+from graphs.models import OFFLINE, ModelName
 from server.settings import LOOPBACK, Settings
 
 logger = logging.getLogger("turnstream")
@@ -41,10 +41,14 @@ def announce(settings: Settings, port: int, graphs: Sequence[str] = ()) -> None:
 
 
 def _model(settings: Settings) -> str:
-    if settings.model_name == OFFLINE:
-        return "offline (deterministic, needs no key); set OPENAI_API_KEY for more"
+    default, *others = settings.model_names
+    further = f"; further ones: {', '.join(others)}" if others else ""
+    if default == OFFLINE:
+        return f"offline (deterministic, needs no key); set OPENAI_API_KEY for more{further}"
+    if ModelName.parse(default).provider != "openai":
+        return f"{default}{further}"
     url = settings.openai_base_url
-    return f"{settings.model_name} at {_address(url) if url else 'OpenAI'}"
+    return f"{default} at {_address(url) if url else 'OpenAI'}{further}"
 
 
 def warnings(settings: Settings) -> list[str]:

@@ -22,7 +22,16 @@ def total(turn: AssistantTurn | None) -> Usage | None:
 
 
 def usage_json(usage: Usage) -> dict[str, int]:
-    return {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens}
+    """`{"inputTokens", "outputTokens", "cachedInputTokens"?, "reasoningTokens"?}`."""
+    shares = {
+        "cachedInputTokens": usage.cached_tokens,
+        "reasoningTokens": usage.reasoning_tokens,
+    }
+    return {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        **{name: count for name, count in shares.items() if count},
+    }
 
 
 def _sum(usages: Iterable[Usage | None]) -> Usage | None:

@@ -65,7 +65,12 @@ def usage_of(message: AIMessage) -> Usage:
     counted = message.usage_metadata
     if counted is None:
         return Usage(0, 0)
-    return Usage(counted["input_tokens"], counted["output_tokens"])
+    return Usage(
+        counted["input_tokens"],
+        counted["output_tokens"],
+        (counted.get("input_token_details") or {}).get("cache_read") or 0,
+        (counted.get("output_token_details") or {}).get("reasoning") or 0,
+    )
 
 
 def timing_of(message: AIMessage) -> Timing | None:

@@ -43,10 +43,18 @@ class Usage:
 
     input_tokens: int
     output_tokens: int
+    cached_tokens: int = 0
+    """Those of the input that the provider had kept from an earlier request."""
+    reasoning_tokens: int = 0
+    """Those of the output that were reasoning."""
 
     def __add__(self, more: "Usage") -> "Usage":
-        output_tokens = self.output_tokens + more.output_tokens
-        return Usage(self.input_tokens + more.input_tokens, output_tokens)
+        return Usage(
+            self.input_tokens + more.input_tokens,
+            self.output_tokens + more.output_tokens,
+            self.cached_tokens + more.cached_tokens,
+            self.reasoning_tokens + more.reasoning_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)

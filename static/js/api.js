@@ -64,6 +64,7 @@ export const thread = (id) => json("GET", path(id));
 export const rename = (id, title) => json("PATCH", path(id), { title });
 export const forget = (id) => request("DELETE", path(id));
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});
+export const models = async () => (await json("GET", "/models")).models;
 export const tools = async () => (await json("GET", "/tools")).tools;
 export const approvals = async () => (await json("GET", "/approvals")).approvals;
 export const decide = (id, decision) => json("POST", `/approvals/${encodeURIComponent(id)}`, decision);

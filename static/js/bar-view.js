@@ -8,12 +8,12 @@ const THEMES = { auto: icons.auto, light: icons.sun, dark: icons.moon };
 const OFFLINE = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
 
 /**
- * @param {{model, inspecting: boolean, approving: boolean, waiting: number | null}} about  `waiting`:
+ * @param {{model, models: import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null}} about  `waiting`:
  *   calls of others, null for who may not decide on them
- * @param {{onTheme, onInspect, onApprove}} actions
+ * @param {{onModel, onTheme, onInspect, onApprove}} actions
  */
-export const barView = ({ model, inspecting, approving, waiting }, actions) => html`
-  ${badge(model)} ${waiting === null ? nothing : approve(waiting, approving, actions)}
+export const barView = ({ model, models, inspecting, approving, waiting }, actions) => html`
+  ${models.chosen === null ? badge(model) : choice(models, actions)} ${waiting === null ? nothing : approve(waiting, approving, actions)}
   <button
     type="button"
     class="icon-button"
@@ -48,6 +48,18 @@ const approve = (waiting, approving, { onApprove }) => html`
   >
     ${icons.shield} ${waiting ? html`<span class="count" aria-hidden="true">${waiting}</span>` : nothing}
   </button>
+`;
+
+const choice = ({ names, chosen }, { onModel }) => html`
+  <select
+    id="model"
+    class="badge"
+    aria-label="Model"
+    title="The model that answers next"
+    @change=${({ target }) => onModel(target.value)}
+  >
+    ${names.map((name) => html`<option value=${name} .selected=${name === chosen}>${name}</option>`)}
+  </select>
 `;
 
 function badge(model) {

@@ -12,6 +12,7 @@ import { confirmed } from "./confirm.js";
 import { InspectorPanel } from "./inspector-panel.js";
 import { currentId, showId, urlOf } from "./location.js";
 import { LoginDialog } from "./login-dialog.js";
+import { Models } from "./models.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
 import { Follower } from "./scroll.js";
@@ -76,10 +77,15 @@ const session = new Session(new LoginDialog(element("login")), {
     page.asker = method === "off" ? null : name;
     list.isShared = method !== "off";
     if (approves) approvals.refresh();
+    models.load();
     composer.keepDraft();
     paintAll();
   },
   onEnd: leave,
+});
+const models = new Models(() => {
+  thread.model = models.chosen;
+  paintBar();
 });
 const list = new ThreadList(() => {
   paintList();
@@ -200,11 +206,13 @@ const paintList = painter(() => {
 const paintBar = painter(() => {
   const about = {
     model: page.model,
+    models,
     inspecting: panels.isOpen("inspector"),
     approving: panels.isOpen("approvals"),
     waiting: session.user?.approves ? approvals.state.calls.length : null,
   };
   const actions = {
+    onModel: (name) => models.choose(name),
     onTheme: changeTheme,
     onInspect: () => panels.toggle("inspector"),
     onApprove: () => {

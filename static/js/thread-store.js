@@ -33,6 +33,8 @@ const DECIDED = { message: "Somebody else has decided on this call, or it waits 
 
 export class ThreadStore {
   state = EMPTY;
+  /** The model that new turns name; null: the server's. A turn that goes on keeps its own. */
+  model = null;
   #reader = null;
 
   /** @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused}} listeners */
@@ -71,20 +73,21 @@ export class ThreadStore {
   send(text) {
     const before = this.state.messages;
     this.#set({ ...this.state, messages: [...before, newQuestion(text), newAnswer()] });
-    return this.#post({ message: text }, { before, text });
+    return this.#post({ message: text, ...this.#named }, { before, text });
   }
 
   edit(messageId, text) {
     const before = this.state.messages;
     const kept = upTo(before, messageId);
     this.#set({ ...this.state, messages: [...kept, newQuestion(text), newAnswer()] });
-    return this.#post({ edit: { message_id: messageId, message: text } }, { before });
+    const edit = { message_id: messageId, message: text };
+    return this.#post({ edit, ...this.#named }, { before });
   }
 
   regenerate(messageId) {
     const before = this.state.messages;
     this.#set({ ...this.state, messages: [...upTo(before, messageId), newAnswer()] });
-    return this.#post({ regenerate: messageId }, { before });
+    return this.#post({ regenerate: messageId, ...this.#named }, { before });
   }
 
   /** Go on after a stop, an error or a crash, from where the server says that the thread is. */
@@ -156,6 +159,10 @@ export class ThreadStore {
 
   rename(id, title) {
     if (this.state.id === id) this.#set({ ...this.state, title });
+  }
+
+  get #named() {
+    return this.model === null ? {} : { model: this.model };
   }
 
   /** Have the thread end with a message that a run can go on with; returns what was there before. */

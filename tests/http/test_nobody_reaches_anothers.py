@@ -200,6 +200,7 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
     },
     ("DELETE", "/threads/{thread_id}"): {"ended": Call(204), "live": Call(204, LIVE)},
     ("GET", "/graphs"): {"all": Call(200)},
+    ("GET", "/models"): {"all": Call(200)},
     ("GET", "/tools"): {"all": Call(200)},
     ("POST", "/tools/{name}"): {
         "echo": Call(200, body={"word": "a"}),
