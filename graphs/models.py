@@ -104,9 +104,9 @@ def _is_set(name: str, given: Mapping[str, str | None]) -> bool:
 
 
 def provider_of(model: BaseChatModel) -> str | None:
-    """Whose wire format a model speaks, by LangChain's word for it (`model_provider`); None: that
-    of a class which is not one of the four."""
-    return _KINDS.get(model._llm_type)
+    """Whose wire format a model speaks, as `graphs.replay` names it; None: that of a class which is
+    not one of the four."""
+    return getattr(model, "provider", None) or _KINDS.get(model._llm_type)
 
 
 def is_empty_stream(error: ValueError) -> bool:

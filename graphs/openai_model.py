@@ -70,12 +70,24 @@ class BoundedChatOpenAI(ChatOpenAI):
 
 
 @asynccontextmanager
-async def open_model(name: str, options: ModelOptions) -> AsyncIterator[BoundedChatOpenAI]:
+async def open_model(name: str, options: ModelOptions) -> AsyncIterator[ChatOpenAI]:
     """A model with connections of its own, which are closed at the end."""
+    if options.reasoning != "off" and _reasons_at_openai(name, options):
+        from graphs.providers import openai_responses
+
+        async with openai_responses.open_model(name, options) as reasoning:
+            yield reasoning
+        return
     clients = model_clients(options.max_message_bytes)
     with clients.sync:
         async with clients.asynchronous:
             yield openai_model(name, options, clients)
+
+
+def _reasons_at_openai(name: str, options: ModelOptions) -> bool:
+    """Compatible servers have chat completions, and send reasoning there."""
+    profile = ChatOpenAI(model=name, api_key=SecretStr("none")).profile or {}
+    return options.openai_base_url is None and bool(profile.get("reasoning_output"))
 
 
 def openai_model(

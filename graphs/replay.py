@@ -6,6 +6,7 @@ signed, or means nothing to anybody else. Of its own, a provider gets what it wa
     anthropic     thinking with its signature, ahead of the text and the calls
     google_genai  signatures of thoughts, text and calls (by call id)
     ollama        its reasoning, beside the text
+    openai_responses    its reasoning, encrypted; OpenAI's chat completions take none
 
 Read in the LangChain packages of `graphs.providers` and measured against servers that refuse what
 the real ones refuse.
@@ -34,6 +35,8 @@ Ids = Mapping[str, str]
 class Replay:
     """What a provider needs; `content` and `extras` are of a message of its own."""
 
+    of: str
+    """The provider, as LangChain's packages write it into their messages."""
     content: Callable[[AIMessage], Content] = lambda message: message.text
     extras: Callable[[AIMessage, Ids], dict[str, Any]] = lambda _message, _ids: {}
     begins_names: str = ""
@@ -54,6 +57,16 @@ def _signed_parts(message: AIMessage) -> Content:
         block
         for block in _blocks(message)
         if _is_signed(block) or _is_text(block) or block.get("extras", {}).get("signature")
+    ]
+
+
+def _encrypted(message: AIMessage) -> Content:
+    return [
+        {key: block.get(key) for key in ("type", "id", "summary", "encrypted_content")}
+        if block.get("encrypted_content")
+        else {"type": "text", "text": block["text"]}
+        for block in _blocks(message)
+        if block.get("encrypted_content") or _is_text(block)
     ]
 
 
@@ -88,13 +101,19 @@ def _reasoning(message: AIMessage, _ids: Ids) -> dict[str, Any]:
 
 
 REPLAYS: Mapping[str, Replay] = {
-    "anthropic": Replay(_thinking, continues=False),
+    "anthropic": Replay("anthropic", _thinking, continues=False),
     "google_genai": Replay(
-        _signed_parts, _signatures, begins_names="_", opens_urls=False, continues=False
+        "google_genai",
+        _signed_parts,
+        _signatures,
+        begins_names="_",
+        opens_urls=False,
+        continues=False,
     ),
-    "ollama": Replay(extras=_reasoning, opens_urls=False),
+    "ollama": Replay("ollama", extras=_reasoning, opens_urls=False),
+    "openai_responses": Replay("openai", _encrypted),
 }
-PLAIN = Replay()
+PLAIN = Replay("")
 
 
 def replay_for(provider: str | None) -> Replay:
@@ -108,15 +127,15 @@ def replayed(
     is_plain = isinstance(message.content, str) and not message.additional_kwargs
     if is_plain and calls == message.tool_calls and not message.invalid_tool_calls:
         return message
-    replay = PLAIN
-    if provider == stored.provider(message):
-        replay = replay_for(provider)
+    replay = replay_for(provider)
+    if replay.of != stored.provider(message):
+        replay = PLAIN
     return AIMessage(
         content=replay.content(message),
         tool_calls=list(calls),
         id=message.id,
         additional_kwargs=replay.extras(message, ids),
-        response_metadata={PROVIDER: provider} if replay is not PLAIN else {},
+        response_metadata={PROVIDER: replay.of} if replay is not PLAIN else {},
     )
 
 

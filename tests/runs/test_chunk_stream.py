@@ -40,6 +40,7 @@ async def model_of(*answers: Answer) -> AsyncIterator[tuple[RawModel, BoundedCha
         raw_model(answers) as raw,
         open_model("raw", ModelOptions(openai_base_url=raw.url, max_message_bytes=1000)) as model,
     ):
+        assert isinstance(model, BoundedChatOpenAI)
         yield raw, model
 
 
