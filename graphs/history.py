@@ -122,8 +122,8 @@ def _with_answers(
         reply = found.popleft() if found else None
         if reply is None:
             reply = failed(call, "cancelled", "This call was never answered.", end="cancelled")
-        elif call["id"] != given["id"]:
-            reply = reply.model_copy(update={"tool_call_id": call["id"]})
+        elif call is not given:
+            reply = reply.model_copy(update={"tool_call_id": call["id"], "name": call["name"]})
         calls.append(call)
         replies.append(reply)
     if calls or (message.text.strip() and not stored.only_ends_its_run(message)):

@@ -115,7 +115,7 @@ class ModelOutput:
         reason = self.finish_reason
         if self.provider in PROVIDERS and not reason:
             raise ModelUnavailable("the model's stream ended without a finish reason")
-        if reason == MALFORMED_CALL and not self.parts.parts:
+        if reason == MALFORMED_CALL and not self.parts.calls:
             raise ModelUnavailable("the model wrote a call that its provider could not read")
 
 

@@ -5,7 +5,7 @@ along. Read in langchain-openai 1.7.3.
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, ClassVar
 
 import httpx2
@@ -16,12 +16,22 @@ from pydantic import SecretStr
 
 from graphs.answer_bounds import PLAIN, bounding_hook
 from graphs.model_options import ModelOptions
+from graphs.models import ModelUnavailable
 from graphs.providers.bounded import BoundedChat
 from graphs.streamed_generation import Room, StreamedGeneration
 
 
 class ReasoningChatOpenAI(BoundedChat, ChatOpenAI):
     provider: ClassVar[str] = "openai_responses"
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        """LangChain raises ValueError for an error in the place of an event."""
+        try:
+            async with aclosing(super()._astream(*args, **kwargs)) as chunks:  # type: ignore[type-var]
+                async for chunk in chunks:
+                    yield chunk
+        except ValueError as error:
+            raise ModelUnavailable("OpenAI broke off its answer") from error
 
     def _bounded(self, chunk: ChatGenerationChunk, room: Room) -> StreamedGeneration:
         made = super()._bounded(chunk, room)

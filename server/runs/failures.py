@@ -66,6 +66,9 @@ _CODES = {
 }
 """By what a provider calls an error."""
 
+ANTHROPIC_FILTER = "blocked by content filtering policy"
+"""Anthropic has a sentence for it, and no name."""
+
 _STATUSES = {
     401: "model_unauthorized",
     403: "model_unauthorized",
@@ -94,14 +97,26 @@ def failure_code(cause: BaseException) -> str:
     if isinstance(cause, StorageUnavailable):
         return cause.code
     if isinstance(cause, ModelFault):
-        code = failure_code(cause.__cause__) if cause.__cause__ else "model_error"
-        if code == "internal_error":
-            lost = isinstance(cause.__cause__, ConnectionError)
-            return "model_unavailable" if lost else "model_error"
-        return code
-    named = next(filter(None, map(_CODES.get, _names(cause))), None)
-    if named:
-        return named
+        return _fault_code(cause)
+    return _named_code(cause) or _code_of_kind(cause)
+
+
+def _fault_code(fault: ModelFault) -> str:
+    cause = fault.__cause__
+    code = failure_code(cause) if cause else "model_error"
+    if code == "internal_error":
+        return "model_unavailable" if isinstance(cause, ConnectionError) else "model_error"
+    return code
+
+
+def _named_code(cause: BaseException) -> str | None:
+    """By what the provider calls the error."""
+    if ANTHROPIC_FILTER in str(cause):
+        return "content_filter"
+    return next(filter(None, map(_CODES.get, _names(cause))), None)
+
+
+def _code_of_kind(cause: BaseException) -> str:
     for kind, code in _KINDS:
         if isinstance(cause, kind):
             return code

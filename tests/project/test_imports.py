@@ -5,6 +5,7 @@ import sys
 
 STORE_OF_GRAPHS = ("langgraph.store.sqlite", "sqlite_vec")
 CLIENTS_OF_MODELS = ("openai", "langchain_openai", "tiktoken")
+OF_EXTRAS = ("anthropic", "langchain_anthropic", "google.genai", "langchain_google_genai", "ollama")
 
 
 def imported_by(module: str) -> set[str]:
@@ -18,8 +19,10 @@ def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
 
 
 def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
-    assert imported_by("server.__main__").isdisjoint(CLIENTS_OF_MODELS)
+    assert imported_by("server.__main__").isdisjoint((*CLIENTS_OF_MODELS, *OF_EXTRAS))
     assert imported_by("graphs.openai_model").issuperset(CLIENTS_OF_MODELS)
+    assert imported_by("graphs.openai_model").isdisjoint(OF_EXTRAS)
+    assert "langchain_anthropic" in imported_by("graphs.providers.anthropic")
 
 
 def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:

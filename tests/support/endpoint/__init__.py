@@ -2,7 +2,8 @@
 
     rules       what it refuses, pure: refusal(body) -> Refusal | None
     script      the steps of a reply          failures    the usual error statuses
-    wire        a reply as bytes              play        a reply to a connection
+    wire        a reply as bytes              wires       the same for other providers
+    play        a reply to a connection
     serving     uvicorn on a free port        exchange    one request, and what became of it
     endpoint    StrictEndpoint                paces       replies for measuring
 

@@ -1,9 +1,9 @@
 """The endpoint: a table of exchanges between the HTTP server and the test."""
 
 import asyncio
-import secrets
 from collections import deque
 from contextlib import AsyncExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -19,11 +19,28 @@ from tests.support.endpoint.play import Performance
 from tests.support.endpoint.refusal import Body, Refusal
 from tests.support.endpoint.script import Fail, Reply, Scripted, Turn, text_reply
 from tests.support.endpoint.serving import HOST, serve
+from tests.support.endpoint.wire import Envelope
+from tests.support.endpoint.wires.anthropic import AnthropicAnswer
+from tests.support.endpoint.wires.gemini import GeminiAnswer
+from tests.support.endpoint.wires.ollama import OllamaAnswer
+from tests.support.endpoint.wires.responses import ResponsesAnswer
+from tests.support.endpoint.wires.seals import Seals
+from tests.support.endpoint.wires.wire import Wire
 from tests.support.waiting import WAIT_SECONDS
+
+WIRES: dict[str, type[Wire]] = {
+    "/v1/chat/completions": Envelope,
+    "/v1/responses": ResponsesAnswer,
+    "/v1/messages": AnthropicAnswer,
+    "/v1beta/models/{model:path}": GeminiAnswer,
+    "/api/chat": OllamaAnswer,
+}
+"""By address."""
 
 
 class StrictEndpoint:
-    """An OpenAI-compatible server in this event loop, as strict as OpenAI with histories.
+    """An OpenAI-compatible server in this event loop, as strict as OpenAI with histories; at other
+    addresses it speaks the wires of `tests.support.endpoint.wires`, as strictly.
 
         async with StrictEndpoint() as endpoint:
             endpoint.script(call_reply(("clock", "{}")), text_reply("It is noon."))
@@ -45,12 +62,21 @@ class StrictEndpoint:
         self._came = 0
         self._port = port
         self._keep_alive = keep_alive
-        self._name = secrets.token_hex(4)
+        self._seals = Seals()
+        self.ollama_models: tuple[str, ...] | None = None
+        """Those that Ollama has; None: any."""
+        self.ollama_capabilities = ["completion", "tools", "thinking"]
         self._exit = AsyncExitStack()
 
     @property
     def base_url(self) -> str:
-        return f"http://{HOST}:{self._port}/v1"
+        """For OpenAI's clients."""
+        return f"{self.root_url}/v1"
+
+    @property
+    def root_url(self) -> str:
+        """For the clients of the others."""
+        return f"http://{HOST}:{self._port}"
 
     @property
     def requests(self) -> list[Body]:
@@ -70,6 +96,10 @@ class StrictEndpoint:
     def script(self, *turns: Scripted) -> None:
         self._script.extend(turns)
 
+    def forget_script(self) -> None:
+        """From now on `default` is played."""
+        self._script.clear()
+
     async def arrived(self, number: int) -> Exchange:
         """Wait for a request; TimeoutError after five seconds."""
         exchange = self._exchange(number)
@@ -85,7 +115,13 @@ class StrictEndpoint:
         return exchange
 
     async def __aenter__(self) -> Self:
-        routes = [Route("/v1/chat/completions", self._complete, methods=["POST"])]
+        routes = [
+            *(
+                Route(path, partial(self._complete, kind), methods=["POST"])
+                for path, kind in WIRES.items()
+            ),
+            Route("/api/show", self._show, methods=["POST"]),
+        ]
         serving = serve(Starlette(routes=routes), self._port, keep_alive=self._keep_alive)
         self._port = await self._exit.enter_async_context(serving)
         return self
@@ -98,24 +134,33 @@ class StrictEndpoint:
     ) -> None:
         await self._exit.aclose()
 
-    async def _complete(self, request: Request) -> ASGIApp:
+    async def _show(self, request: Request) -> ASGIApp:
+        """What Ollama says of a model."""
+        named = (await request.json()).get("model")
+        if self.ollama_models is not None and named not in self.ollama_models:
+            return JSONResponse({"error": f"model '{named}' not found"}, 404)
+        return JSONResponse({"capabilities": self.ollama_capabilities, "model_info": {}})
+
+    async def _complete(self, wire: type[Wire], request: Request) -> ASGIApp:
         raw = await request.body()
         self._came += 1
         number = self._came
         exchange = self._exchange(number)
         read = rules.read(raw)
-        refusal = read if isinstance(read, Refusal) else rules.refusal(read)
+        refusal = read if isinstance(read, Refusal) else wire.refusal(read, self._seals)
         exchange.arrive({} if isinstance(read, Refusal) else read)
         if refusal:
-            return self._refuse(exchange, refusal)
+            return self._refuse(exchange, refusal, wire)
         turn = self._script.popleft() if self._script else self.default
-        return Performance(_turn(turn, exchange.body), exchange, f"chatcmpl-{self._name}-{number}")
+        answer = wire(exchange.body, self._seals, number)
+        return Performance(_turn(turn, exchange.body), exchange, answer)
 
-    def _refuse(self, exchange: Exchange, refusal: Refusal) -> ASGIApp:
+    def _refuse(self, exchange: Exchange, refusal: Refusal, wire: type[Wire]) -> ASGIApp:
         self.refused.append(refusal)
         exchange.refusal = refusal
         exchange.close(completed=True)
-        return JSONResponse(refusal.body(), 400)
+        status, body = wire.failure(refusal)
+        return JSONResponse(body, status)
 
     def _exchange(self, number: int) -> Exchange:
         while len(self._exchanges) < number:

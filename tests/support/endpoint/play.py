@@ -19,6 +19,8 @@ from tests.support.endpoint.script import (
     Turn,
 )
 from tests.support.endpoint.serving import TRANSPORT
+from tests.support.endpoint.wire import Envelope
+from tests.support.endpoint.wires.wire import Wire, dumps
 
 
 class CutError(Exception):
@@ -32,10 +34,10 @@ class Performance:
     its answer finds it closed.
     """
 
-    def __init__(self, turn: Turn, exchange: Exchange, answer_id: str) -> None:
+    def __init__(self, turn: Turn, exchange: Exchange, answer: Wire) -> None:
         self._turn = turn
         self._exchange = exchange
-        self._envelope = wire.Envelope(answer_id, exchange.body)
+        self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         playing = asyncio.create_task(self._play(scope, receive, send))
@@ -55,8 +57,8 @@ class Performance:
             self._exchange.close(completed=False)
 
     async def _play(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if isinstance(self._turn, Reply) and self._exchange.body.get("stream"):
-            writer = Writer(send)
+        if isinstance(self._turn, Reply) and self._streams:
+            writer = Writer(send, self._answer.content_type)
             last = await self._stream(self._turn, writer)
             self._exchange.close(completed=True)
             await writer.end(last)
@@ -65,9 +67,15 @@ class Performance:
             self._exchange.close(completed=True)
             await response(scope, receive, send)
 
+    @property
+    def _streams(self) -> bool:
+        """Completions only if they are asked to."""
+        asked = self._exchange.body.get("stream")
+        return not isinstance(self._answer, Envelope) or bool(asked)
+
     async def _stream(self, reply: Reply, writer: "Writer") -> bytes:
         """The reply up to its last bytes, which it returns."""
-        for step in reply.complete_steps:
+        for step in self._answer.steps(reply):
             match step:
                 case Pause() | Delay():
                     await writer.flush()
@@ -76,19 +84,19 @@ class Performance:
                     await writer.flush()
                     raise CutError
                 case CloseClean(done=done):
-                    return wire.DONE if done else b""
+                    return self._answer.done if done else b""
                 case Break():
-                    return wire.event(wire.error(step))
+                    return self._answer.broken(step)
                 case Finish():
-                    writer.add(self._envelope.finish(step, reply))
+                    writer.add(self._answer.finish(step, reply))
                 case _:
-                    writer.add(self._envelope.delta(step))
-        return wire.DONE
+                    writer.add(self._answer.delta(step))
+        return self._answer.done
 
     async def _whole(self, turn: Turn) -> Response:
         """The turn in one piece."""
         if isinstance(turn, Fail):
-            return JSONResponse(wire.error(turn), turn.status, headers=dict(turn.headers))
+            return failing(self._answer, turn)
         for step in turn.complete_steps:
             match step:
                 case Pause() | Delay():
@@ -97,14 +105,27 @@ class Performance:
                     raise CutError
                 case Break():
                     return JSONResponse(wire.error(step), 500)
-        return Response(self._envelope.completion(turn), media_type="application/json")
+        assert isinstance(self._answer, Envelope)
+        return Response(self._answer.completion(turn), media_type="application/json")
+
+
+def failing(answer: Wire, failure: Fail) -> Response:
+    """What takes the place of a reply; in one wire a refusal of the prompt is an event."""
+    status, body = answer.failure(failure)
+    if status == 200:
+        return Response(b"data: " + dumps(body) + b"\r\n\r\n", media_type=answer.content_type)
+    return JSONResponse(body, status, headers=dict(failure.headers))
 
 
 class Writer:
     """Gathers what may leave in one write; the headers leave with the first."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, content_type: str) -> None:
         self._send = send
+        self._headers = [
+            (b"content-type", content_type.encode()),
+            (b"cache-control", b"no-cache"),
+        ]
         self._gathered: list[bytes] = []
         self._started = False
 
@@ -122,13 +143,12 @@ class Writer:
     async def _write(self, *, more: bool) -> None:
         if not self._started:
             self._started = True
-            await self._send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            await self._send(
+                {"type": "http.response.start", "status": 200, "headers": self._headers}
+            )
         body = b"".join(self._gathered)
         self._gathered.clear()
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
-
-
-HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
 
 
 async def _wait(step: Pause | Delay) -> None:

@@ -1,12 +1,15 @@
 """A reply as bytes: `chat.completion.chunk` events, or one `chat.completion`."""
 
+import itertools
 import json
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
-from tests.support.endpoint.refusal import Body
+from tests.support.endpoint import rules
+from tests.support.endpoint.refusal import Body, Refusal
 from tests.support.endpoint.script import (
     Args,
     Break,
@@ -17,12 +20,17 @@ from tests.support.endpoint.script import (
     Nothing,
     Reply,
     Say,
+    Step,
     Think,
     Together,
     Usage,
 )
+from tests.support.endpoint.wires.seals import Seals
 
 CREATED = 1_700_000_000
+NAME = secrets.token_hex(4)
+"""Of this process: no two answers have one id."""
+_NUMBERS = itertools.count(1)
 DONE = b"data: [DONE]\n\n"
 OPENING = b'{"role":"assistant","content":""}'
 
@@ -33,9 +41,13 @@ class Envelope:
     It counts the deltas that it is given, so an answer needs its own.
     """
 
-    def __init__(self, answer_id: str, body: Body) -> None:
+    content_type: ClassVar[str] = "text/event-stream; charset=utf-8"
+
+    def __init__(self, body: Body, seals: Seals, number: int) -> None:
+        del seals, number
         self._body = body
-        self._about = {"id": answer_id, "created": CREATED, "model": body["model"]}
+        id = f"chatcmpl-{NAME}-{next(_NUMBERS)}"
+        self._about = {"id": id, "created": CREATED, "model": body["model"]}
         self._wants_usage = bool((body.get("stream_options") or {}).get("include_usage"))
         about = _dumps({**self._about, "object": "chat.completion.chunk"})
         self._head = b"data: " + about[:-1] + b',"choices":[{"index":0,"delta":'
@@ -43,6 +55,27 @@ class Envelope:
         self._open = b',"logprobs":null,"finish_reason":null}]' + self._tail
         self._unsaid = self._head + OPENING + self._open
         self._tokens = 0
+
+    @staticmethod
+    def refusal(body: Body, seals: Seals) -> Refusal | None:
+        del seals
+        return rules.refusal(body)
+
+    @staticmethod
+    def failure(failure: Fail | Refusal) -> tuple[int, dict[str, Any]]:
+        if isinstance(failure, Refusal):
+            return 400, failure.body()
+        return failure.status, error(failure)
+
+    def steps(self, reply: Reply) -> tuple[Step, ...]:
+        return reply.complete_steps
+
+    @property
+    def done(self) -> bytes:
+        return DONE
+
+    def broken(self, step: Break) -> bytes:
+        return event(error(step))
 
     def delta(self, step: Delta) -> bytes:
         self._tokens += 1

@@ -1,0 +1,53 @@
+"""The models of every provider on the strict endpoint, each in its own wire."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from unittest.mock import patch
+
+from langchain_core.language_models import BaseChatModel
+
+from graphs.model_options import ModelOptions, Reasoning
+from graphs.models import open_models
+from graphs.providers import openai_responses
+from tests.support.endpoint import StrictEndpoint
+
+NAMES = {
+    "openai": "some-model",
+    "responses": "gpt-5",
+    "anthropic": "anthropic:claude-haiku-4-5",
+    "adaptive": "anthropic:claude-opus-5",
+    "google_genai": "google_genai:gemini-3.5-flash",
+    "ollama": "ollama:qwen3",
+}
+"""The names of models to the providers' own words; `adaptive` is Anthropic's later kind."""
+WHOLE_CALLS = ("google_genai", "ollama")
+"""Providers that send a call in one piece, or not at all."""
+
+
+@asynccontextmanager
+async def models_at(
+    endpoint: StrictEndpoint, *providers: str, reasoning: Reasoning = "on"
+) -> AsyncIterator[dict[str, BaseChatModel]]:
+    """By provider."""
+    options = ModelOptions("test", endpoint.base_url, reasoning)
+    named = {provider: NAMES[provider] for provider in providers if provider != "responses"}
+    with patch.dict(os.environ, environment(endpoint)):
+        async with AsyncExitStack() as stack:
+            opened = await stack.enter_async_context(open_models([*named.values()], options))
+            models = {provider: opened[name] for provider, name in named.items()}
+            if "responses" in providers:
+                asked = openai_responses.open_model("gpt-5", options)
+                models["responses"] = await stack.enter_async_context(asked)
+            yield models
+
+
+def environment(endpoint: StrictEndpoint) -> dict[str, str]:
+    """Where the providers' packages find the endpoint."""
+    return {
+        "ANTHROPIC_BASE_URL": endpoint.root_url,
+        "ANTHROPIC_API_KEY": "test",
+        "GOOGLE_GEMINI_BASE_URL": endpoint.root_url,
+        "GOOGLE_API_KEY": "test",
+        "OLLAMA_HOST": endpoint.root_url,
+    }
