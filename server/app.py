@@ -42,6 +42,7 @@ from server.storage.database_file import usable
 from server.storage.interfaces import ThreadStore
 from server.storage.memory_logs import MemoryLogs
 from server.storage.store import open_store
+from server.tool_sources import open_tools
 from server.users.audit import Audit
 from server.users.authentication import Authentication
 from server.users.failed_logins import FailedLogins
@@ -49,7 +50,6 @@ from server.users.policy import Policy, open_policy
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 from tools.contract import Disposition
-from tools.remote import with_remote_tools
 
 STATIC = Path(__file__).parent.parent / "static"
 EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
@@ -89,12 +89,7 @@ def create_app(
             open_models(settings)
             if model is None
             else nullcontext({settings.model_name: model}) as models,
-            with_remote_tools(
-                catalogue,
-                settings.remote_tools,
-                timeout_seconds=settings.tool_timeout_seconds,
-                max_bytes=settings.max_result_bytes,
-            ) as tools,
+            open_tools(settings, catalogue) as tools,
             open_graph_store(settings, checkpointer) as graph_store,
             open_authentication(settings, store) as authentication,
             open_audit_trail(settings, store) as audit,

@@ -140,6 +140,9 @@ class Settings(ModelSettings, UserSettings):
     remote_tools: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="URLs of servers whose real tools join the catalogue, comma-separated"
     )
+    mcp: Path | None = Field(
+        None, description="file of the MCP servers whose tools join the catalogue"
+    )
     ping_seconds: PositiveFloat = Field(
         15.0, le=15, description="seconds between the pings of a silent stream"
     )

@@ -5,7 +5,10 @@ import sys
 
 STORE_OF_GRAPHS = ("langgraph.store.sqlite", "sqlite_vec")
 CLIENTS_OF_MODELS = ("openai", "langchain_openai", "tiktoken")
-OF_EXTRAS = ("anthropic", "langchain_anthropic", "google.genai", "langchain_google_genai", "ollama")
+OF_EXTRAS = (
+    *("anthropic", "langchain_anthropic", "google.genai", "langchain_google_genai", "ollama"),
+    *("mcp", "mcp_types"),
+)
 
 
 def imported_by(module: str) -> set[str]:

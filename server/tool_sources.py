@@ -1,0 +1,31 @@
+"""Where tools come from beside our own: other servers, by the settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+
+from server.settings import Settings
+from tools.catalogue import Catalogue
+from tools.contract import CatalogueError
+from tools.remote import with_remote_tools
+
+
+@asynccontextmanager
+async def open_tools(settings: Settings, catalogue: Catalogue) -> AsyncIterator[Catalogue]:
+    """The catalogue with the tools of other servers added. Raises CatalogueError."""
+    async with with_remote_tools(
+        catalogue,
+        settings.remote_tools,
+        timeout_seconds=settings.tool_timeout_seconds,
+        max_bytes=settings.max_result_bytes,
+    ) as joined:
+        if settings.mcp is None:
+            yield joined
+            return
+        if find_spec("mcp") is None:
+            raise CatalogueError("TURNSTREAM_MCP needs a package: pip install 'turnstream[mcp]'")
+        from tools.mcp.joining import with_mcp_tools
+
+        max_bytes = settings.max_result_bytes
+        async with with_mcp_tools(joined, settings.mcp, max_bytes=max_bytes) as tools:
+            yield tools

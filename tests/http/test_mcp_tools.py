@@ -1,0 +1,115 @@
+"""Tools of MCP servers in a served turn, and what is left of their processes."""
+
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.http.test_chat_turns import results, said
+from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
+from tests.support.serving import (
+    Client,
+    endpoint_environment,
+    endpoint_settings,
+    process,
+    serving,
+)
+from tests.support.waiting import until
+from tests.tools.test_mcp import STDIO, file_of
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+@pytest.fixture
+async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
+    fields = {"tools": {"weather": {"client_fields": ["city"]}}}
+    file = file_of(tmp_path, t={**STDIO, "turnstream": fields})
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint, mcp=file)) as client:
+        yield client
+
+
+async def test_a_model_calls_a_tool_of_an_mcp_server_and_clients_see_what_is_declared(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    call = ("t_weather", '{"city": "Rome"}')
+    endpoint.script(call_reply(call, ("t_boom", "{}")), text_reply("Sunny."))
+    _, events = await client.turn({"message": "Go"})
+    weather, boom = results(events)
+    assert weather == {"city": "Rome"}
+    assert boom["error"]["code"] == "tool_failed"
+    assert said(events) == "Sunny."
+    answers = [m["content"] for m in endpoint.requests[1]["messages"] if m["role"] == "tool"]
+    assert json.loads(answers[0])["station"] == "private"
+    assert "sk-123" not in json.dumps(endpoint.requests)
+
+
+async def test_arguments_that_do_not_fit_never_reach_the_server(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("t_add", '{"a": "one"}')), text_reply("Sorry."))
+    _, events = await client.turn({"message": "Go"})
+    assert results(events)[0]["error"]["code"] == "invalid_arguments"
+
+
+async def test_a_destructive_tool_waits_for_a_person(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("t_erase", '{"name": "x"}'), ids=("c1",)), text_reply("Gone."))
+    thread, events = await client.turn({"message": "Go"})
+    assert events[-2].data["finishReason"] == "tool-calls"
+    approval = {"tool_call_id": "c1", "approved": True}
+    _, events = await client.turn({"thread_id": thread, "approvals": [approval]})
+    assert said(events) == "Gone."
+
+
+async def test_a_stop_cancels_the_call_on_the_server(
+    tmp_path: Path, client: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("t_hang", json.dumps({"mark": str(tmp_path / "mark")}))))
+    async with client.chat({"message": "Go"}) as stream:
+        await until((tmp_path / "mark.began").exists)
+        await client.http.post(f"/chat/{stream.thread_id}/stop", json={})
+        await stream.rest()
+    await until((tmp_path / "mark.cancelled").exists)
+
+
+async def test_the_tools_are_listed_and_can_be_called_alone(client: Client) -> None:
+    tools = {tool["name"]: tool for tool in (await client.http.get("/tools")).json()["tools"]}
+    assert tools["t_erase"]["approval"] == "always"
+    assert tools["t_add"]["parameters"]["required"] == ["a", "b"]
+    answer = await client.http.post("/tools/t_weather", json={"city": "Rome"})
+    assert answer.json()["result"] == {"city": "Rome"}
+
+
+@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
+async def test_no_process_of_a_server_outlives_ours(
+    tmp_path: Path, endpoint: StrictEndpoint, way: signal.Signals
+) -> None:
+    variables = {**endpoint_environment(endpoint), "MCP": str(file_of(tmp_path, t=STDIO))}
+    async with process(tmp_path / "t.db", **variables) as served:
+        children = children_of(served.pid)
+        assert len(children) == 1
+        os.kill(served.pid, way)
+        await served.exit_status()
+        await until(lambda: not any(map(is_there, children)))
+
+
+def children_of(pid: int) -> list[int]:
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(c) for t in threads for c in (t / "children").read_text().split()]
+
+
+def is_there(pid: int) -> bool:
+    """A process that has ended and that nobody has asked about counts as gone."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,130 @@
+"""The file of MCP servers.
+
+    {"mcpServers": {
+        "files": {"command": "uvx", "args": ["some-server"], "env": {"KEY": "${KEY}"}},
+        "search": {"url": "https://...", "headers": {"Authorization": "Bearer ${TOKEN}"},
+                   "turnstream": {"optional": true}}}}
+
+`${VAR}` and `${VAR:-default}` are taken from the environment, in every string of a server.
+`turnstream` has what is ours; other keys of other programs are passed over.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
+
+from tools.contract import CatalogueError
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+Name = Annotated[str, Field(min_length=1)]
+
+
+class ToolOptions(BaseModel):
+    """Of the tools whose names match a glob; what is None another glob says, or the default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allowed: bool | None = None
+    """Whether there is such a tool here; it is, if nothing says no."""
+    client_fields: tuple[str, ...] | None = None
+    """What clients see of a result; `*`: all; nothing, if nothing is said."""
+    approval: bool | None = None
+    """Whether a person must approve each call; if nothing is said, those of tools which the server
+    calls destructive."""
+    timeout_seconds: PositiveFloat | None = None
+
+
+class Options(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    optional: bool = False
+    """Whether the server starts without it."""
+    tools: Mapping[Name, ToolOptions] = Field(default_factory=dict)
+
+    def of(self, tool: str) -> ToolOptions:
+        """What the globs that match say together; the later one counts."""
+        said: dict[str, Any] = {}
+        for glob, options in self.tools.items():
+            if fnmatchcase(tool, glob):
+                said |= options.model_dump(exclude_none=True)
+        return ToolOptions(**said)
+
+
+class Server(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = Field(default_factory=dict)
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = Field(default_factory=dict)
+    type: str | None = None
+    disabled: bool = False
+    turnstream: Options = Options()
+
+    @model_validator(mode="after")
+    def _check(self) -> "Server":
+        if bool(self.command) == bool(self.url):
+            raise ValueError("give it a command, or a url")
+        if self.type not in (None, "stdio", "http", "streamable-http", "streamableHttp"):
+            raise ValueError(f"{self.type!r} is not served: use stdio or streamable HTTP")
+        return self
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    mcpServers: Mapping[Name, Server]  # noqa: N815  the ecosystem's word
+
+
+def read_servers(path: Path, environment: Mapping[str, str] = os.environ) -> Mapping[str, Server]:
+    """By name, without those that are disabled. Raises CatalogueError, in one line."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _fault(path, f"it cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise _fault(path, f"it is not valid JSON: {error}") from None
+    try:
+        file = _File.model_validate(_expanded(content, environment, path, ()))
+    except ValidationError as error:
+        # Not its input, which may be a secret.
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise _fault(path, f"{place}: {first['msg'].removeprefix('Value error, ')}") from None
+    return {name: server for name, server in file.mcpServers.items() if not server.disabled}
+
+
+def _expanded(
+    value: Any, environment: Mapping[str, str], path: Path, place: tuple[str, ...]
+) -> Any:
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda found: _variable(found, environment, path, place), value)
+    if isinstance(value, list):
+        return [_expanded(item, environment, path, place) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: _expanded(item, environment, path, (*place, key)) for key, item in value.items()
+        }
+    return value
+
+
+def _variable(
+    found: re.Match[str], environment: Mapping[str, str], path: Path, place: tuple[str, ...]
+) -> str:
+    name, default = found.group(1), found.group(2)
+    value = environment.get(name) or default
+    if value is None:
+        raise _fault(path, f"{'.'.join(place)} names ${{{name}}}, which is not set")
+    return value
+
+
+def _fault(path: Path, what: str) -> CatalogueError:
+    return CatalogueError(f"TURNSTREAM_MCP: {path.name}: {what}")
