@@ -109,9 +109,13 @@ class Room:
             call["args"] = self._fitting(call["args"] or "")
 
     def _fill_block(self, block: str | dict[str, Any]) -> None:
-        for key in _TEXTS if isinstance(block, dict) else ():
-            if isinstance(block, dict) and isinstance(block.get(key), str):
+        if not isinstance(block, dict):
+            return
+        for key in _TEXTS:
+            if isinstance(block.get(key), str):
                 block[key] = self._fitting(block[key])
+        for part in block.get("summary") or ():  # of OpenAI's reasoning
+            self._fill_block(part)
 
     def _fitting(self, text: str) -> str:
         size = byte_size(text)

@@ -1,5 +1,6 @@
 """Models of an Ollama server, by langchain-ollama. Read in its version 1.1.0 and in ollama 0.6."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -51,16 +52,17 @@ def reasoning(wanted: Reasoning) -> bool | str:
 async def _possible_reasoning(name: str, wanted: Reasoning) -> Reasoning:
     """As the server says what the model can do; one that is down now may be up when it is
     needed."""
-    client = ollama.AsyncClient(timeout=ASK_SECONDS)
+    client = ollama.AsyncClient()
     try:
-        shown = await client.show(name)
+        async with asyncio.timeout(ASK_SECONDS):
+            shown = await client.show(name)
     except ollama.ResponseError as error:
         if error.status_code == 404:
             raise ModelSetupError(
                 f"TURNSTREAM_MODEL: the Ollama server has no model {name!r}: ollama pull {name}"
             ) from None
         return wanted
-    except (ConnectionError, httpx.HTTPError, ValueError):
+    except (ConnectionError, TimeoutError, httpx.HTTPError, ValueError):
         logger.warning("the Ollama server does not answer yet; start it with: ollama serve")
         return wanted
     finally:

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 from langchain_core.language_models import BaseChatModel
 
+from graphs.limits import MAX_MESSAGE_BYTES
 from graphs.model_options import ModelOptions, Reasoning
 from graphs.models import open_models
 from graphs.providers import openai_responses
@@ -27,10 +28,13 @@ WHOLE_CALLS = ("google_genai", "ollama")
 
 @asynccontextmanager
 async def models_at(
-    endpoint: StrictEndpoint, *providers: str, reasoning: Reasoning = "on"
+    endpoint: StrictEndpoint,
+    *providers: str,
+    reasoning: Reasoning = "on",
+    max_message_bytes: int = MAX_MESSAGE_BYTES,
 ) -> AsyncIterator[dict[str, BaseChatModel]]:
     """By provider."""
-    options = ModelOptions("test", endpoint.base_url, reasoning)
+    options = ModelOptions("test", endpoint.base_url, reasoning, max_message_bytes)
     named = {provider: NAMES[provider] for provider in providers if provider != "responses"}
     with patch.dict(os.environ, environment(endpoint)):
         async with AsyncExitStack() as stack:
