@@ -9,9 +9,10 @@ from server.http.state import ApiRequest, rights
 
 class Models(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"models": [{"name", "provider", "default"}]}`: those that the caller may use of the
-        built-in graph's, the default first."""
-        names = request.state["models"].allowed(rights(request))
+        """`{"models": [{"name", "provider", "default"}]}`: those that the caller may name, the
+        default first; none where the graph has models of its own."""
+        graph = request.state["graphs"].checkpoints(None).attached
+        names = request.state["models"].allowed(rights(request)) if graph.is_built_in else []
         return JSONResponse(
             {
                 "models": [

@@ -141,6 +141,7 @@ async def test_a_graph_that_is_not_ours_has_a_model_of_its_own(
 ) -> None:
     graph = "docs/examples/own_graph.py:build"
     async with several(tmp_path, endpoint, graph=graph) as client:
+        assert await listed(client) == []
         answer = await client.http.post("/chat", json={"message": "Hi", "model": "first"})
     refused(answer, 422, "model_not_selectable")
 
