@@ -85,7 +85,7 @@ def _made(session: Session, tool: Tool, options: ToolOptions, max_bytes: int) ->
 
     made = StructuredTool(
         name=_named(session.name, tool.name),
-        description=(tool.description or tool.name)[:4000],
+        description=(tool.description or "").strip()[:4000] or tool.name,
         args_schema=schema,
         coroutine=call,
         response_format="content_and_artifact",

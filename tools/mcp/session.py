@@ -7,6 +7,7 @@ Read and tried with mcp 2.3.
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -15,7 +16,7 @@ import httpx2
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CONNECTION_CLOSED, CallToolResult, Tool
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, CallToolResult, Tool
 
 from tools.mcp.configuration import Server
 
@@ -36,6 +37,9 @@ class Session:
         self._server = server
         self._connecting = asyncio.Lock()
         self._owner: asyncio.Task[None] | None = None
+        self._calls: Counter[asyncio.Task[None]] = Counter()
+        self._owners: set[asyncio.Task[None]] = set()
+        """All that have not ended; one of them is current."""
         self._client: Client | None = None
 
     async def tools(self) -> list[Tool]:
@@ -57,8 +61,38 @@ class Session:
         return listed
 
     async def call(self, tool: str, args: Mapping[str, Any]) -> CallToolResult:
-        """Raises Unreachable if the server died; cancelling it cancels the call there."""
+        """Raises Unreachable if the server died; cancelling it cancels the call there.
+
+        A server that has forgotten the session, as by a restart, has not run the call: it is made
+        again in a new one.
+        """
+        try:
+            return await self._counted_call(tool, args)
+        except MCPError as error:
+            if not _is_forgotten(error):
+                raise
+        return await self._counted_call(tool, args)
+
+    async def _counted_call(self, tool: str, args: Mapping[str, Any]) -> CallToolResult:
+        """A session that is forgotten is given up, and ends with the last of its calls."""
         client = await self._connected()
+        owner = self._owner
+        assert owner is not None, "who is connected has an owner"
+        self._calls[owner] += 1
+        try:
+            return await self._call(client, tool, args)
+        except MCPError as error:
+            if _is_forgotten(error) and self._owner is owner:
+                self._owner = self._client = None
+            raise
+        finally:
+            self._calls[owner] -= 1
+            if not self._calls[owner]:
+                del self._calls[owner]
+                if self._owner is not owner:
+                    owner.cancel()
+
+    async def _call(self, client: Client, tool: str, args: Mapping[str, Any]) -> CallToolResult:
         try:
             return await client.call_tool(tool, dict(args))
         except MCPError as error:
@@ -73,6 +107,10 @@ class Session:
     async def close(self) -> None:
         async with self._connecting:
             await self._drop()
+            for owner in [*self._owners]:
+                owner.cancel()
+            if self._owners:
+                await asyncio.wait({*self._owners})
 
     async def _lost(self, client: Client) -> None:
         """The next call connects anew, unless another has done so already."""
@@ -86,6 +124,8 @@ class Session:
                 return self._client
             ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
             self._owner = asyncio.create_task(self._own(ready), name=f"MCP server {self.name}")
+            self._owners.add(self._owner)
+            self._owner.add_done_callback(self._owners.discard)
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     self._client = await asyncio.shield(ready)
@@ -110,7 +150,8 @@ class Session:
             if not ready.done():
                 ready.set_exception(Unreachable(_reason(error)))
         finally:
-            self._client = None
+            if self._owner is asyncio.current_task():
+                self._client = None
 
     async def _drop(self) -> None:
         owner, self._owner, self._client = self._owner, None, None
@@ -137,6 +178,11 @@ async def _client(server: Server) -> AsyncIterator[Client]:
         Client(streamable_http_client(server.url, http_client=http)) as client,
     ):
         yield client
+
+
+def _is_forgotten(error: MCPError) -> bool:
+    """How the transport tells the status 404 to a session: read in mcp 2.3."""
+    return error.code == INVALID_REQUEST and error.message == "Session terminated"
 
 
 def _reason(error: BaseException) -> str:
