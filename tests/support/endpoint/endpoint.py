@@ -20,9 +20,11 @@ from tests.support.endpoint.refusal import Body, Refusal
 from tests.support.endpoint.script import Fail, Reply, Scripted, Turn, text_reply
 from tests.support.endpoint.serving import HOST, serve
 from tests.support.endpoint.wire import Envelope
-from tests.support.endpoint.wires.anthropic import AnthropicAnswer
-from tests.support.endpoint.wires.gemini import GeminiAnswer
-from tests.support.endpoint.wires.ollama import OllamaAnswer
+from tests.support.endpoint.wires.anthropic.answer import AnthropicAnswer
+from tests.support.endpoint.wires.asked import Asked, Models
+from tests.support.endpoint.wires.gemini.answer import GeminiAnswer
+from tests.support.endpoint.wires.ollama.answer import OllamaAnswer
+from tests.support.endpoint.wires.ollama.rules import unknown_model
 from tests.support.endpoint.wires.responses import ResponsesAnswer
 from tests.support.endpoint.wires.seals import Seals
 from tests.support.endpoint.wires.wire import Wire
@@ -32,7 +34,7 @@ WIRES: dict[str, type[Wire]] = {
     "/v1/chat/completions": Envelope,
     "/v1/responses": ResponsesAnswer,
     "/v1/messages": AnthropicAnswer,
-    "/v1beta/models/{model:path}": GeminiAnswer,
+    "/v1beta/models/{model:path}:streamGenerateContent": GeminiAnswer,
     "/api/chat": OllamaAnswer,
 }
 """By address."""
@@ -138,7 +140,8 @@ class StrictEndpoint:
         """What Ollama says of a model."""
         named = (await request.json()).get("model")
         if self.ollama_models is not None and named not in self.ollama_models:
-            return JSONResponse({"error": f"model '{named}' not found"}, 404)
+            status, body = OllamaAnswer.failure(unknown_model(named))
+            return JSONResponse(body, status)
         return JSONResponse({"capabilities": self.ollama_capabilities, "model_info": {}})
 
     async def _complete(self, wire: type[Wire], request: Request) -> ASGIApp:
@@ -147,13 +150,17 @@ class StrictEndpoint:
         number = self._came
         exchange = self._exchange(number)
         read = rules.read(raw)
-        refusal = read if isinstance(read, Refusal) else wire.refusal(read, self._seals)
-        exchange.arrive({} if isinstance(read, Refusal) else read)
+        asked = self._asked({} if isinstance(read, Refusal) else read, request)
+        refusal = read if isinstance(read, Refusal) else wire.refusal(asked)
+        exchange.arrive(asked.body)
         if refusal:
             return self._refuse(exchange, refusal, wire)
         turn = self._script.popleft() if self._script else self.default
-        answer = wire(exchange.body, self._seals, number)
-        return Performance(_turn(turn, exchange.body), exchange, answer)
+        return Performance(_turn(turn, asked.body), exchange, wire(asked, number))
+
+    def _asked(self, body: Body, request: Request) -> Asked:
+        models = Models(self.ollama_models, tuple(self.ollama_capabilities))
+        return Asked(body, self._seals, request.path_params.get("model", ""), models)
 
     def _refuse(self, exchange: Exchange, refusal: Refusal, wire: type[Wire]) -> ASGIApp:
         self.refused.append(refusal)

@@ -15,6 +15,7 @@ class Refusal:
     param: str | None = None
     """Where in the body, as in `messages[2].tool_calls[0].id`."""
     code: str | None = None
+    status: int = 400
 
     def body(self) -> dict[str, Any]:
         return {

@@ -22,6 +22,10 @@ FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
 class Usage:
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
+    """Of the prompt's."""
+    reasoning_tokens: int = 0
+    """Of the completion's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """A delta of `reasoning_content`, which some compatible servers send."""
+    """A delta of reasoning: `reasoning_content` in OpenAI's wire, as some compatible servers have
+    it; elsewhere a thought in the provider's own form, signed where it signs."""
 
     text: str
 
@@ -46,7 +51,10 @@ class Call:
     id: str | None
     name: str | None
     args: str = ""
-    """Raw text: whole, a first fragment, or not JSON at all."""
+    """Raw text: whole, a first fragment, or not JSON at all.
+
+    Gemini and Ollama send calls whole: fragments are put together, and what is no JSON object
+    then ends the reply as those two end it."""
 
 
 @dataclass(frozen=True, slots=True)

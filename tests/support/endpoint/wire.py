@@ -25,7 +25,7 @@ from tests.support.endpoint.script import (
     Together,
     Usage,
 )
-from tests.support.endpoint.wires.seals import Seals
+from tests.support.endpoint.wires.asked import Asked
 
 CREATED = 1_700_000_000
 NAME = secrets.token_hex(4)
@@ -43,9 +43,9 @@ class Envelope:
 
     content_type: ClassVar[str] = "text/event-stream; charset=utf-8"
 
-    def __init__(self, body: Body, seals: Seals, number: int) -> None:
-        del seals, number
-        self._body = body
+    def __init__(self, asked: Asked, number: int) -> None:
+        del number
+        self._body = body = asked.body
         id = f"chatcmpl-{NAME}-{next(_NUMBERS)}"
         self._about = {"id": id, "created": CREATED, "model": body["model"]}
         self._wants_usage = bool((body.get("stream_options") or {}).get("include_usage"))
@@ -57,9 +57,8 @@ class Envelope:
         self._tokens = 0
 
     @staticmethod
-    def refusal(body: Body, seals: Seals) -> Refusal | None:
-        del seals
-        return rules.refusal(body)
+    def refusal(asked: Asked) -> Refusal | None:
+        return rules.refusal(asked.body)
 
     @staticmethod
     def failure(failure: Fail | Refusal) -> tuple[int, dict[str, Any]]:
@@ -109,14 +108,19 @@ class Envelope:
         opening, self._unsaid = self._unsaid, b""
         return opening
 
-    def _usage(self, usage: Usage | None) -> dict[str, int]:
+    def _usage(self, usage: Usage | None) -> dict[str, Any]:
         """As told, or counted: a token a delta, a token every four letters of the prompt."""
         usage = usage or Usage(prompt_tokens(self._body), self._tokens)
-        return {
+        counts: dict[str, Any] = {
             "prompt_tokens": usage.prompt_tokens,
             "completion_tokens": usage.completion_tokens,
             "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         }
+        if usage.cached_tokens:
+            counts["prompt_tokens_details"] = {"cached_tokens": usage.cached_tokens}
+        if usage.reasoning_tokens:
+            counts["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+        return counts
 
 
 @dataclass

@@ -21,6 +21,7 @@ from tests.support.endpoint.script import (
     Step,
     Think,
 )
+from tests.support.endpoint.wires.asked import Asked
 from tests.support.endpoint.wires.seals import Seals
 from tests.support.endpoint.wires.wire import dumps, grouped, is_blank, usage_of
 
@@ -30,16 +31,16 @@ INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 class ResponsesAnswer:
     content_type: ClassVar[str] = "text/event-stream; charset=utf-8"
 
-    def __init__(self, body: Body, seals: Seals, number: int) -> None:
-        self._body, self._seals, self._number = body, seals, number
+    def __init__(self, asked: Asked, number: int) -> None:
+        self._body, self._seals, self._number = asked.body, asked.seals, number
         self._begun = False
         self._index = -1
         self._open = ""
         self._thought = ""
 
     @staticmethod
-    def refusal(body: Body, seals: Seals) -> Refusal | None:
-        return next(_faults(body, seals), None)
+    def refusal(asked: Asked) -> Refusal | None:
+        return next(_faults(asked.body, asked.seals), None)
 
     @staticmethod
     def failure(failure: Fail | Refusal) -> tuple[int, Mapping[str, Any]]:
@@ -70,13 +71,13 @@ class ResponsesAnswer:
         return self._start()
 
     def finish(self, step: Finish, reply: Reply) -> bytes:
-        usage = usage_of(step)
+        usage = usage_of(reply, self._body)
         counts = {
             "input_tokens": usage.prompt_tokens,
             "output_tokens": usage.completion_tokens,
             "total_tokens": usage.prompt_tokens + usage.completion_tokens,
-            "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "input_tokens_details": {"cached_tokens": usage.cached_tokens},
+            "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         }
         reason = INCOMPLETE.get(step.reason or reply.finish_reason)
         details = {"incomplete_details": {"reason": reason}} if reason else {}

@@ -14,10 +14,11 @@ from tests.support.endpoint.script import (
     Finish,
     Reply,
     Step,
+    Think,
     Together,
     Usage,
 )
-from tests.support.endpoint.wires.seals import Seals
+from tests.support.endpoint.wires.asked import Asked
 
 
 class Wire(Protocol):
@@ -25,10 +26,10 @@ class Wire(Protocol):
 
     content_type: ClassVar[str]
 
-    def __init__(self, body: Body, seals: Seals, number: int) -> None: ...
+    def __init__(self, asked: Asked, number: int) -> None: ...
 
     @staticmethod
-    def refusal(body: Body, seals: Seals) -> Refusal | None:
+    def refusal(asked: Asked) -> Refusal | None:
         """The first thing wrong with a request body; None if the provider would take it."""
 
     @staticmethod
@@ -98,8 +99,12 @@ def args_of(call: Call) -> dict[str, Any] | None:
     return args if isinstance(args, dict) else None
 
 
-def usage_of(step: Finish) -> Usage:
-    return step.usage or Usage(7, 5)
+def usage_of(reply: Reply, body: Body) -> Usage:
+    """As its Finish tells, or counted: a token a delta, a token every four letters of the body."""
+    told = next((step.usage for step in reply.steps if isinstance(step, Finish)), None)
+    deltas = [step for step in reply.steps if isinstance(step, Delta)]
+    thoughts = sum(isinstance(step, Think) for step in deltas)
+    return told or Usage(len(dumps(body)) // 4, len(deltas), reasoning_tokens=thoughts)
 
 
 def dumps(value: Any) -> bytes:
