@@ -1,6 +1,5 @@
 """What the endpoint refuses, and what it takes: its rules, with no HTTP."""
 
-import copy
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from tests.support.endpoint.posted import (
     schema,
 )
 from tests.support.endpoint.rules import read
+from tests.support.json_changes import changed
 
 
 def user(*parts: Any) -> dict[str, Any]:
@@ -328,32 +328,7 @@ def test_bytes_that_are_no_json_object_are_refused(raw: bytes) -> None:
     assert not isinstance(read(raw), dict)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=4,
-)
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner: list[tuple[Any, Any]] = []
-    if isinstance(value, dict):
-        inner = list(value.items())
-    elif isinstance(value, list):
-        inner = list(enumerate(value))
-    return [path, *(place for key, item in inner for place in places(item, (*path, key)))]
-
-
-def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    if not path:
-        return new
-    changed = copy.copy(value)
-    changed[path[0]] = replaced(value[path[0]], path[1:], new)
-    return changed
-
-
 @given(st.sampled_from(list(VALID.values())), st.data())
 def test_the_rules_have_an_answer_for_any_json(valid: dict[str, Any], data: st.DataObject) -> None:
-    spot = data.draw(st.sampled_from(places(valid)))
-    refused = refusal(replaced(valid, spot, data.draw(JSON)))
+    refused = refusal(data.draw(changed(valid)))
     assert refused is None or refused.message

@@ -99,13 +99,13 @@ class GenerateBody(Proto):
 
 
 def sentence(fault: ErrorDetails) -> str:
-    *places, last = fault["loc"]
+    places = list(fault["loc"])
     if fault["type"] == "extra_forbidden":
         return (
-            f"Invalid JSON payload received. Unknown name \"{last}\" at '{_path(places)}': "
-            "Cannot find field."
+            f'Invalid JSON payload received. Unknown name "{places.pop()}" at '
+            f"'{_path(places)}': Cannot find field."
         )
-    return f"Invalid value at '{_path([*places, last])}': {fault['msg']}"
+    return f"Invalid value at '{_path(places)}': {fault['msg']}"
 
 
 def _path(places: list[int | str]) -> str:
