@@ -33,6 +33,7 @@ from tests.support.endpoint import (
     text_reply,
 )
 from tests.support.endpoint.script import Scripted
+from tests.support.endpoint.wires.gemini.rules import SKIP
 from tests.support.providers import NAMES, WHOLE_CALLS, models_at
 from tests.support.serving import Client, serving, settings
 
@@ -132,6 +133,7 @@ async def test_a_provider_gets_back_what_it_signed_in_each_step_of_a_turn(
     shown = [part["text"] for part in parts if part["type"] == "reasoning"]
     assert shown == [THOUGHT] * 3
     asked = json.dumps(endpoint.requests[1])
+    assert SKIP not in json.dumps(endpoint.requests), "signatures are kept, not gone around"
     assert (THOUGHT in asked) == (provider in ("anthropic", "adaptive", "ollama", "responses"))
 
 
