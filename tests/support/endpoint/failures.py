@@ -1,4 +1,8 @@
-"""The statuses that an OpenAI endpoint fails with."""
+"""The statuses that an OpenAI endpoint fails with.
+
+The other wires play them as their providers have them: Anthropic's overload is 529, Gemini's wrong
+key 400, and a prompt that Gemini blocks is an answer without words.
+"""
 
 import math
 

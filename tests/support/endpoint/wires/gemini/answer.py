@@ -1,8 +1,8 @@
 """A reply as server-sent events of GenerateContentResponse.
 
 Calls come whole: of one whose arguments are no JSON object nothing comes but the finish reason
-MALFORMED_FUNCTION_CALL. The first call of a step is signed. Counts are of all that was said so
-far, so each event replaces those before.
+MALFORMED_FUNCTION_CALL. The first call of a step is signed, or the end of an answer without calls.
+Counts are of all that was said so far: each event's replace those before.
 """
 
 from collections.abc import Mapping
@@ -52,6 +52,7 @@ class GeminiAnswer:
         self._version = asked.model.removeprefix("models/")
         self._usage = Usage(0, 0)
         self._is_signed = False
+        self._thought = ""
         self._is_malformed = False
 
     @staticmethod
@@ -83,6 +84,7 @@ class GeminiAnswer:
             case Say(text) if text:
                 return self._chunk([{"text": text}])
             case Think(text) if text:
+                self._thought += text
                 return self._chunk([{"text": text, "thought": True}])
             case Call():
                 return self._call(step)
@@ -101,7 +103,7 @@ class GeminiAnswer:
             "totalTokenCount": usage.prompt_tokens + usage.completion_tokens,
         }
         said = {key: count for key, count in counts.items() if count}
-        return self._chunk([], said, finishReason=reason)
+        return self._chunk(self._seal(), said, finishReason=reason)
 
     @property
     def done(self) -> bytes:
@@ -109,6 +111,12 @@ class GeminiAnswer:
 
     def broken(self, step: Break) -> bytes:
         return b"data: " + dumps(_error(503, step.message)) + b"\r\n\r\n"
+
+    def _seal(self) -> list[dict[str, Any]]:
+        """Behind an answer that was thought about and calls nothing: an empty text, signed."""
+        if self._is_signed or not self._thought:
+            return []
+        return [{"text": "", "thoughtSignature": self._seals.sign(self._thought)}]
 
     def _call(self, call: Call) -> bytes:
         """Only the first of a step is signed."""
