@@ -10,6 +10,7 @@ run first.
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,7 +31,7 @@ from graphs.approval_rules import ApprovalRules
 from graphs.approvals import APPROVED_IN, is_approved, with_note
 from graphs.classify import Classifier
 from graphs.context import TurnContext
-from graphs.execution import INNER, execute
+from graphs.execution import INNER, execute, limits_of
 from graphs.limits import Limits
 from graphs.models import provider_of
 from graphs.no_data import build_recovery, entry, marked_as
@@ -54,17 +55,21 @@ def build(
     limits: Limits | None = None,
     system_prompt: str = "",
 ) -> ChatGraph:
-    """Compile the chat graph of a model and a catalogue of tools."""
+    """Compile the chat graph of a model and a catalogue of tools. A run whose context has a
+    catalogue uses that one in its place."""
     limits = limits or Limits()
-    bind = _binder(catalogue)
+    built_with = catalogue
+    bind = _binder()
     recovery = build_recovery(catalogue, limits)
-    classifier = Classifier(catalogue)
 
     async def agent(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
+        catalogue = context.catalogue or built_with
         rules = Classifier(catalogue, context.client_tools, context.rights, context.user)
         chat = context.model.chat if context.model else model
-        step = Agent(bind(chat, context), rules, limits, system_prompt, provider_of(chat)).step
+        step = Agent(
+            bind(chat, catalogue, context), rules, limits, system_prompt, provider_of(chat)
+        ).step
         return {"messages": await step(state["messages"], context)}
 
     async def recover(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
@@ -77,14 +82,20 @@ def build(
         run: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage:
         call, context = request.tool_call, request.runtime.context or TurnContext()
+        catalogue = context.catalogue or built_with
+        tool = catalogue.real_by_name.get(call["name"])
+        if tool is None:
+            return failed(call, "unknown_tool", "There is no tool of this name any more.")
         refusal = await refusal_now(call, catalogue, context)
         if refusal:
             return failed(call, refusal.code, refusal.message)
-        return with_note(await execute(call, partial(run, request), limits), call)
+        # ToolNode knows the tools that the graph was built with.
+        run_it = partial(run, request if request.tool is tool else replace(request, tool=tool))
+        return with_note(await execute(call, run_it, limits_of(tool, limits)), call)
 
     # Async, since LangGraph runs plain functions in threads, which costs more than these do.
-    async def from_agent(state: ChatState) -> list[Send] | str:
-        return after_agent(state["messages"], classifier)
+    async def from_agent(state: ChatState, runtime: Runtime[TurnContext]) -> list[Send] | str:
+        return after_agent(state["messages"], _classifier(runtime, built_with))
 
     async def from_start(state: ChatState, runtime: Runtime[TurnContext]) -> list[Send] | str:
         return at_start(state["messages"], (runtime.context or TurnContext()).run_id)
@@ -93,7 +104,8 @@ def build(
         return after_recovery(state["messages"])
 
     async def from_tools(state: ChatState, runtime: Runtime[TurnContext]) -> str:
-        return after_tools(state["messages"], classifier, (runtime.context or TurnContext()).run_id)
+        run_id = (runtime.context or TurnContext()).run_id
+        return after_tools(state["messages"], _classifier(runtime, built_with), run_id)
 
     graph = StateGraph(ChatState, context_schema=TurnContext)
     graph.add_node(AGENT, agent)
@@ -110,6 +122,10 @@ def build(
     )
 
 
+def _classifier(runtime: Runtime[TurnContext], built_with: Catalogue) -> Classifier:
+    return Classifier((runtime.context and runtime.context.catalogue) or built_with)
+
+
 async def refusal_now(call: ToolCall, catalogue: Catalogue, context: TurnContext) -> Refusal | None:
     """Why a call is not to run after all: an earlier run has left it behind, and this one has other
     rights, or not the approval that it needs."""
@@ -123,37 +139,39 @@ async def refusal_now(call: ToolCall, catalogue: Catalogue, context: TurnContext
     return NEEDS_APPROVAL if is_gated else None
 
 
-def _binder(catalogue: Catalogue) -> Callable[[BaseChatModel, TurnContext], Model]:
+def _binder() -> Callable[[BaseChatModel, Catalogue, TurnContext], Model]:
     """Binds to a model what a run's caller may use of the catalogue, and the tools that the run
     brings along. The catalogue alone is bound once for all callers of the same rights."""
 
-    def offered(allowed: Collection[str]) -> list[Any]:
+    def offered(catalogue: Catalogue, allowed: Collection[str]) -> list[Any]:
         # The type of bind_tools takes sequences of one kind only.
         return [
             *(as_function(tool) for tool in catalogue.real if tool.name in allowed),
             *(tool.function for tool in catalogue.ui if tool.name in allowed),
         ]
 
-    bound: OrderedDict[tuple[int, frozenset[str]], Model] = OrderedDict()
+    bound: OrderedDict[tuple[int, int, frozenset[str]], tuple[Model, Catalogue]] = OrderedDict()
 
-    def bound_once(model: BaseChatModel, allowed: frozenset[str]) -> Model:
-        # By identity: models are compared field by field, and cannot be hashed.
-        key = (id(model), allowed)
+    def bound_once(model: BaseChatModel, catalogue: Catalogue, allowed: frozenset[str]) -> Model:
+        # By identity: models are compared field by field, and cannot be hashed. The catalogue is
+        # kept with what was bound of it, or another might get its id.
+        key = (id(model), id(catalogue), allowed)
         if key not in bound:
             # Servers refuse an empty list of tools.
-            bound[key] = model.bind_tools(offered(allowed)) if allowed else model
+            made = model.bind_tools(offered(catalogue, allowed)) if allowed else model
+            bound[key] = (made, catalogue)
             if len(bound) > BOUND_MODELS:
                 bound.popitem(last=False)
-        return bound[key]
+        return bound[key][0]
 
-    def bind(model: BaseChatModel, context: TurnContext) -> Model:
+    def bind(model: BaseChatModel, catalogue: Catalogue, context: TurnContext) -> Model:
         names = [*catalogue.real_by_name, *catalogue.ui_by_name]
         allowed = frozenset(name for name in names if context.rights.decide(name) != "deny")
         added = [
             tool.function for tool in context.client_tools if tool.name not in catalogue.ui_by_name
         ]
         if added:
-            return model.bind_tools([*offered(allowed), *added])
-        return bound_once(model, allowed)
+            return model.bind_tools([*offered(catalogue, allowed), *added])
+        return bound_once(model, catalogue, allowed)
 
     return bind

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from graphs import stored
 from graphs.rights import EVERYTHING, ToolRights
+from tools.catalogue import Catalogue
 from tools.contract import UITool
 
 
@@ -24,6 +25,8 @@ class TurnContext:
     """Who calls, as LangGraph's `langgraph_auth_user`."""
     model: "ChosenModel | None" = None
     """None: the graph's own."""
+    catalogue: Catalogue | None = None
+    """The tools as they were when the run began; None: those that the graph was built with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import ToolCall, ToolMessage
-from langchain_core.tools import ToolException
+from langchain_core.tools import BaseTool, ToolException
 
 from graphs.answers import answer, bounded, client_view, failed
 from graphs.calls import parse_args
@@ -17,7 +18,7 @@ from graphs.limits import Limits
 from graphs.stored import tool_metadata
 from tools import strict_json
 from tools.components import drawable
-from tools.contract import ASIDE
+from tools.contract import ASIDE, TIMEOUT_SECONDS
 from tools.json_size import is_larger
 from tools.strict_json import clean_text
 from tools.threads import in_thread
@@ -40,6 +41,12 @@ async def execute(call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Lim
     took = round((time.monotonic() - start) * 1000)
     message.response_metadata |= tool_metadata("result", took)
     return message
+
+
+def limits_of(tool: BaseTool, limits: Limits) -> Limits:
+    """The limits of one tool's calls: it may have a time limit of its own."""
+    seconds = (tool.metadata or {}).get(TIMEOUT_SECONDS)
+    return limits if seconds is None else replace(limits, tool_timeout_seconds=seconds)
 
 
 async def _answered(

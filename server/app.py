@@ -50,6 +50,7 @@ from server.users.policy import Policy, open_policy
 from tools.builtin import CATALOGUE
 from tools.catalogue import Catalogue
 from tools.contract import Disposition
+from tools.current import CurrentCatalogue
 
 STATIC = Path(__file__).parent.parent / "static"
 EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
@@ -99,7 +100,7 @@ def create_app(
                 graph_store,
                 settings.context,
                 models[settings.model_name],
-                tools,
+                tools.current,
                 limits=settings.limits,
                 undeclared_results=settings.undeclared_results,
                 system_prompt=settings.system_prompt,
@@ -137,7 +138,7 @@ async def _wired(
     settings: Settings,
     attached: Mapping[str, AttachedGraph],
     models: Mapping[str, BaseChatModel],
-    catalogue: Catalogue,
+    catalogue: CurrentCatalogue,
     checkpointer: SqliteCheckpointer,
     store: ThreadStore,
     authentication: Authentication | None,
@@ -146,7 +147,7 @@ async def _wired(
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
     unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
-    classifier = Classifier(catalogue, rights=UNENFORCED, unknown=unknown)
+    classifier = Classifier(catalogue.current, rights=UNENFORCED, unknown=unknown)
     checkpoints = partial(
         Checkpoints,
         saver=checkpointer,
@@ -170,6 +171,7 @@ async def _wired(
             _run_settings(settings),
             policy,
             run_audit,
+            catalogue,
         ),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,

@@ -7,12 +7,14 @@ from importlib.util import find_spec
 from server.settings import Settings
 from tools.catalogue import Catalogue
 from tools.contract import CatalogueError
+from tools.current import CurrentCatalogue
 from tools.remote import with_remote_tools
 
 
 @asynccontextmanager
-async def open_tools(settings: Settings, catalogue: Catalogue) -> AsyncIterator[Catalogue]:
-    """The catalogue with the tools of other servers added. Raises CatalogueError."""
+async def open_tools(settings: Settings, catalogue: Catalogue) -> AsyncIterator[CurrentCatalogue]:
+    """The catalogue with the tools of other servers added, as they are at every moment. Raises
+    CatalogueError."""
     async with with_remote_tools(
         catalogue,
         settings.remote_tools,
@@ -20,12 +22,11 @@ async def open_tools(settings: Settings, catalogue: Catalogue) -> AsyncIterator[
         max_bytes=settings.max_result_bytes,
     ) as joined:
         if settings.mcp is None:
-            yield joined
+            yield CurrentCatalogue(joined)
             return
         if find_spec("mcp") is None:
             raise CatalogueError("TURNSTREAM_MCP needs a package: pip install 'turnstream[mcp]'")
         from tools.mcp.joining import with_mcp_tools
 
-        max_bytes = settings.max_result_bytes
-        async with with_mcp_tools(joined, settings.mcp, max_bytes=max_bytes) as tools:
+        async with with_mcp_tools(joined, settings.mcp) as tools:
             yield tools

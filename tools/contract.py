@@ -34,7 +34,7 @@ MAX_RESULT_CHARS, MAX_RESULT_VALUES = 4_000_000, 200_000
 """Of a result; what model and client get of it has limits of its own."""
 
 CLIENT_FIELDS, AVAILABILITY_TOOL = "client_fields", "availability_tool"
-NEEDS_APPROVAL = "needs_approval"
+NEEDS_APPROVAL, TIMEOUT_SECONDS = "needs_approval", "timeout_seconds"
 """Keys of a real tool's `metadata`."""
 ALL_FIELDS = "*"
 """Among the client fields of a LangChain tool or of another server's: all that there is."""

@@ -36,7 +36,7 @@ class Approvals(HTTPEndpoint):
 
         The times are UTC, ISO 8601. `thread_id` is there if the thread is the caller's own.
         """
-        permitted, catalogue = rights(request), request.state["catalogue"]
+        permitted, catalogue = rights(request), request.state["catalogue"].current
         names = [name for name in catalogue.real_by_name if permitted.may_approve(name)]
         waiting = await request.state["store"].approvals(owner(request), names, time.time(), MOST)
         return JSONResponse({"approvals": [_shown(one, owner(request)) for one in waiting]})

@@ -20,7 +20,7 @@ from server.users.failed_logins import FailedLogins
 from server.users.policy import Policy
 from server.users.principal import Principal
 from server.users.rights import Rights
-from tools.catalogue import Catalogue
+from tools.current import CurrentCatalogue
 
 
 class DatabaseFile(Protocol):
@@ -38,7 +38,7 @@ class AppState(TypedDict):
     store: ThreadStore
     file: DatabaseFile
     streams: EventStreams
-    catalogue: Catalogue
+    catalogue: CurrentCatalogue
     tool_limits: Limits
     body_limits: BodyLimits
     bodies: Bodies

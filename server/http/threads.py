@@ -87,7 +87,7 @@ class Thread(HTTPEndpoint):
             names = changes["allowed_tools"]
             graphs = request.state["graphs"]
             graph = graphs.checkpoints(graphs.name_of(entry)).attached
-            check_choice(names or (), graph, request.state["catalogue"], rights(request))
+            check_choice(names or (), graph, request.state["catalogue"].current, rights(request))
             entry = await store.allow_tools(key, names)
         if entry is not None and "title" in changes:
             entry = await store.rename(key, changes["title"])

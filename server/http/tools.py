@@ -14,12 +14,12 @@ from graphs import stored
 from graphs.answers import client_view
 from graphs.approval_rules import ApprovalRules
 from graphs.classify import check_args
-from graphs.execution import execute
+from graphs.execution import execute, limits_of
 from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
 from server.http.audited import note_call
 from server.http.problems import Problem
 from server.http.state import ApiRequest, rights
-from server.runs.graph_user import GraphUser
+from server.runs.graph_user import AUTH_USER, GraphUser
 from tools.catalogue import Catalogue
 
 STATUSES = {"tool_error": 422, "tool_timeout": 504}
@@ -36,7 +36,7 @@ class Tools(HTTPEndpoint):
             {
                 "tools": [
                     {**tool, "approval": approvals.by_name(tool["name"])}
-                    for tool in request.state["catalogue"].describe()
+                    for tool in request.state["catalogue"].current.describe()
                     if decide(tool["name"]) != "deny"
                 ]
             }
@@ -47,7 +47,7 @@ class Tool(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """The body is the arguments; the answer is `{"result", "duration_ms"}`, a problem if the
         call failed. Rights, validation, time limit, redaction and errors are those of a turn."""
-        tool = _find(request.state["catalogue"], request.path_params["name"])
+        tool = _find(request.state["catalogue"].current, request.path_params["name"])
         permitted = rights(request)
         _permit(refusal_by_name(permitted, tool.name))
         args, _ = await request.state["bodies"].read(request, partial(_checked, tool))
@@ -59,16 +59,18 @@ class Tool(HTTPEndpoint):
         call = ToolCall(type="tool_call", id=f"call_{uuid4().hex[:24]}", name=tool.name, args=args)
 
         async def run() -> Any:
-            return await tool.ainvoke(call)
+            user = GraphUser.of(permitted.principal)
+            return await tool.ainvoke(call, {"configurable": {AUTH_USER: user}})
 
-        message = await execute(call, run, request.state["tool_limits"])
+        limits = limits_of(tool, request.state["tool_limits"])
+        message = await execute(call, run, limits)
         note_call(request, tool.name, stored.end_of(message), stored.duration_ms(message))
         return _answer(message)
 
 
 def _approval_rules(request: ApiRequest) -> ApprovalRules:
-    permitted = rights(request)
-    return ApprovalRules(request.state["catalogue"], permitted, GraphUser.of(permitted.principal))
+    permitted, catalogue = rights(request), request.state["catalogue"].current
+    return ApprovalRules(catalogue, permitted, GraphUser.of(permitted.principal))
 
 
 def _permit(refusal: Refusal | None) -> None:

@@ -19,16 +19,19 @@ from server.runs.tool_choice import narrowed
 from server.turns.requests import TurnRequest
 from server.users.principal import Principal
 from server.users.rights import Rights
+from tools.current import CurrentCatalogue
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarts:
-    """`classifier` has the rules for tool calls before a run's client tools are added."""
+    """`classifier` has the rules for tool calls before a run's client tools are added; a run takes
+    the catalogue as it is now."""
 
     graphs: ServedGraphs
     models: ServedModels
     classifier: Classifier
     settings: RunSettings
+    catalogue: CurrentCatalogue
 
     async def make(
         self,
@@ -44,7 +47,7 @@ class RunStarts:
 
         Raises InvalidRequest if the thread cannot take the request.
         """
-        catalogue, settings = self.classifier.catalogue, self.settings
+        catalogue, settings = self.catalogue.current, self.settings
         graph = self.graphs.choose(request, claim.thread)
         checkpoints = self.graphs.checkpoints(graph)
         self.models.check(request, checkpoints.attached, rights)
@@ -66,11 +69,15 @@ class RunStarts:
             graph=graph,
             wire_format=wire_format,
             plan=plan,
-            context=TurnContext(claim.run_id, client_tools, rights, user, model),
+            context=TurnContext(claim.run_id, client_tools, rights, user, model, catalogue),
             rights=rights,
             values=request.values,
             classifier=replace(
-                self.classifier, client_tools=client_tools, rights=enforced, user=user
+                self.classifier,
+                catalogue=catalogue,
+                client_tools=client_tools,
+                rights=enforced,
+                user=user,
             ),
             limits=settings.limits,
         )

@@ -32,6 +32,7 @@ from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
 from server.users.policy import NO_POLICY, Policy
 from server.users.principal import Principal
+from tools.current import CurrentCatalogue
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,8 @@ class RunInProgress(Exception):
 
 
 class Runs:
-    """`classifier` has the rules for tool calls before a run's client tools are added."""
+    """`classifier` has the rules for tool calls before a run's client tools are added; `catalogue`
+    is the one that changes, if that of the classifier does."""
 
     def __init__(
         self,
@@ -57,9 +59,11 @@ class Runs:
         settings: RunSettings,
         policy: Policy = NO_POLICY,
         audit: RunAudit | None = None,
+        catalogue: CurrentCatalogue | None = None,
     ) -> None:
         self._graphs = graphs
-        self._starts = RunStarts(graphs, models, classifier, settings)
+        catalogue = catalogue or CurrentCatalogue(classifier.catalogue)
+        self._starts = RunStarts(graphs, models, classifier, settings, catalogue)
         self._store = store
         self._logs = logs
         self._settings = settings

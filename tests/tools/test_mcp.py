@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import ToolException
 
+from graphs import stored
+from graphs.execution import execute, limits_of
+from graphs.limits import Limits
 from tests.support.samples import sample
 from tests.support.serving import PROJECT
 from tests.support.waiting import eventually, until
@@ -21,6 +24,8 @@ from tools.catalogue import Catalogue
 from tools.contract import CatalogueError, approval_of
 from tools.mcp.configuration import read_servers
 from tools.mcp.joining import with_mcp_tools
+from tools.mcp.names import tool_name
+from tools.mcp.tools import ToolFailed
 
 COMMAND = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server"]}
 STDIO: dict[str, Any] = {**COMMAND, "cwd": str(PROJECT)}
@@ -38,8 +43,8 @@ async def joined(
     folder: Path, options: Mapping[str, Any] | None = None, catalogue: Catalogue = EMPTY
 ) -> AsyncIterator[Catalogue]:
     file = file_of(folder, t={**STDIO, "turnstream": options or {}})
-    async with with_mcp_tools(catalogue, file, max_bytes=100_000) as tools:
-        yield tools
+    async with with_mcp_tools(catalogue, file) as tools:
+        yield tools.current
 
 
 async def called(catalogue: Catalogue, name: str, **args: Any) -> ToolMessage:
@@ -53,7 +58,7 @@ async def test_tools_join_under_the_servers_name_with_one_session_for_all_calls(
     tmp_path: Path,
 ) -> None:
     async with joined(tmp_path) as tools:
-        assert {"t_add", "t_count", "t_odd_name_"} <= tools.real_by_name.keys()
+        assert {"t_add", "t_count"} <= tools.real_by_name.keys()
         assert json.loads(str((await called(tools, "t_add", a=1, b=2)).content)) == {"result": 3}
         counts = [json.loads((await called(tools, "t_count")).text) for _ in range(3)]
         assert counts == [{"result": 1}, {"result": 2}, {"result": 3}]
@@ -84,7 +89,7 @@ async def test_a_tool_that_its_server_calls_destructive_needs_an_approval(tmp_pa
 
 async def test_what_an_exception_of_the_server_says_reaches_nobody(tmp_path: Path) -> None:
     async with joined(tmp_path) as tools:
-        with pytest.raises(RuntimeError) as raised:
+        with pytest.raises(ToolFailed) as raised:
             await called(tools, "t_boom")
     assert "sk-123" not in str(raised.value)
 
@@ -113,14 +118,16 @@ async def test_a_call_that_is_cancelled_is_cancelled_on_the_server(tmp_path: Pat
 async def test_a_tools_own_time_limit_ends_its_call_here_and_there(tmp_path: Path) -> None:
     options = {"tools": {"hang": {"timeout_seconds": 0.5}}}
     async with joined(tmp_path, options) as tools:
-        with pytest.raises(ToolException, match="in time"):
-            await called(tools, "t_hang", mark=str(tmp_path / "mark"))
+        hang, args = tools.real_by_name["t_hang"], {"mark": str(tmp_path / "mark")}
+        call = ToolCall(type="tool_call", id="c1", name="t_hang", args=args)
+        message = await execute(call, lambda: hang.ainvoke(call), limits_of(hang, Limits()))
+        assert stored.end_of(message) == "timeout"
         await until((tmp_path / "mark.cancelled").exists)
 
 
 async def test_an_answer_that_is_too_large_is_refused(tmp_path: Path) -> None:
     async with joined(tmp_path) as tools:
-        with pytest.raises(ToolException, match="more than 100000 bytes"):
+        with pytest.raises(ToolException, match="larger than 4000000 characters"):
             await called(tools, "t_large", size=5_000_000)
 
 
@@ -136,10 +143,13 @@ async def test_calls_leave_nothing_behind(tmp_path: Path) -> None:
     assert len(asyncio.all_tasks()) == before
 
 
-async def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
+async def test_a_name_that_is_taken_gets_a_suffix_and_is_called_by_its_own(tmp_path: Path) -> None:
     async with joined(tmp_path) as first, joined(tmp_path, catalogue=first) as both:
-        assert {"t_add", "t_add_2"} <= both.real_by_name.keys()
-        assert (await called(both, "t_add_2", a=1, b=2)).text == '{"result": 3}'
+        second = tool_name("t", "add", ["t"], ["t_add"])
+        assert {"t_add", second} <= both.real_by_name.keys()
+        assert (await called(both, second, a=1, b=2)).text == '{"result": 3}'
+        odd = tool_name("t", "odd name!", ["t"], [])
+        assert json.loads((await called(first, odd)).text) == {"result": "odd"}
 
 
 @asynccontextmanager
@@ -174,7 +184,8 @@ async def is_listening(port: int) -> bool:
 async def test_a_server_at_an_address_is_called_the_same_way(tmp_path: Path) -> None:
     async with by_address() as url:
         file = file_of(tmp_path, far={"url": url, "type": "http"})
-        async with with_mcp_tools(CATALOGUE, file, max_bytes=100_000) as tools:
+        async with with_mcp_tools(CATALOGUE, file) as joined:
+            tools = joined.current
             assert (await called(tools, "far_add", a=1, b=2)).text == '{"result": 3}'
             with pytest.raises(ToolException, match="broke off"):
                 await called(tools, "far_die")
@@ -187,12 +198,12 @@ async def test_a_server_that_is_down_keeps_ours_from_starting_unless_it_is_optio
 ) -> None:
     down = {"url": "http://127.0.0.1:1/mcp"}
     with pytest.raises(CatalogueError, match=r"'far' cannot be had: .*optional"):
-        async with with_mcp_tools(EMPTY, file_of(tmp_path, far=down), max_bytes=1000):
+        async with with_mcp_tools(EMPTY, file_of(tmp_path, far=down)):
             pass
     file = file_of(tmp_path, far={**down, "turnstream": {"optional": True}}, t=STDIO)
-    async with with_mcp_tools(EMPTY, file, max_bytes=1000) as tools:
-        assert "t_add" in tools.real_by_name
-        assert not [name for name in tools.real_by_name if name.startswith("far")]
+    async with with_mcp_tools(EMPTY, file) as tools:
+        assert "t_add" in tools.current.real_by_name
+        assert not [name for name in tools.current.real_by_name if name.startswith("far")]
 
 
 FAULTS: list[tuple[Any, str]] = [

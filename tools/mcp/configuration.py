@@ -17,11 +17,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tools.contract import CatalogueError
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_PLACE = re.compile(r"\{([^}]*)\}")
+FORWARDED = ("identity", "display_name")
+"""What a header may tell a server of the caller."""
 Name = Annotated[str, Field(min_length=1)]
 
 
@@ -38,6 +49,8 @@ class ToolOptions(BaseModel):
     """Whether a person must approve each call; if nothing is said, those of tools which the server
     calls destructive."""
     timeout_seconds: PositiveFloat | None = None
+    error_texts: bool | None = None
+    """Whether model and clients may read what the server says of a call that failed."""
 
 
 class Options(BaseModel):
@@ -45,15 +58,35 @@ class Options(BaseModel):
 
     optional: bool = False
     """Whether the server starts without it."""
+    timeout_seconds: PositiveFloat | None = None
+    """Of all its tools that have none of their own."""
+    error_texts: bool = False
+    """The same."""
+    stderr: bool = False
+    """Whether what a command writes to its standard error goes to ours."""
+    forward: Mapping[Name, Name] = Field(default_factory=dict)
+    """Headers that tell the server who calls: texts with `{identity}` or `{display_name}`."""
     tools: Mapping[Name, ToolOptions] = Field(default_factory=dict)
 
     def of(self, tool: str) -> ToolOptions:
         """What the globs that match say together; the later one counts."""
-        said: dict[str, Any] = {}
+        said: dict[str, Any] = {
+            "timeout_seconds": self.timeout_seconds,
+            "error_texts": self.error_texts,
+        }
         for glob, options in self.tools.items():
             if fnmatchcase(tool, glob):
                 said |= options.model_dump(exclude_none=True)
         return ToolOptions(**said)
+
+    @field_validator("forward")
+    @classmethod
+    def _check_forward(cls, forward: Mapping[str, str]) -> Mapping[str, str]:
+        for header, text in forward.items():
+            if set(_PLACE.findall(text)) - set(FORWARDED) or not _PLACE.search(text):
+                places = " or ".join(f"{{{name}}}" for name in FORWARDED)
+                raise ValueError(f"{header} is {text[:60]!r}: write {places} into it, nothing else")
+        return forward
 
 
 class Server(BaseModel):
@@ -75,6 +108,8 @@ class Server(BaseModel):
             raise ValueError("give it a command, or a url")
         if self.type not in (None, "stdio", "http", "streamable-http", "streamableHttp"):
             raise ValueError(f"{self.type!r} is not served: use stdio or streamable HTTP")
+        if self.command and self.turnstream.forward:
+            raise ValueError("forward needs a url: a command gets no headers")
         return self
 
 
@@ -120,7 +155,7 @@ def _variable(
     found: re.Match[str], environment: Mapping[str, str], path: Path, place: tuple[str, ...]
 ) -> str:
     name, default = found.group(1), found.group(2)
-    value = environment.get(name) or default
+    value = environment.get(name) or default or environment.get(name)
     if value is None:
         raise _fault(path, f"{'.'.join(place)} names ${{{name}}}, which is not set")
     return value

@@ -1,0 +1,15 @@
+"""The catalogue as it is now, for those who must see it change.
+
+A run takes the catalogue as it is at its start, and keeps it to its end.
+"""
+
+from dataclasses import dataclass
+
+from tools.catalogue import Catalogue
+
+
+@dataclass(slots=True)
+class CurrentCatalogue:
+    """The catalogue of the server; whoever changes it puts a new one in its place."""
+
+    current: Catalogue

@@ -1,0 +1,130 @@
+"""Opening a session of an MCP server with the official client, by stdio or streamable HTTP.
+
+Elicitation, sampling and roots are not offered: the client declares none of them and declines what
+a server asks for all the same.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client import Transport
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ToolListChangedNotification
+
+from tools.mcp import launcher
+from tools.mcp.configuration import Server
+
+CONNECT_SECONDS = 10.0
+"""To reach a server by HTTP."""
+
+
+class NotFound(Exception):
+    """The command of a server does not exist; the message is for the log."""
+
+
+class _Watched:
+    """A transport that tells when what comes from the server has ended."""
+
+    def __init__(self, transport: Transport, ended: Callable[[], None]) -> None:
+        self._transport, self._ended = transport, ended
+
+    async def __aenter__(self) -> Any:
+        read, write = await self._transport.__aenter__()
+        return _WatchedRead(read, self._ended), write
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return await self._transport.__aexit__(*raised)
+
+
+class _WatchedRead:
+    """The client leaves its read stream when there is nothing more to come."""
+
+    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
+        self._stream, self._ended = stream, ended
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> Any:
+        return self._stream.__aiter__()
+
+    async def __aenter__(self) -> Any:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        self._ended()
+        return await self._stream.__aexit__(*raised)
+
+
+@asynccontextmanager
+async def connected(
+    config: Server,
+    headers: Mapping[str, str],
+    changed: Callable[[], None],
+    ended: Callable[[], None],
+) -> AsyncIterator[Client]:
+    """A session; `headers` are sent beside the server's own. `changed` is called when the server
+    says that its tools are others now, `ended` when it is gone.
+
+    Must be entered and left in the same task, which it may cancel. Raises what the client raises,
+    exception groups among it, and NotFound.
+    """
+
+    async def on_message(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changed()
+
+    async with AsyncExitStack() as stack:
+        transport = await _transport(config, headers, stack)
+        client = Client(_Watched(transport, ended), message_handler=on_message, cache=None)
+        yield await stack.enter_async_context(client)
+
+
+async def _transport(
+    config: Server, headers: Mapping[str, str], stack: AsyncExitStack
+) -> Transport:
+    if config.url is None:
+        errors: TextIO = sys.stderr
+        if not config.turnstream.stderr:
+            nowhere = open(os.devnull, "w")  # noqa: ASYNC230, SIM115  the stack closes it
+            errors = stack.enter_context(nowhere)
+        return stdio_client(_process(config), errors)
+    http = httpx2.AsyncClient(
+        headers={**config.headers, **headers},
+        timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
+    )
+    return streamable_http_client(config.url, http_client=await stack.enter_async_context(http))
+
+
+def _process(config: Server) -> StdioServerParameters:
+    """It gets the variables that the client passes on (`PATH`, `HOME` and a few more) and its own,
+    none of ours: they hold keys. On Linux it ends when this process does, however that ends."""
+    command = [_executable(config), *config.args]
+    if sys.platform == "linux":
+        launch = (sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()))
+        command = [*launch, *command]
+    return StdioServerParameters(
+        command=command[0], args=command[1:], env=dict(config.env), cwd=config.cwd
+    )
+
+
+def _executable(config: Server) -> str:
+    """Raises NotFound."""
+    command = config.command or ""
+    if config.cwd is not None and not Path(config.cwd).is_dir():
+        raise NotFound(f"there is no folder {config.cwd!r}")
+    # A path that is relative is so to the folder in which the command runs.
+    path = os.path.join(config.cwd or "", command) if os.sep in command else command
+    found = shutil.which(path, path=config.env.get("PATH"))
+    if found is None:
+        raise NotFound(f"there is no program {command!r}")
+    return os.path.abspath(found)

@@ -1,0 +1,158 @@
+"""One server: its sessions, its tools, and the task that keeps them up to date."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from langchain_core.tools import BaseTool
+from mcp import MCPError
+from mcp.types import CallToolResult
+from pydantic import ValidationError
+
+from tools.mcp.configuration import FORWARDED, Server
+from tools.mcp.connections import connected
+from tools.mcp.notifications import Progress
+from tools.mcp.sessions import (
+    ConnectionLost,
+    Session,
+    Unreachable,
+    was_forgotten,
+)
+from tools.mcp.tools import make_tools
+from tools.threads import in_thread
+
+MAX_SESSIONS, IDLE_SECONDS = 64, 600.0
+"""Of callers whom a server is told of: how many are kept, and how long without a call."""
+RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 60.0
+PAUSE_SECONDS = 1.0
+"""Between two lists of tools, however often the server says that they are others."""
+
+logger = logging.getLogger(__name__)
+
+
+class NotJoined(Exception):
+    """The server's tools cannot be had; the message says why in few words."""
+
+
+class McpServer:
+    """`servers` are the names of all servers, `taken` those of tools that are not of these;
+    `updated` is called when `tools` are others."""
+
+    def __init__(
+        self,
+        name: str,
+        config: Server,
+        servers: Collection[str],
+        taken: Collection[str],
+        updated: Callable[[], None],
+    ) -> None:
+        self.name, self.config = name, config
+        self.tools: Sequence[BaseTool] = ()
+        self._servers, self._taken, self._updated = servers, taken, updated
+        self._changed = asyncio.Event()
+        self._is_current = False
+        self._own = Session(partial(connected, config, {}), self._changed.set)
+        """It lists the tools, and makes all calls where nothing is forwarded."""
+        self._of_callers: OrderedDict[tuple[tuple[str, str], ...], Session] = OrderedDict()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        user: Mapping[str, Any],
+        progress: Progress | None,
+    ) -> CallToolResult:
+        """See `Session.call`."""
+        session = self._session(user)
+        try:
+            return await session.call(tool, arguments, progress)
+        except ConnectionLost as lost:
+            if not was_forgotten(lost):
+                raise
+        return await session.call(tool, arguments, progress)
+
+    async def refresh(self) -> None:
+        """Raises NotJoined; then the tools stay as they are."""
+        self._is_current = False
+        try:
+            await self._own.ready()
+            self._changed.clear()
+            listed = await self._own.tools()
+        except Unreachable as error:
+            raise NotJoined(str(error)) from None
+        except (MCPError, ConnectionLost, ValidationError, RuntimeError, TimeoutError) as error:
+            raise NotJoined(f"its tools cannot be listed ({type(error).__name__})") from error
+        # In a thread: to read many schemas takes a while.
+        self.tools = await in_thread(
+            lambda: make_tools(
+                self.name, self.config.turnstream, listed, self.call, self._servers, self._taken
+            )
+        )
+        self._is_current = True
+        self._updated()
+        named = {"server": self.name, "count": len(self.tools)}
+        logger.info("MCP server %(server)s: %(count)s tools", named)
+
+    async def watch(self) -> None:
+        """Keep the tools up to date, and try again what could not be reached."""
+        delay = RETRY_SECONDS
+        while True:
+            if self._is_current:
+                await self._changed.wait()
+            else:
+                await asyncio.sleep(delay)
+            try:
+                await self.refresh()
+                delay = RETRY_SECONDS
+            except NotJoined:
+                delay = min(2 * delay, MAX_RETRY_SECONDS)
+                named = {"server": self.name, "seconds": f"{delay:g}"}
+                logger.warning(
+                    "MCP server %(server)s does not tell its tools; asked again in %(seconds)s s",
+                    named,
+                )
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def close(self) -> None:
+        sessions = [self._own, *self._of_callers.values()]
+        await asyncio.gather(*(session.close() for session in sessions), *self._closing)
+
+    def _session(self, user: Mapping[str, Any]) -> Session:
+        headers = self._headers(user)
+        if not headers:
+            return self._own
+        key = tuple(sorted(headers.items()))
+        session = self._of_callers.get(key)
+        if session is None:
+            session = self._of_callers[key] = Session(partial(connected, self.config, headers))
+        self._of_callers.move_to_end(key)
+        session.used_at = asyncio.get_running_loop().time()
+        self._close_unused()
+        return session
+
+    def _headers(self, user: Mapping[str, Any]) -> dict[str, str]:
+        """What the server is told of the caller: printable ASCII as it is, all else and `%` in
+        per cent signs."""
+        said = {name: quote(str(user.get(name, "")), safe=_SAFE) for name in FORWARDED}
+        forward = self.config.turnstream.forward
+        return {header: text.format(**said) for header, text in forward.items()}
+
+    def _close_unused(self) -> None:
+        """The oldest beyond the most that are kept, and those without a call for long; a session
+        in use stays."""
+        now = asyncio.get_running_loop().time()
+        idle = [key for key, one in self._of_callers.items() if not one.in_use]
+        beyond = len(self._of_callers) - MAX_SESSIONS
+        for place, key in enumerate(idle[:-1]):
+            if place < beyond or now - self._of_callers[key].used_at > IDLE_SECONDS:
+                task = asyncio.create_task(self._of_callers.pop(key).close())
+                self._closing.add(task)
+                task.add_done_callback(self._closing.discard)
+
+
+_SAFE = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")

@@ -1,0 +1,230 @@
+"""A session of a server, opened when it is needed and kept; opened anew after it has died.
+
+A task of its own enters and leaves the client: the client's task group cancels the task that it was
+entered in when the connection breaks, and that must not be the task of a run.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp import Client, MCPError
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, CallToolResult, Tool
+
+from tools.mcp.notifications import Progress, listening, told_to
+
+OPEN_SECONDS = 30.0
+"""To start a server and agree on a protocol; one that a package runner fetches first takes long."""
+LIST_SECONDS = 30.0
+PROBE_SECONDS = 5.0
+CLOSE_SECONDS = 8.0
+"""The client gives a process 2 seconds to end by itself, and 2 more after SIGTERM."""
+MAX_PAGES, MAX_TOOLS = 100, 2000
+"""Of a server's list of tools."""
+
+Open = Callable[[Callable[[], None], Callable[[], None]], AbstractAsyncContextManager[Client]]
+"""`tools.mcp.connections.connected` of a server, with what to call on changes and at its end."""
+
+logger = logging.getLogger(__name__)
+
+
+class Unreachable(Exception):
+    """No session can be opened; the message says why in few words, for whoever runs the server."""
+
+
+class ConnectionLost(Exception):
+    """The session ended while the server was at work: the call may have run."""
+
+
+@dataclass(eq=False, slots=True)
+class _Kept:
+    """A session that is open."""
+
+    client: Client
+    ends: asyncio.Event
+    """Whoever sets it ends the session."""
+    is_suspect: bool = False
+    """Whether a call got no answer in the time that it had: the server may hang."""
+
+
+@dataclass(eq=False, slots=True)
+class Session:
+    """`changed` is called when the server says that its tools are others now, and when a session
+    was opened: its tools may be."""
+
+    open: Open
+    changed: Callable[[], None] = lambda: None
+    in_use: int = 0
+    """Calls that are being made."""
+    used_at: float = 0.0
+    """On the loop's clock."""
+    _opening: "asyncio.Future[_Kept] | None" = None
+    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], progress: Progress | None = None
+    ) -> CallToolResult:
+        """Cancelling it cancels the call on the server.
+
+        Raises Unreachable, ConnectionLost, MCPError for an error that the server answers, and
+        ValidationError or RuntimeError for an answer that is not valid.
+        """
+
+        async with self._used() as kept:
+            return await kept.client.call_tool(
+                tool, dict(arguments), progress_callback=told_to(progress)
+            )
+
+    async def tools(self) -> list[Tool]:
+        """What the server lists, up to MAX_TOOLS. Raises as `call`, and TimeoutError."""
+        async with asyncio.timeout(LIST_SECONDS), self._used() as kept:
+            tools: list[Tool] = []
+            cursor = None
+            for _ in range(MAX_PAGES):
+                page = await kept.client.list_tools(cursor=cursor)
+                tools += page.tools
+                cursor = page.next_cursor
+                if cursor is None or len(tools) > MAX_TOOLS:
+                    break
+            return tools
+
+    async def ready(self) -> None:
+        """Open the session if it is not. Raises Unreachable."""
+        await self._session()
+
+    async def close(self) -> None:
+        """End the session, and the process of a server that runs by stdio."""
+        self._drop(None)
+        if self._tasks:
+            _, slow = await asyncio.wait(self._tasks, timeout=CLOSE_SECONDS)
+            for task in slow:
+                task.cancel()
+            if slow:
+                await asyncio.wait(slow, timeout=CLOSE_SECONDS)
+
+    @asynccontextmanager
+    async def _used(self) -> AsyncIterator[_Kept]:
+        self.in_use += 1
+        try:
+            kept = await self._answering()
+            try:
+                yield kept
+            except MCPError as error:
+                if _is_gone(error):
+                    self._drop(kept)
+                    raise ConnectionLost from error
+                raise
+            except asyncio.CancelledError:
+                kept.is_suspect = True
+                raise
+            kept.is_suspect = False
+        finally:
+            self.in_use -= 1
+            self.used_at = asyncio.get_running_loop().time()
+
+    async def _answering(self) -> _Kept:
+        """The session; a new one if the server hangs, or does not know the session any more."""
+        kept = await self._session()
+        if not kept.is_suspect:
+            return kept
+        with suppress(MCPError, TimeoutError):
+            async with asyncio.timeout(PROBE_SECONDS):
+                await kept.client.list_tools()
+            kept.is_suspect = False
+            return kept
+        self._drop(kept)
+        return await self._session()
+
+    async def _session(self) -> _Kept:
+        opening = self._opening
+        if opening is None:
+            opening = self._opening = asyncio.get_running_loop().create_future()
+            # Whoever asks may be cancelled before the answer is there.
+            opening.add_done_callback(_retrieved)
+            task = asyncio.create_task(self._keep(opening))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(opening)
+
+    async def _keep(self, opening: "asyncio.Future[_Kept]") -> None:
+        """Hold a session open until it is to end, or has ended by itself."""
+        ends = asyncio.Event()
+        clock = asyncio.timeout(OPEN_SECONDS)
+
+        def ended() -> None:
+            ends.set()
+            if self._opening is opening and opening.done():
+                self._opening = None
+
+        try:
+            async with clock, self.open(self.changed, ended) as client:
+                clock.reschedule(None)
+                opening.set_result(_Kept(client, ends))
+                self.changed()
+                async with listening(client, self.changed):
+                    await ends.wait()
+        except BaseException as error:
+            if not opening.done():
+                opening.set_exception(Unreachable(_reason(error)))
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+        finally:
+            if self._opening is opening:
+                self._opening = None
+
+    def _drop(self, kept: _Kept | None) -> None:
+        """End the session, if it is still this one; None: whichever it is."""
+        opening = self._opening
+        if opening is None:
+            return
+        if not opening.done():
+            if kept is None:
+                for task in self._tasks:
+                    task.cancel()
+            return
+        if opening.exception() is None and kept in (None, opening.result()):
+            opening.result().ends.set()
+            self._opening = None
+
+
+def _is_gone(error: MCPError) -> bool:
+    """The second is what the client says of an HTTP server that has forgotten the session: read in
+    mcp 2.3.0, `mcp.client.streamable_http`."""
+    return error.code == CONNECTION_CLOSED or _is_forgotten(error)
+
+
+def _is_forgotten(error: BaseException | None) -> bool:
+    return (
+        isinstance(error, MCPError)
+        and error.code == INVALID_REQUEST
+        and error.message == "Session terminated"
+    )
+
+
+def was_forgotten(lost: ConnectionLost) -> bool:
+    """Whether the server did not know the session: then nothing has run."""
+    return _is_forgotten(lost.__cause__)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return bool(task and task.cancelling())
+
+
+def _retrieved(opening: "asyncio.Future[_Kept]") -> None:
+    """An exception that nobody waits for any more is no stray one."""
+    if not opening.cancelled():
+        opening.exception()
+
+
+def _reason(error: BaseException) -> str:
+    """In few words, of the first exception in a group of groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError):
+        return f"it did not answer within {OPEN_SECONDS:g} seconds"
+    words = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
