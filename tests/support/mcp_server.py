@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver import Image
+from mcp.server.mcpserver import Context, Image
 from mcp_types import ToolAnnotations
 
 server = MCPServer("test")
@@ -82,6 +82,36 @@ def picture() -> Image:
 def odd() -> str:
     """Has a name that no provider takes."""
     return "odd"
+
+
+@server.tool()
+async def steps(config: str, ctx: Context) -> str:
+    """Tells how far it is; its argument is called as something of LangChain's is."""
+    await ctx.report_progress(1, 2, f"half of {config}")
+    return config
+
+
+@server.tool()
+async def who(ctx: Context) -> dict[str, Any]:
+    """Who calls, as the headers say, and in which process."""
+    headers = ctx.headers or {}
+    return {"user": headers.get("x-user"), "session": headers.get("mcp-session-id")}
+
+
+@server.tool()
+async def grow(name: str, ctx: Context) -> str:
+    """Adds a tool, and says so."""
+    server.add_tool(add, name=name)
+    await ctx.notify_tools_changed()
+    return name
+
+
+@server.tool()
+async def shrink(name: str, ctx: Context) -> str:
+    """Takes a tool away, and says so."""
+    server.remove_tool(name)
+    await ctx.notify_tools_changed()
+    return name
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ async def joined(
         yield tools.current
 
 
-async def called(catalogue: Catalogue, name: str, **args: Any) -> ToolMessage:
+async def called(catalogue: Catalogue, name: str, /, **args: Any) -> ToolMessage:
     call = {"type": "tool_call", "id": "c1", "name": name, "args": args}
     message = await catalogue.real_by_name[name].ainvoke(call)
     assert isinstance(message, ToolMessage)

@@ -12,6 +12,9 @@ from tools.current import CurrentCatalogue
 from tools.mcp.configuration import read_servers
 from tools.mcp.servers import McpServer, NotJoined
 
+MOST_FOR_MODELS = 128
+"""The longest list of tools that OpenAI's API takes."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -37,6 +40,7 @@ async def with_mcp_tools(catalogue: Catalogue, file: Path) -> AsyncIterator[Curr
     watching: list[asyncio.Task[None]] = []
     try:
         await asyncio.gather(*(_start(server) for server in servers))
+        _warn_of_many(current.current)
         watching += [asyncio.create_task(server.watch()) for server in servers]
         yield current
     finally:
@@ -44,6 +48,16 @@ async def with_mcp_tools(catalogue: Catalogue, file: Path) -> AsyncIterator[Curr
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
         await asyncio.gather(*(server.close() for server in servers))
+
+
+def _warn_of_many(catalogue: Catalogue) -> None:
+    count = len(catalogue.real) + len(catalogue.ui)
+    if count > MOST_FOR_MODELS:
+        logger.warning(
+            "there are %(count)s tools: OpenAI's API takes %(most)s, and models choose badly among "
+            "many; leave some out in the file, or let a policy or allowed_tools choose",
+            {"count": count, "most": MOST_FOR_MODELS},
+        )
 
 
 async def _start(server: McpServer) -> None:
