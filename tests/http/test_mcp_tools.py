@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,20 @@ async def test_a_destructive_tool_waits_for_a_person(
     approval = {"tool_call_id": "c1", "approved": True}
     _, events = await client.turn({"thread_id": thread, "approvals": [approval]})
     assert said(events) == "Gone."
+
+
+async def test_a_published_server_is_used_as_it_is(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    published = {"command": sys.executable, "args": ["-m", "mcp_server_time"]}
+    shown = {"tools": {"convert_time": {"client_fields": ["*"]}}}
+    file = file_of(tmp_path, time={**published, "turnstream": shown})
+    args = {"source_timezone": "Europe/Paris", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+    endpoint.script(call_reply(("time_convert_time", json.dumps(args))), text_reply("At seven."))
+    async with serving(endpoint_settings(tmp_path / "p.db", endpoint, mcp=file)) as client:
+        _, events = await client.turn({"message": "Go"})
+    assert "Asia/Tokyo" in json.dumps(results(events))
+    assert said(events) == "At seven."
 
 
 async def test_a_stop_cancels_the_call_on_the_server(
