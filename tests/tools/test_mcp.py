@@ -131,6 +131,7 @@ async def test_an_answer_that_is_too_large_is_refused(tmp_path: Path) -> None:
             await called(tools, "t_large", size=5_000_000)
 
 
+@pytest.mark.long
 async def test_calls_leave_nothing_behind(tmp_path: Path) -> None:
     before = len(asyncio.all_tasks())
     async with joined(tmp_path) as tools:

@@ -209,6 +209,7 @@ def of(identity: str) -> RunnableConfig:
     return {"configurable": {"langgraph_auth_user": {"identity": identity}}}
 
 
+@pytest.mark.long
 async def test_sessions_of_many_callers_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,10 @@ class _Kept:
     client: Client
     ends: asyncio.Event
     """Whoever sets it ends the session."""
+    calls: int = 0
+    """Those that it is making."""
+    is_given_up: bool = False
+    """Whether it ends with the last of them: calls that come go to another session."""
     is_suspect: bool = False
     """Whether a call got no answer in the time that it had: the server may hang."""
 
@@ -97,7 +101,12 @@ class Session:
 
     async def close(self) -> None:
         """End the session, and the process of a server that runs by stdio."""
-        self._drop(None)
+        opening, self._opening = self._opening, None
+        if opening is None or not opening.done():
+            for task in self._tasks:
+                task.cancel()
+        elif opening.exception() is None:
+            opening.result().ends.set()
         if self._tasks:
             _, slow = await asyncio.wait(self._tasks, timeout=CLOSE_SECONDS)
             for task in slow:
@@ -110,16 +119,20 @@ class Session:
         self.in_use += 1
         try:
             kept = await self._answering()
+            kept.calls += 1
             try:
                 yield kept
             except MCPError as error:
                 if _is_gone(error):
-                    self._drop(kept)
+                    self._give_up(kept)
                     raise ConnectionLost from error
                 raise
             except asyncio.CancelledError:
                 kept.is_suspect = True
                 raise
+            finally:
+                kept.calls -= 1
+                _end_if_unused(kept)
             kept.is_suspect = False
         finally:
             self.in_use -= 1
@@ -135,7 +148,8 @@ class Session:
                 await kept.client.list_tools()
             kept.is_suspect = False
             return kept
-        self._drop(kept)
+        self._give_up(kept)
+        _end_if_unused(kept)
         return await self._session()
 
     async def _session(self) -> _Kept:
@@ -175,19 +189,16 @@ class Session:
             if self._opening is opening:
                 self._opening = None
 
-    def _drop(self, kept: _Kept | None) -> None:
-        """End the session, if it is still this one; None: whichever it is."""
+    def _give_up(self, kept: _Kept) -> None:
+        kept.is_given_up = True
         opening = self._opening
-        if opening is None:
-            return
-        if not opening.done():
-            if kept is None:
-                for task in self._tasks:
-                    task.cancel()
-            return
-        if opening.exception() is None and kept in (None, opening.result()):
-            opening.result().ends.set()
+        if opening is not None and opening.done() and opening.result() is kept:
             self._opening = None
+
+
+def _end_if_unused(kept: _Kept) -> None:
+    if kept.is_given_up and not kept.calls:
+        kept.ends.set()
 
 
 def _is_gone(error: MCPError) -> bool:

@@ -148,7 +148,7 @@ def _tool(name: str, server: str, item: Tool, options: ToolOptions, calls: Calls
     described = (item.description or item.title or "").strip()
     return McpTool(
         name=name,
-        description=described[:MAX_DESCRIPTION_CHARS] or f"{item.name}, a tool of {server}",
+        description=described[:MAX_DESCRIPTION_CHARS] or item.name,
         args_schema=schema,
         metadata={
             CLIENT_FIELDS: fields,
