@@ -128,7 +128,7 @@ def make_tools(
             _left_out(name, "the server lists it twice")
             continue
         try:
-            made[name] = _tool(name, server, item, chosen, calls)
+            made[name] = _tool(name, item, chosen, calls)
         except SchemaFault as error:
             _left_out(name, f"its schema cannot be used: {error}")
     return [*made.values()]
@@ -138,7 +138,7 @@ def _left_out(name: str, why: str) -> None:
     logger.warning("the tool %(tool)s is left out: %(why)s", {"tool": name, "why": why})
 
 
-def _tool(name: str, server: str, item: Tool, options: ToolOptions, calls: Calls) -> BaseTool:
+def _tool(name: str, item: Tool, options: ToolOptions, calls: Calls) -> BaseTool:
     """Raises SchemaFault."""
     # Some providers refuse an object without this.
     schema = accept({"properties": {}, **item.input_schema})
