@@ -29,8 +29,8 @@ from pydantic import (
 
 from tools.contract import CatalogueError
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_PLACE = re.compile(r"\{([^}]*)\}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}$]*))?\}")
+_PLACE = re.compile(r"\{([^{}]*)\}")
 FORWARDED = ("identity", "display_name")
 """What a header may tell a server of the caller."""
 Name = Annotated[str, Field(min_length=1)]
