@@ -2,7 +2,7 @@
 not call of a graph that does not ask."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -29,6 +29,8 @@ class GraphUser(Mapping[str, Any]):
     is_authenticated: bool = False
     permissions: tuple[str, ...] = ()
     """The caller's roles."""
+    token: str | None = field(default=None, repr=False)
+    """See `Principal`. It is found by its name, but not listed: who lists the rest may log it."""
 
     @classmethod
     def of(cls, principal: Principal) -> "GraphUser":
@@ -37,21 +39,22 @@ class GraphUser(Mapping[str, Any]):
             display_name=principal.display_name or principal.id,
             is_authenticated=principal.method != "off",
             permissions=principal.roles,
+            token=principal.token,
         )
 
     def __getitem__(self, key: str) -> Any:
-        if key not in _KEYS:
+        if key not in (*_LISTED, "token"):
             raise KeyError(key)
         return getattr(self, key)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_KEYS)
+        return iter(_LISTED)
 
     def __len__(self) -> int:
-        return len(_KEYS)
+        return len(_LISTED)
 
 
-_KEYS = tuple(field.name for field in fields(GraphUser))
+_LISTED = ("identity", "display_name", "is_authenticated", "permissions")
 
 
 def as_caller(

@@ -99,9 +99,9 @@ class OwnFunction:
             if not isinstance(identity, str):
                 raise TypeError(f"identity is {type(identity).__name__}, not a string")
             roles = _roles(read("permissions", None))
-            return Principal(
-                identity, roles, str(read("display_name", None) or identity), "function"
-            )
+            name, token = read("display_name", None) or identity, read("token", None)
+            token = token if isinstance(token, str) else None
+            return Principal(identity, roles, str(name), "function", token=token)
         except Unauthenticated:
             raise
         except ValueError as error:

@@ -1,6 +1,6 @@
 """Who calls."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from server.turns.header import LOCAL_OWNER
@@ -28,6 +28,9 @@ class Principal:
     """The public id of the browser session in use."""
     expires_at: float | None = None
     """Unix time at which the credentials end."""
+    token: str | None = field(default=None, repr=False, compare=False)
+    """The JWT that the caller came with, or the token that the user's own function found; for
+    servers of tools that are told it. Never stored."""
 
     def __post_init__(self) -> None:
         if self.method != "off":

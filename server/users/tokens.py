@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.users.principal import (
@@ -74,7 +74,7 @@ class TokenVerifier:
         # First, so that an expired or a foreign token never has the issuer asked for keys.
         self._check_claims(signed.claims)
         await self._check_signature(signed)
-        return self._principal(signed.claims)
+        return replace(self._principal(signed.claims), token=token)
 
     def _check_claims(self, claims: Mapping[str, Any]) -> None:
         try:

@@ -14,6 +14,8 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import ToolException
 
+from server.runs.graph_user import AUTH_USER, GraphUser
+from server.users.principal import Principal
 from tests.support.mcp_raw_server import LOOP, TREE, tool
 from tests.support.samples import sample
 from tests.support.serving import PROJECT
@@ -201,6 +203,22 @@ async def test_a_server_is_told_who_calls_each_caller_in_a_session_of_their_own(
             ]
 
 
+async def test_a_server_gets_the_callers_own_token_and_no_call_of_whoever_has_none(
+    tmp_path: Path,
+) -> None:
+    options = {"forward": {"X-User": "Bearer {token}"}, **EVERYTHING}
+    async with by_address() as url:
+        file = file_of(tmp_path, far={"url": url, "turnstream": options})
+        async with with_mcp_tools(EMPTY, file) as current:
+            who = current.current.real_by_name["far_who"]
+            ann = Principal("ann", method="token", token="a.b.c")
+            told = await who.ainvoke(CALL, {"configurable": {AUTH_USER: GraphUser.of(ann)}})
+            assert told.artifact["user"] == "Bearer a.b.c"
+            with pytest.raises(ToolException, match="this caller has none"):
+                await who.ainvoke(CALL, of("ann"))
+            assert "a.b.c" not in repr((ann, dict(GraphUser.of(ann)), GraphUser.of(ann)))
+
+
 CALL = {"type": "tool_call", "id": "c1", "name": "who", "args": {}}
 
 
@@ -237,12 +255,16 @@ def test_a_name_never_comes_to_mean_another_tool() -> None:
     assert len(long) == 2
 
 
-@pytest.mark.parametrize("text", ["{password}", "plain", "{identity.__class__}"])
+@pytest.mark.parametrize(
+    "text", ["{password}", "plain", "{identity.__class__}", "{{identity}", "{"]
+)
 def test_a_header_can_tell_of_the_caller_what_is_said_of_them_and_no_more(
     text: str, tmp_path: Path
 ) -> None:
     forward = {"turnstream": {"forward": {"X-User": text}}}
-    with pytest.raises(Exception, match=r"write \{identity\} or \{display_name\} into it"):
+    with pytest.raises(
+        Exception, match=r"write \{identity\} or \{display_name\} or \{token\} into it"
+    ):
         read_servers(file_of(tmp_path, a={"url": "http://x", **forward}), {})
 
 

@@ -75,6 +75,11 @@ async def test_an_auth_object_of_langgraphs_is_its_function() -> None:
     assert (await answered(auth)).id == "the authorization"
 
 
+async def test_a_token_for_other_servers_is_kept_if_it_is_one() -> None:
+    assert (await answered(lambda: {"identity": "ann", "token": "t1"})).token == "t1"
+    assert (await answered(lambda: {"identity": "ann", "token": 5})).token is None
+
+
 async def test_what_needs_no_value_may_have_a_parameter_of_its_own() -> None:
     async def who(path: str, ending: str = "!") -> str:
         return path + ending

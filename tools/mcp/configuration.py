@@ -28,11 +28,9 @@ from pydantic import (
 )
 
 from tools.contract import CatalogueError
+from tools.mcp.forwarding import check_text
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}$]*))?\}")
-_PLACE = re.compile(r"\{([^{}]*)\}")
-FORWARDED = ("identity", "display_name")
-"""What a header may tell a server of the caller."""
 Name = Annotated[str, Field(min_length=1)]
 
 
@@ -65,7 +63,7 @@ class Options(BaseModel):
     stderr: bool = False
     """Whether what a command writes to its standard error goes to ours."""
     forward: Mapping[Name, Name] = Field(default_factory=dict)
-    """Headers that tell the server who calls: texts with `{identity}` or `{display_name}`."""
+    """Headers that tell the server who calls: see `forwarding.py`."""
     tools: Mapping[Name, ToolOptions] = Field(default_factory=dict)
 
     def of(self, tool: str) -> ToolOptions:
@@ -83,9 +81,7 @@ class Options(BaseModel):
     @classmethod
     def _check_forward(cls, forward: Mapping[str, str]) -> Mapping[str, str]:
         for header, text in forward.items():
-            if set(_PLACE.findall(text)) - set(FORWARDED) or not _PLACE.search(text):
-                places = " or ".join(f"{{{name}}}" for name in FORWARDED)
-                raise ValueError(f"{header} is {text[:60]!r}: write {places} into it, nothing else")
+            check_text(header, text)
         return forward
 
 

@@ -11,6 +11,7 @@ from itertools import count
 
 from tools.catalogue import NAME
 
+_REFUSED = re.compile(r"[^a-zA-Z0-9_-]+")
 MAX_CHARS, SUFFIX_CHARS = 64, 6
 
 
@@ -22,7 +23,7 @@ def tool_name(server: str, tool: str, servers: Collection[str], taken: Collectio
     is_ambiguous = any(server.startswith(f"{other}_") for other in servers if other != server)
     if NAME.fullmatch(plain) and plain not in taken and not is_ambiguous:
         return plain
-    cleaned = re.sub(r"[^a-zA-Z0-9_-]+", "_", plain)[: MAX_CHARS - SUFFIX_CHARS - 1]
+    cleaned = _REFUSED.sub("_", plain)[: MAX_CHARS - SUFFIX_CHARS - 1]
     suffixed = (f"{cleaned}_{_digest(server, tool, attempt)}" for attempt in count())
     return next(name for name in suffixed if name not in taken)
 

@@ -6,15 +6,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 from langchain_core.tools import BaseTool
 from mcp import MCPError
 from mcp.types import CallToolResult
 from pydantic import ValidationError
 
-from tools.mcp.configuration import FORWARDED, Server
+from tools.mcp.configuration import Server
 from tools.mcp.connections import connected
+from tools.mcp.forwarding import headers_of
 from tools.mcp.notifications import Progress
 from tools.mcp.sessions import (
     ConnectionLost,
@@ -67,7 +67,7 @@ class McpServer:
         user: Mapping[str, Any],
         progress: Progress | None,
     ) -> CallToolResult:
-        """See `Session.call`."""
+        """See `Session.call`; raises NothingToForward."""
         session = self._session(user)
         try:
             return await session.call(tool, arguments, progress)
@@ -123,7 +123,7 @@ class McpServer:
         await asyncio.gather(*(session.close() for session in sessions), *self._closing)
 
     def _session(self, user: Mapping[str, Any]) -> Session:
-        headers = self._headers(user)
+        headers = headers_of(self.config.turnstream.forward, user)
         if not headers:
             return self._own
         key = tuple(sorted(headers.items()))
@@ -134,13 +134,6 @@ class McpServer:
         session.used_at = asyncio.get_running_loop().time()
         self._close_unused()
         return session
-
-    def _headers(self, user: Mapping[str, Any]) -> dict[str, str]:
-        """What the server is told of the caller: printable ASCII as it is, all else and `%` in
-        per cent signs."""
-        said = {name: quote(str(user.get(name, "")), safe=_SAFE) for name in FORWARDED}
-        forward = self.config.turnstream.forward
-        return {header: text.format(**said) for header, text in forward.items()}
 
     def _close_unused(self) -> None:
         """The oldest beyond the most that are kept, and those without a call for long; a session
@@ -153,6 +146,3 @@ class McpServer:
                 task = asyncio.create_task(self._of_callers.pop(key).close())
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
-
-
-_SAFE = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")

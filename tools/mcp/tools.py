@@ -22,6 +22,7 @@ from tools.contract import (
 )
 from tools.json_size import is_larger
 from tools.mcp.configuration import Options, ToolOptions
+from tools.mcp.forwarding import NothingToForward
 from tools.mcp.names import tool_name
 from tools.mcp.notifications import Progress
 from tools.mcp.results import content_and_view, texts
@@ -90,6 +91,10 @@ class McpTool(BaseTool):
         try:
             result: CallToolResult = await self.calls(self.real_name, arguments, _user(), tell)
             return result
+        except NothingToForward:
+            raise ToolException(
+                "The tool's server must be told the caller's token, and this caller has none."
+            ) from None
         except Unreachable:
             raise ToolException("The tool's server cannot be reached.") from None
         except ConnectionLost:
