@@ -58,7 +58,10 @@ class RunStarts:
         decider = Decider(by, claim.run_id, settings.approval_seconds, stopped=stopped)
         if by.owner == claim.key.owner:
             decider = replace(decider, may_approve=rights.may_approve_own)
-        enforced = rights if checkpoints.attached.is_built_in else UNENFORCED
+        is_built_in = checkpoints.attached.is_built_in
+        enforced = rights if is_built_in else UNENFORCED
+        # A graph of somebody's own was built with the tools of its choice.
+        offered = catalogue if is_built_in else None
         plan = await prepare(
             claim.key, request, checkpoints, catalogue, decider, settings.max_thread_bytes
         )
@@ -69,7 +72,7 @@ class RunStarts:
             graph=graph,
             wire_format=wire_format,
             plan=plan,
-            context=TurnContext(claim.run_id, client_tools, rights, user, model, catalogue),
+            context=TurnContext(claim.run_id, client_tools, rights, user, model, offered),
             rights=rights,
             values=request.values,
             classifier=replace(
