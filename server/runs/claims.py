@@ -20,8 +20,8 @@ _ALPHABET = string.ascii_letters + string.digits
 
 
 def new_run_id() -> str:
-    """12 letters and digits: it is in every event of the run."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(12))
+    """11 letters and digits: it is in every event of the run."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(11))
 
 
 @dataclass(frozen=True, slots=True)

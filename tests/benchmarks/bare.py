@@ -78,7 +78,9 @@ def main() -> None:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         print(f"bare on http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-        config = uvicorn.Config(app, access_log=False, log_level="warning")
+        config = uvicorn.Config(
+            app, access_log=False, log_level="warning", http="h11", loop="asyncio"
+        )
         uvicorn.Server(config).run(sockets=[listener])
 
 

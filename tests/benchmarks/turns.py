@@ -1,36 +1,29 @@
-"""A turn's cost beside a bare loop over `graph.astream`, measured in turn in one run.
+"""A turn's cost beside a bare loop over `graph.astream`, both measured in turns in one run.
 
-The turn: one tool call, then 200 words, from a model server that outruns the wire.
+The turn: one tool call, then 200 words. The model's server outruns the wire, or it speaks a word
+each 12 ms, as models do. The bare loop has the event loop and the HTTP parser of the server.
 """
 
 import asyncio
 import statistics
 import tempfile
-import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import httpx
-
+from tests.benchmarks.client import Turn, turn
+from tests.benchmarks.pairs import Figures, ratios
 from tests.benchmarks.processes import Process, started
 
-ROUNDS, PACED_ROUNDS, TURNS, WORDS = 7, 3, 24, 200
+WORDS, TURNS = 200, 24
+WORD_SECONDS = 0.012
+STARTS = 5
 
 
 @dataclass(frozen=True)
-class Turn:
-    seconds: float
-    first_word_seconds: float
-    bytes: int
-    events: int
-
-
-@dataclass(frozen=True)
-class Round:
-    """One batch of turns on one server."""
-
+class Batch:
     cpu_seconds: float
     turns: list[Turn]
 
@@ -38,95 +31,98 @@ class Round:
         return statistics.median(map(figure, self.turns))
 
 
+async def batch(
+    process: Process,
+    at_once: int,
+    headers: Mapping[str, str] | None = None,
+    *,
+    turns: int = TURNS,
+    spread_seconds: float = 0,
+) -> Batch:
+    """Turns, `at_once` at a time, each on a thread of its own; the first ones begin within
+    `spread_seconds`."""
+    waiting = iter(range(turns))
+    done: list[Turn] = []
+
+    async def work(place: int) -> None:
+        await asyncio.sleep(place * spread_seconds / at_once)
+        done.extend([await turn(process.url, headers) for _ in waiting])
+
+    before = process.cpu_seconds()
+    await asyncio.gather(*map(work, range(at_once)))
+    return Batch(process.cpu_seconds() - before, done)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    title: str
+    at_once: int
+    turns: int = TURNS
+    pairs: int = 4
+    is_paced: bool = False
+    spread_seconds: float = 0
+
+    async def measure(self, server: Process) -> Figures:
+        done = await batch(
+            server, self.at_once, turns=self.turns, spread_seconds=self.spread_seconds
+        )
+        return {
+            "server CPU a turn, ms": done.cpu_seconds / self.turns * 1000,
+            "headers, ms": done.median(lambda t: t.headers) * 1000,
+            "first word, ms": done.median(lambda t: t.first_word) * 1000,
+            "whole turn, ms": done.median(lambda t: t.end) * 1000,
+            "bytes an event": done.median(lambda t: t.bytes / t.events),
+            "events": done.median(lambda t: t.events),
+        }
+
+
+SCENARIOS = (
+    Scenario("1 at once", 1),
+    Scenario("8 at once", 8),
+    Scenario("1 at once, paced", 1, turns=4, pairs=2, is_paced=True),
+    Scenario("8 at once, paced", 8, turns=16, pairs=2, is_paced=True, spread_seconds=2.4),
+    Scenario("burst of 8, paced", 8, turns=8, pairs=3, is_paced=True),
+    Scenario("64 at once, paced", 64, turns=64, pairs=2, is_paced=True, spread_seconds=2.4),
+)
+
+
 @contextmanager
-def both(words: int, *paced: str) -> Iterator[tuple[Process, Process]]:
+def both(is_paced: bool, start: int) -> Iterator[tuple[Process, Process]]:
     """The server and the bare loop, each on a database of its own, on one model server."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        started("tests.support.endpoint", "--words", str(words), "--tool-call", *paced) as model,
-    ):
-        variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "test"}
+    pace = ("--delay", str(WORD_SECONDS)) if is_paced else ()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        model = stack.enter_context(
+            started("tests.support.endpoint", "--words", str(WORDS), "--tool-call", *pace)
+        )
+        variables = {
+            "OPENAI_BASE_URL": model.url,
+            "OPENAI_API_KEY": "test",
+            "TURNSTREAM_MAX_NEW_THREADS": "1000000",
+        }
         ours, bare = str(Path(folder, "ours.db")), str(Path(folder, "bare.db"))
-        with (
-            started(
-                "server",
-                *("--port", "0", "--model", "scripted", "--database", ours),
-                **variables,
-            ) as server,
-            started("tests.benchmarks.bare", "--database", bare, **variables) as loop,
-        ):
-            yield server, loop
+        options = ("--port", "0", "--model", "scripted", "--database", ours)
+        commands = [("server", *options), ("tests.benchmarks.bare", "--database", bare)]
+        made: dict[str, Process] = {}
+        for module, *arguments in commands if start % 2 else reversed(commands):
+            made[module] = stack.enter_context(started(module, *arguments, **variables))
+        yield made["server"], made["tests.benchmarks.bare"]
 
 
-async def turn(http: httpx.AsyncClient) -> Turn:
-    """One turn, on a thread of its own."""
-    start = time.perf_counter()
-    first = size = events = 0.0
-    body = {"message": "Use a tool, then tell me."}
-    async with http.stream("POST", "/chat", json=body) as response:
-        response.raise_for_status()
-        async for piece in response.aiter_raw():
-            size += len(piece)
-            events += piece.count(b"data: ")
-            if not first and (b"text-delta" in piece or b'"text"' in piece):
-                first = time.perf_counter() - start
-    return Turn(time.perf_counter() - start, first, int(size), int(events))
-
-
-async def batch(process: Process, at_once: int, headers: Mapping[str, str] | None = None) -> Round:
-    """TURNS turns, `at_once` at a time, each on a thread of its own."""
-    async with httpx.AsyncClient(base_url=process.url, timeout=60, headers=headers) as http:
-        waiting = iter(range(TURNS))
-        done: list[Turn] = []
-
-        async def work() -> None:
-            done.extend([await turn(http) for _ in waiting])
-
-        before = process.cpu_seconds()
-        await asyncio.gather(*(work() for _ in range(at_once)))
-        return Round(process.cpu_seconds() - before, done)
-
-
-async def compare(at_once: int) -> None:
-    with both(WORDS) as (server, loop):
-        await batch(server, at_once)
-        await batch(loop, at_once)
-        pairs = [(await batch(server, at_once), await batch(loop, at_once)) for _ in range(ROUNDS)]
-    report(f"{at_once} at once", pairs)
-
-
-def report(title: str, pairs: list[tuple[Round, Round]]) -> None:
-    def ratio(figure: Callable[[Round], float]) -> float:
-        return statistics.median(figure(ours) / figure(bare) for ours, bare in pairs)
-
-    ours, bare = pairs[len(pairs) // 2]
-    lines = {
-        "server CPU a turn, ours : bare": ratio(lambda r: r.cpu_seconds),
-        "wall a turn, ours : bare": ratio(lambda r: r.median(lambda t: t.seconds)),
-        "first word, ours : bare": ratio(lambda r: r.median(lambda t: t.first_word_seconds)),
-        "server CPU a turn, ours, ms": ours.cpu_seconds / TURNS * 1000,
-        "server CPU a turn, bare, ms": bare.cpu_seconds / TURNS * 1000,
-        "bytes a turn, ours": ours.median(lambda t: t.bytes),
-        "bytes a turn, bare": bare.median(lambda t: t.bytes),
-        "events a turn, ours": ours.median(lambda t: t.events),
-    }
-    for name, value in lines.items():
-        print(f"{title}: {name}: {value:.3g}" if value < 100 else f"{title}: {name}: {value:.0f}")
-
-
-async def paced() -> None:
-    """With a model of a person's reading pace every word is an event of its own."""
-    with both(WORDS, "--delay", "0.012") as (server, loop):
-        pairs = [(await batch(server, 8), await batch(loop, 8)) for _ in range(PACED_ROUNDS)]
-    report("8 at once, paced", pairs)
-    sizes = [turn.bytes / turn.events for ours, _ in pairs for turn in ours.turns]
-    print(f"paced: bytes an event: {statistics.median(sizes):.0f}")
+async def report(scenario: Scenario) -> None:
+    found, ours, bare = await ratios(
+        partial(both, scenario.is_paced), scenario.measure, STARTS, scenario.pairs
+    )
+    for name, ratio in found.items():
+        print(
+            f"{scenario.title}: {name}: {ours[name]:.1f} : {bare[name]:.1f}, ratio {ratio}",
+            flush=True,
+        )
 
 
 async def main() -> None:
-    steps: list[Awaitable[None]] = [compare(1), compare(8), paced()]
-    for step in steps:
-        await step
+    for scenario in SCENARIOS:
+        await report(scenario)
 
 
 if __name__ == "__main__":
