@@ -19,10 +19,13 @@ from server.runs.waiting_approvals import waiting_approvals
 from server.storage.interfaces import ThreadEntry, ThreadRunState, WaitingApproval
 from server.turns.header import ThreadKey
 from server.turns.messages import Turn
+from server.turns.pages import WHOLE, TurnPage
 from server.turns.requests import InvalidRequest
 
 STATES: tuple[str, ...] = get_args(ThreadRunState)
 PAGE_SIZE, MAX_PAGE_SIZE = 30, 100
+MESSAGES, MAX_MESSAGES = 50, 1000
+"""Of a page of a thread."""
 MAX_TITLE_CHARS = 200
 
 
@@ -31,11 +34,7 @@ class Threads(HTTPEndpoint):
         """`{"threads": [entry], "cursor"?}`, newest first by last activity; with `state`
         those whose last run is in it."""
         query = request.query_params
-        limit = query.get("limit", str(PAGE_SIZE))
-        if not (_is_number(limit) and 1 <= int(limit) <= MAX_PAGE_SIZE):
-            raise Problem(
-                422, "invalid_limit", f"limit is {limit[:20]!r}: ask for 1 to {MAX_PAGE_SIZE}."
-            )
+        limit = _limit(query.get("limit", str(PAGE_SIZE)), MAX_PAGE_SIZE)
         state = query.get("state")
         if state is not None and state not in STATES:
             raise Problem(
@@ -44,7 +43,7 @@ class Threads(HTTPEndpoint):
         try:
             page = await request.state["store"].page(
                 owner(request),
-                int(limit),
+                limit,
                 query.get("cursor"),
                 state,  # type: ignore[arg-type]
             )
@@ -63,8 +62,11 @@ class Thread(HTTPEndpoint):
              "pending": [{"tool_call_id", "tool_name", "args"}],
              "approvals"?: [{"tool_call_id", "tool_name", "args", "approval_id", "may_have_run"?}],
              "interrupts"?: [{"id", "value"?, "node", "namespace"?}],
-             "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"}}
+             "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"},
+             "has_earlier"?}
 
+        All messages; or, with `limit` or `before`, a page of them: the newest, or those before the
+        message of an id. Then `has_earlier` says whether the thread has others before the page.
         `run_id` and `run_state` are of the last run; `graph` is there if several are served,
         `allowed_tools` if the thread is narrowed.
         `messages` are as the protocol shows them; a live run's message is as its log tells it up to
@@ -73,7 +75,8 @@ class Thread(HTTPEndpoint):
         each other the cursor is at its beginning.
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
-        entry, turns, rest = await consistent(request, thread_key(request))
+        page = _page(request)
+        entry, turns, rest = await consistent(request, thread_key(request), page)
         body = await thread_json(shown(request, entry), format.snapshot(turns), rest)
         return Response(body, media_type="application/json")
 
@@ -106,13 +109,16 @@ Content = tuple[tuple[Turn, ...], dict[str, Any]]
 
 
 async def consistent(
-    request: ApiRequest, key: ThreadKey
+    request: ApiRequest, key: ThreadKey, page: TurnPage = WHOLE
 ) -> tuple[ThreadEntry, tuple[Turn, ...], dict[str, Any]]:
-    """A thread's entry and content of one moment: read again if a run began or ended."""
+    """A thread's entry and content of one moment: read again if a run began or ended.
+
+    Raises Problem if there is no such thread, InvalidRequest if it has no such page.
+    """
     store = request.state["store"]
     entry = await store.get(key)
     while entry is not None:
-        turns, rest = await _content(request, key, entry)
+        turns, rest = await _content(request, key, entry, page)
         again = await store.get(key)
         if again == entry:
             return entry, turns, rest
@@ -120,25 +126,29 @@ async def consistent(
     raise unknown_thread(key)
 
 
-async def _content(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> Content:
+async def _content(
+    request: ApiRequest, key: ThreadKey, entry: ThreadEntry, page: TurnPage
+) -> Content:
     reader = request.state["reader"]
     live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
     if live is not None:
-        return await _so_far(request, live)
+        return await _so_far(request, live, page)
     state = await reader.state(key, entry.graph)
     asked = [interrupt_json(interrupt) for interrupt in state.interrupts]
     waiting = [_asked(approval) for approval in waiting_approvals(state, key)]
+    turns, has_earlier = reader.page(state, page)
     rest = {
         "pending": _pending(state),
         **({"approvals": waiting} if waiting else {}),
         **({"interrupts": asked} if asked else {}),
         "run": None,
+        **_more(page, has_earlier=has_earlier),
     }
-    return reader.shown(state), rest
+    return turns, rest
 
 
-async def _so_far(request: ApiRequest, run: LoggedRun) -> Content:
-    progress = await request.state["reader"].progress(run)
+async def _so_far(request: ApiRequest, run: LoggedRun, page: TurnPage) -> Content:
+    progress = await request.state["reader"].progress(run, page)
     thread_id, run_id = run.header.key.thread_id, run.header.run_id
     live = {
         "id": run_id,
@@ -148,7 +158,22 @@ async def _so_far(request: ApiRequest, run: LoggedRun) -> Content:
         "message_id": run.header.message_id,
         "first_part": progress.first_part,
     }
-    return progress.turns, {"pending": _pending(progress.before), "run": live}
+    more = _more(page, has_earlier=progress.has_earlier)
+    return progress.turns, {"pending": _pending(progress.before), "run": live, **more}
+
+
+def _more(page: TurnPage, *, has_earlier: bool) -> dict[str, Any]:
+    """A client that asks for the whole thread is told nothing of pages."""
+    return {} if page == WHOLE else {"has_earlier": has_earlier}
+
+
+def _page(request: ApiRequest) -> TurnPage:
+    """What a request asks for of its thread. Raises Problem."""
+    query = request.query_params
+    if not {"limit", "before"} & query.keys():
+        return WHOLE
+    limit = _limit(query.get("limit", str(MESSAGES)), MAX_MESSAGES)
+    return TurnPage(limit, query.get("before"))
 
 
 def shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
@@ -174,8 +199,11 @@ def _asked(waiting: WaitingApproval) -> dict[str, Any]:
     }
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10
+def _limit(text: str, most: int) -> int:
+    is_number = text.isascii() and text.isdecimal() and len(text) < 10
+    if not (is_number and 1 <= int(text) <= most):
+        raise Problem(422, "invalid_limit", f"limit is {text[:20]!r}: ask for 1 to {most}.")
+    return int(text)
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

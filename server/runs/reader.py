@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from server.runs.checkpoints import ThreadState
 from server.runs.served_graphs import ServedGraphs
-from server.runs.transcript import transcript
+from server.runs.transcript import Transcript
 from server.storage.interfaces import ThreadStore
 from server.storage.run_logs import RunLog, RunLogs
 from server.turns.accumulate import accumulate, is_in_order
 from server.turns.chunks import Chunk
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.messages import AssistantTurn, Step, Turn
+from server.turns.pages import WHOLE, TurnPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,13 @@ class Progress:
     before: ThreadState
     """The thread as the run began."""
     turns: tuple[Turn, ...]
-    """The thread as the run has told it so far."""
+    """The thread, or a page of it, as the run has told it so far."""
     first_part: int
     """The index, in its message, of the run's part 0."""
     last: int
     """The number of the newest chunk that `turns` has."""
+    has_earlier: bool = False
+    """Whether the thread has turns before the page."""
 
 
 class RunReader:
@@ -64,25 +67,39 @@ class RunReader:
         return self.shown(await self.state(key, graph))
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
-        return _transcript(state, running=state.unfinished and not state.interrupts)
+        return self.page(state, WHOLE)[0]
+
+    def page(self, state: ThreadState, page: TurnPage) -> tuple[tuple[Turn, ...], bool]:
+        """A page of the thread, and whether it has turns before that. Raises InvalidRequest."""
+        running = state.unfinished and not state.interrupts
+        transcript = _transcript(state, running=running)
+        places = page.of(transcript.ids)
+        return transcript.turns(places), places.start > 0
 
     async def turns_before(self, header: RunHeader) -> tuple[Turn, ...]:
         """The thread as it stood when the run began, with what the request added."""
         state = await self._state_before(header)
-        return _transcript(state, running=True, live_run_id=header.run_id)
+        return _transcript(state, running=True, live_run_id=header.run_id).turns()
 
-    async def progress(self, run: LoggedRun) -> Progress:
+    async def progress(self, run: LoggedRun, page: TurnPage = WHOLE) -> Progress:
+        """Raises InvalidRequest if the thread has no such page."""
         header, before = run.header, await self._state_before(run.header)
-        turns = list(_transcript(before, running=True, live_run_id=header.run_id))
-        earlier: tuple[Step, ...] = ()
-        if turns and isinstance(turns[-1], AssistantTurn) and turns[-1].id == header.message_id:
-            earlier = turns.pop().steps  # type: ignore[union-attr]
+        transcript = _transcript(before, running=True, live_run_id=header.run_id)
+        ids, earlier = [*transcript.ids], tuple[Step, ...]()
+        last = transcript.turns(range(len(ids) - 1, len(ids))) if ids else ()
+        for turn in last:
+            if isinstance(turn, AssistantTurn) and turn.id == header.message_id:
+                earlier = turn.steps
+                ids.pop()
         chunks = await self._chunks(run)
         if not is_in_order(chunks):
             chunks = []  # paths alone do not say where its parts are: it is to be read whole
-        turns.append(accumulate(chunks, header.message_id, earlier))
+        places = page.of([*ids, header.message_id])
+        turns = transcript.turns(range(places.start, min(places.stop, len(ids))))
+        if len(ids) in places:
+            turns += (accumulate(chunks, header.message_id, earlier),)
         first_part = sum(len(step.parts) for step in earlier)
-        return Progress(before, tuple(turns), first_part, len(chunks))
+        return Progress(before, turns, first_part, len(chunks), places.start > 0)
 
     async def _state_before(self, header: RunHeader) -> ThreadState:
         if header.checkpoint_id is None:
@@ -100,10 +117,8 @@ class RunReader:
         return chunks
 
 
-def _transcript(
-    state: ThreadState, *, running: bool, live_run_id: str | None = None
-) -> tuple[Turn, ...]:
-    return transcript(
+def _transcript(state: ThreadState, *, running: bool, live_run_id: str | None = None) -> Transcript:
+    return Transcript(
         state.messages,
         state.dispositions,
         state.results,

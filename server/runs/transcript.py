@@ -38,31 +38,71 @@ def assistant_id(user_message_id: str) -> str:
     return f"{user_message_id}.a"
 
 
-def transcript(
-    messages: Sequence[AnyMessage],
-    dispositions: Mapping[str, Disposition],
-    results: ResultView,
-    *,
-    running: bool = False,
-    interrupts: Sequence[Interrupt] = (),
-    live_run_id: str | None = None,
-) -> tuple[Turn, ...]:
-    """The turns of a thread, with what `results` shows of its tools; `running`: the last one has
-    not ended yet; `interrupts`: what the graph has stopped in it to ask; `live_run_id`: of the run
-    that works on it."""
-    answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
-    reviews = {id: question for one in interrupts for id, question in one.approvals.items()}
-    calls = _Calls(answers, dispositions, results, asked_in(messages), reviews, live_run_id)
-    turns: list[Turn] = []
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A turn that is not built yet."""
+
+    id: str
+    human: HumanMessage | None
+    spoken: Sequence[AIMessage] = ()
+    """Empty: it is the user's turn."""
+    is_last: bool = False
+    """Whether it has what was said last in the thread."""
+
+
+class Transcript:
+    """The turns of a thread, each built when it is asked for: a page of a long thread costs what it
+    shows."""
+
+    def __init__(
+        self,
+        messages: Sequence[AnyMessage],
+        dispositions: Mapping[str, Disposition],
+        results: ResultView,
+        *,
+        running: bool = False,
+        interrupts: Sequence[Interrupt] = (),
+        live_run_id: str | None = None,
+    ) -> None:
+        """`results` shows what clients see of the thread's tools; `running`: the last turn has not
+        ended yet; `interrupts`: what the graph has stopped in it to ask; `live_run_id`: of the run
+        that works on it."""
+        answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
+        reviews = {id: question for one in interrupts for id, question in one.approvals.items()}
+        self._calls = _Calls(
+            answers, dispositions, results, asked_in(messages), reviews, live_run_id
+        )
+        self._running, self._asks = running, bool(interrupts)
+        self._drafts = [*_drafts(messages)]
+
+    @property
+    def ids(self) -> Sequence[str]:
+        return [draft.id for draft in self._drafts]
+
+    def turns(self, places: range | None = None) -> tuple[Turn, ...]:
+        """Those at these places; None: all."""
+        drafts = self._drafts if places is None else self._drafts[places.start : places.stop]
+        return tuple(map(self._turn, drafts))
+
+    def _turn(self, draft: _Draft) -> Turn:
+        if not draft.spoken and draft.human is not None:
+            return UserTurn(draft.id, tuple(_user_content(draft.human)))
+        return _assistant_turn(
+            draft,
+            self._calls,
+            goes_on=self._running and draft.is_last,
+            asks=self._asks and draft.is_last,
+        )
+
+
+def _drafts(messages: Sequence[AnyMessage]) -> Iterator[_Draft]:
     last = last_spoken(messages)
     for human, spoken in _grouped(messages):
         if human is not None:
-            turns.append(UserTurn(human.id or "", tuple(_user_content(human))))
+            yield _Draft(human.id or "", human)
         if spoken:
-            is_last = spoken[-1] is last
-            goes_on, asks = running and is_last, bool(interrupts) and is_last
-            turns.append(_assistant_turn(human, spoken, calls, goes_on=goes_on, asks=asks))
-    return tuple(turns)
+            id = assistant_id(_turn_id(human, spoken))
+            yield _Draft(id, human, spoken, is_last=spoken[-1] is last)
 
 
 def last_turn_id(messages: Sequence[AnyMessage]) -> str:
@@ -132,15 +172,8 @@ class _Calls:
         )
 
 
-def _assistant_turn(
-    human: HumanMessage | None,
-    spoken: list[AIMessage],
-    calls: _Calls,
-    *,
-    goes_on: bool,
-    asks: bool,
-) -> AssistantTurn:
-    last = spoken[-1]
+def _assistant_turn(draft: _Draft, calls: _Calls, *, goes_on: bool, asks: bool) -> AssistantTurn:
+    spoken, last = draft.spoken, draft.spoken[-1]
     pending = asks or any(call["id"] not in calls.answers for call in last.tool_calls)
     steps = tuple(
         Step(
@@ -153,12 +186,11 @@ def _assistant_turn(
         for message in spoken
         if not stored.only_ends_its_run(message)
     )
-    id = assistant_id(_turn_id(human, spoken))
     if goes_on:
-        return AssistantTurn(id, steps)
+        return AssistantTurn(draft.id, steps)
     ended = stored.ended(last)
     return AssistantTurn(
-        id,
+        draft.id,
         steps,
         last_reason(last, pending=pending),
         run_ended(ended) if ended else None,

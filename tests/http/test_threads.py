@@ -20,6 +20,7 @@ from server.turns.header import LOCAL_OWNER
 from server.turns.requests import InvalidRequest
 from tests.support.backend import backend, key_of, message
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
+from tests.support.long_threads import history
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import HeldMethod
@@ -215,6 +216,63 @@ async def test_a_thread_that_moves_often_is_remembered_only_so_far_back(
             (count,) = database.execute("SELECT count(*) FROM thread_activities").fetchone()
         database.close()
         assert count <= 12 + FORGET_EVERY
+
+
+# a thread in pages
+
+
+async def refusal(client: Client, thread_id: str, **query: str) -> tuple[int, str]:
+    answer = await client.http.get(f"/threads/{thread_id}", params=query)
+    return answer.status_code, answer.json()["code"]
+
+
+@pytest.mark.parametrize("protocol", ["assistant-transport", "ui-message-stream"])
+async def test_a_thread_read_backwards_in_pages_is_the_whole(client: Client, protocol: str) -> None:
+    for number in range(4):
+        await say(client, "a", f"Number {number}")
+    whole = await client.thread("a", protocol=protocol)
+    assert "has_earlier" not in whole
+    page = await client.thread("a", protocol=protocol, limit="3")
+    read = page["messages"]
+    while page["has_earlier"]:
+        assert len(page["messages"]) == 3
+        page = await client.thread("a", protocol=protocol, limit="3", before=read[0]["id"])
+        read = [*page["messages"], *read]
+    assert read == whole["messages"]
+    assert {**page, "messages": read} == {**whole, "has_earlier": False}
+
+
+async def test_a_page_has_fifty_messages_if_nothing_is_said(client: Client) -> None:
+    assert client.state is not None
+    await say(client, "a")
+    await client.state["graphs"].checkpoints(None).add(key_of("a"), history(40))
+    page = await client.thread("a", before="u39")
+    ids = [message["id"] for message in page["messages"]]
+    assert ids == [id for n in range(14, 39) for id in (f"u{n}", f"u{n}.a")]
+    assert page["has_earlier"]
+
+
+async def test_a_live_thread_is_read_in_pages(client: Client, endpoint: StrictEndpoint) -> None:
+    await say(client, "a", "First")
+    endpoint.script(Reply((Say("Slow "), Pause(asyncio.Event()))))
+    async with client.chat({"thread_id": "a", "message": "Second"}) as stream:
+        await stream.until("text-delta")
+        whole = await client.thread("a")
+        page = await client.thread("a", limit="1")
+        assert page == {**whole, "messages": whole["messages"][-1:], "has_earlier": True}
+        assert page["messages"][0]["id"] == page["run"]["message_id"]
+        earlier = await client.thread("a", before=page["messages"][0]["id"])
+        assert earlier["messages"] == whole["messages"][:-1]
+        assert not earlier["has_earlier"]
+
+
+async def test_a_page_asked_for_wrongly_is_refused(client: Client) -> None:
+    await say(client, "a")
+    for limit in ("0", "1001", "-1", "ten", ""):
+        assert await refusal(client, "a", limit=limit) == (422, "invalid_limit")
+    assert await refusal(client, "a", before="u999") == (409, "unknown_message")
+    assert await refusal(client, "a", before="") == (409, "unknown_message")
+    assert await refusal(client, "nobody", before="u999") == (404, "thread_not_found")
 
 
 # titles

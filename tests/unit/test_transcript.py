@@ -9,7 +9,7 @@ from graphs.result_view import own_result
 from server.runs.approvals import Decider
 from server.runs.checkpoints import ThreadState
 from server.runs.plan import plan
-from server.runs.transcript import transcript
+from server.runs.transcript import Transcript
 from server.turns.requests import TurnRequest
 from server.users.principal import LOCAL
 from tools.builtin import CATALOGUE
@@ -33,4 +33,4 @@ def test_a_run_that_continues_a_turn_gives_it_the_id_that_the_thread_shows(
 ) -> None:
     state = ThreadState(messages, unfinished=True)
     continued = plan(TurnRequest(continue_=True), state, CATALOGUE, Decider(LOCAL, "run-2"))
-    assert continued.message_id == transcript(messages, {}, own_result)[-1].id == id
+    assert continued.message_id == Transcript(messages, {}, own_result).turns()[-1].id == id

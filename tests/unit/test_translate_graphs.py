@@ -17,7 +17,7 @@ from graphs.classify import Classifier
 from graphs.result_view import own_result
 from server.runs.speakers import Speakers
 from server.runs.thread_changes import ids_in
-from server.runs.transcript import transcript
+from server.runs.transcript import Transcript
 from server.runs.translate import Translator
 from server.turns.accumulate import accumulate, is_in_order
 from server.turns.chunks import (
@@ -86,7 +86,7 @@ def whole(*items: Any) -> list[Chunk]:
     chunks = [*fed(told, *items), *told.finish()]
     chunk_grammar.check(chunks)
     kept = [item for item in items if isinstance(item, dict) and item["type"] == "values"]
-    turns = transcript(kept[-1]["data"]["messages"], {}, own_result)
+    turns = Transcript(kept[-1]["data"]["messages"], {}, own_result).turns()
     spoken = [turn for turn in turns if isinstance(turn, AssistantTurn)]
     said = accumulate(chunks, "u1.a")
     assert [step.step_id for step in said.steps] == [s.step_id for t in spoken for s in t.steps]
