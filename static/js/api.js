@@ -60,7 +60,10 @@ export async function logIn(credential) {
 
 export const threads = (cursor) =>
   json("GET", `/threads?limit=30${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
-export const thread = (id) => json("GET", path(id));
+const MESSAGES = 50;
+/** The newest messages of a thread; with `before`, the id of a message, those before it. */
+export const thread = (id, before) =>
+  json("GET", `${path(id)}?limit=${MESSAGES}${before ? `&before=${encodeURIComponent(before)}` : ""}`);
 export const rename = (id, title) => json("PATCH", path(id), { title });
 export const forget = (id) => request("DELETE", path(id));
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});

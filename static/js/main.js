@@ -41,6 +41,8 @@ const page = {
   examples: EXAMPLES,
   /** How many messages are painted, from the end. */
   limit: Infinity,
+  /** Of the first message of the thread that was painted last. */
+  firstKey: null,
   editing: null,
   failure: null,
   renaming: null,
@@ -111,6 +113,7 @@ const thread = new ThreadStore({
   onEvent: (event) => inspector.event(event),
   onRequest: (body) => inspector.request(body),
   onRefused: (text) => composer.restore(text),
+  onNotLoaded: (error) => told(Promise.reject(error)),
 });
 
 const isAsked = ({ messages }) => messages.at(-1)?.parts.some((part) => part.state === "pending");
@@ -151,6 +154,13 @@ const threadActions = {
     composer.focus();
     thread.regenerate(messageId);
   },
+  async onEarlier() {
+    await thread.earlier();
+    afterPaint(() => {
+      const isLost = document.activeElement === document.body;
+      if (isLost) element("scroller").focus({ preventScroll: true });
+    });
+  },
   onExample: (text) => send(text),
   onRetry: () => thread.retry(),
   onResume: () => thread.resume(),
@@ -188,7 +198,7 @@ const listActions = {
 const paintThread = painter(() => {
   const { state } = thread;
   follower.hasEnd = state.messages.length > 0;
-  render(threadView(state, page, threadActions), element("log"));
+  renderThread(state);
   render(noteView(state.run, page.failure), element("connection"));
   element("latest").hidden = follower.pinned;
   composer.show(thread.busy, Boolean(state.run?.stopping));
@@ -197,6 +207,22 @@ const paintThread = painter(() => {
   element("title").textContent = title;
   document.title = `${title} · turnstream`;
 });
+
+/** What failed to load is loaded only when it is asked for. */
+function readOn() {
+  if (follower.isNearTop && !thread.state.earlierFailed) thread.earlier();
+}
+
+/** Messages that are put before those which are seen move none of these. */
+function renderThread(state) {
+  const change = () => render(threadView(state, page, threadActions), element("log"));
+  const first = element("log").querySelector("article");
+  const key = state.messages[0]?.key;
+  const isEarlier = page.firstKey !== key && state.messages.some((one) => one.key === page.firstKey);
+  page.firstKey = key;
+  if (isEarlier && first && !follower.pinned) follower.keep(first, change);
+  else change();
+}
 
 const paintList = painter(() => {
   const about = { openId: thread.state.id, renaming: page.renaming };
@@ -366,6 +392,7 @@ function listen() {
   element("new").addEventListener("click", () => open(null));
   element("menu").addEventListener("click", () => panels.toggle("threads"));
   element("latest").addEventListener("click", () => follower.pin());
+  element("scroller").addEventListener("scroll", readOn, { passive: true });
   element("log").addEventListener("click", ({ target }) => {
     const button = target.closest?.(".copy-code");
     if (button) copy(button.closest(".code").querySelector("code").textContent, button);

@@ -25,6 +25,26 @@ export function hydrated(snapshot, shown) {
   });
 }
 
+/**
+ * The newest messages of a snapshot behind the earlier ones that are shown. None of these has changed
+ * if the first message of the snapshot is among them; else there may be a gap, and they are dropped.
+ *
+ * @returns {{messages, hasEarlier: boolean}}
+ */
+export function joined({ messages: newest, has_earlier: hasEarlier }, shown, shownHasEarlier) {
+  const index = hasEarlier ? shown.findIndex(({ id }) => id === newest[0]?.id) : -1;
+  const messages = hydrated(newest, shown);
+  return index < 0
+    ? { messages, hasEarlier }
+    : { messages: [...shown.slice(0, index), ...messages], hasEarlier: shownHasEarlier };
+}
+
+/** The messages of a moment ago, with the earlier ones that were loaded meanwhile. */
+export function restored(before, shown) {
+  const index = shown.findIndex(({ key }) => key === before[0]?.key);
+  return index < 0 ? before : [...shown.slice(0, index), ...before];
+}
+
 /** The message with who spoke in it, as far as that was seen; a snapshot does not tell. */
 function withSpeakers(message, before) {
   if (!before?.steps || before.parts.length !== message.parts.length) return message;

@@ -68,6 +68,23 @@ export class Follower {
     this.#top = this.#scroller.scrollTop;
   }
 
+  /** Change what stands above an element, which stays where it is seen. */
+  keep(element, change) {
+    const topOf = () => element.getBoundingClientRect().top;
+    const before = topOf();
+    // At its very top the browser anchors nothing.
+    this.#scroller.style.overflowAnchor = "none";
+    change();
+    if (element.isConnected) this.#scroller.scrollTop += topOf() - before;
+    this.#top = this.#scroller.scrollTop;
+    this.#scroller.style.overflowAnchor = "auto";
+  }
+
+  /** Whether a person who reads upwards soon comes to the beginning. */
+  get isNearTop() {
+    return !this.pinned && this.#scroller.scrollTop < this.#scroller.clientHeight;
+  }
+
   get #distance() {
     const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
     return scrollHeight - scrollTop - clientHeight;

@@ -6,7 +6,7 @@
 import * as api from "./api.js";
 import { isOnItsWay, undecided } from "./approvals.js";
 import { keyed } from "./interrupts.js";
-import { hydrated, newAnswer, newQuestion, settledIn, upTo } from "./messages.js";
+import { hydrated, joined, newAnswer, newQuestion, restored, settledIn, upTo } from "./messages.js";
 import { toAccumulated } from "./parts.js";
 import { DONE, readRun } from "./run-stream.js";
 import { Turn } from "./turn.js";
@@ -14,7 +14,11 @@ import { Turn } from "./turn.js";
 const EMPTY = {
   id: null,
   title: "",
+  /** From some message on to the last; `hasEarlier`: the thread has others before these. */
   messages: [],
+  hasEarlier: false,
+  loadingEarlier: false,
+  earlierFailed: false,
   runState: null,
   loading: false,
   missing: false,
@@ -37,7 +41,7 @@ export class ThreadStore {
   model = null;
   #reader = null;
 
-  /** @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused}} listeners */
+  /** @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onNotLoaded}} listeners */
   constructor(listeners) {
     this.listeners = listeners;
   }
@@ -68,6 +72,36 @@ export class ThreadStore {
     if (this.state.id !== id || this.#reader !== reader || this.busy) return;
     this.#hydrate(loaded);
     if (loaded.run) this.#attach(loaded);
+  }
+
+  /** Load the messages before those that are shown. */
+  async earlier() {
+    const { id, messages, hasEarlier, loadingEarlier } = this.state;
+    const first = messages[0];
+    if (!hasEarlier || loadingEarlier || !first?.id) return;
+    this.#set({ ...this.state, loadingEarlier: true, earlierFailed: false });
+    const isSame = () => this.state.id === id && this.state.messages[0]?.key === first.key;
+    let page = null;
+    try {
+      page = await api.thread(id, first.id);
+    } catch (error) {
+      if (isSame()) this.#notEarlier(error);
+    }
+    if (this.state.id !== id) return;
+    this.#set({ ...this.state, loadingEarlier: false });
+    if (page === null || !isSame()) return;
+    const earlier = [...hydrated(page.messages, []), ...this.state.messages];
+    this.#set({ ...this.state, messages: earlier, hasEarlier: page.has_earlier });
+  }
+
+  /** The thread has changed meanwhile: what it shows is loaded anew. */
+  #notEarlier(error) {
+    if (error.code === "unknown_message") {
+      this.refresh();
+      return;
+    }
+    this.#set({ ...this.state, earlierFailed: true });
+    this.listeners.onNotLoaded(error);
   }
 
   send(text) {
@@ -278,12 +312,13 @@ export class ThreadStore {
   }
 
   #refused(error, undo, again) {
-    const { before, text, callId, resumed } = undo;
+    const { text, callId, resumed } = undo;
+    const before = restored(undo.before, this.state.messages);
     this.#reader = null;
     this.#set({ ...this.state, run: null });
     this.#wake();
     if (undo.approvalId) {
-      this.#notDecided(error, undo);
+      this.#notDecided(error, { ...undo, before });
       return;
     }
     if (resumed) {
@@ -355,11 +390,11 @@ export class ThreadStore {
   }
 
   #hydrate(loaded) {
-    const messages = hydrated(loaded.messages, this.state.messages);
+    const shown = joined(loaded, this.state.messages, this.state.hasEarlier);
     const interrupts = keyed(loaded.interrupts ?? [], this.state.interrupts);
     const { id, title, run_state: runState } = loaded;
     const about = { id, title, runState, loading: false, missing: false };
-    this.#set({ ...this.state, ...about, messages, interrupts });
+    this.#set({ ...this.state, ...about, ...shown, interrupts });
   }
 
   #fail(error, retry) {

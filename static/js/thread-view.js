@@ -21,6 +21,7 @@ export function threadView(state, { examples, editing, limit, asker, tools }, ac
   const idle = state.run === null;
   const messages = state.messages.filter((message) => !isEmpty(message, state));
   return html`
+    ${state.hasEarlier && limit >= messages.length ? earlier(state, actions) : nothing}
     ${repeat(
       limit < messages.length ? messages.slice(-limit) : messages,
       (message) => message.key,
@@ -34,6 +35,13 @@ export function threadView(state, { examples, editing, limit, asker, tools }, ac
     ${interruptsView(state, actions)} ${ending(state, actions)}
   `;
 }
+
+/** Who scrolls up gets them without it. */
+const earlier = ({ loadingEarlier }, actions) => html`
+  <button type="button" class="quiet more earlier" aria-disabled=${String(loadingEarlier)} @click=${actions.onEarlier}>
+    ${loadingEarlier ? "Loading earlier messages…" : "Earlier messages"}
+  </button>
+`;
 
 /** The graph has stopped to ask before a word was said. */
 const isEmpty = ({ role, parts, running }, { interrupts }) =>

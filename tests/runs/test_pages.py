@@ -8,7 +8,7 @@ from server.turns.chunks import TextDelta
 from server.turns.messages import Turn
 from server.turns.pages import TurnPage
 from tests.support.backend import backend, chunks_of, chunks_until, message
-from tests.support.scripted_model import ScriptedModel, call, finish, text
+from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
 
 ANSWERS = [
     [text("One."), finish()],
@@ -41,7 +41,7 @@ async def test_the_pages_of_a_thread_are_the_thread(tmp_path: Path) -> None:
 
 async def test_the_pages_of_a_live_thread_are_the_thread_so_far(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    live = [text("So "), gate, text("far."), finish()]
+    live: list[Piece] = [text("So "), gate, text("far."), finish()]
     async with backend(tmp_path / "t.db", ScriptedModel.of(*ANSWERS, live)) as inside:
         await inside.turn(message("First"))
         await inside.turn(message("Second"))
