@@ -31,6 +31,7 @@ from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import RunReader
 from server.runs.recovery import end_lost_runs
+from server.runs.retention import open_retention
 from server.runs.run_audit import RunAudit
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
@@ -118,10 +119,12 @@ def create_app(
                     policy,
                     audit,
                 )
+            runs = state["runs"]
             try:
-                yield state
+                async with open_retention(store, runs.delete_idle, settings.thread_retention_days):
+                    yield state
             finally:
-                await state["runs"].close()
+                await runs.close()
 
     app = Starlette(
         routes=ROUTES,

@@ -149,6 +149,10 @@ class Settings(ModelSettings, UserSettings):
     run_retention_seconds: NonNegativeFloat = Field(
         300.0, description="seconds that a run can be read again after its end"
     )
+    thread_retention_days: PositiveFloat | None = Field(
+        None,
+        description="days without a new run after which a thread is deleted; unset: none is",
+    )
     unread_seconds: NonNegativeFloat = Field(
         0.0, description="seconds without a reader that end a run; 0: it runs on unread"
     )

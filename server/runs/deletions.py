@@ -1,6 +1,7 @@
 """Forgetting threads for good."""
 
 import asyncio
+import time
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -9,7 +10,8 @@ from server.runs.retries import Retries
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.runs.signals import STOPPED
-from server.storage.interfaces import Held, ThreadStore
+from server.storage.audit_records import Records
+from server.storage.interfaces import Granted, Held, ThreadStore
 from server.storage.run_logs import RunLogs
 from server.turns.header import ThreadKey
 
@@ -43,9 +45,21 @@ class Deletions:
         while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
             if held.run_id:
                 await self._claims.end(key, held.run_id, STOPPED)
+        await self._forget(key, deletion_id, self._audit.deleted(key))
+
+    async def delete_idle(self, key: ThreadKey, since: float) -> bool:
+        """Forget a thread without activity since a Unix time. False: it has some by now."""
+        async with self._live.setdefault(key, asyncio.Lock()):
+            deletion_id = f"deletion-{new_run_id()}"
+            claimed = await self._store.claim_idle(key, deletion_id, since, time.time())
+            if isinstance(claimed, Granted):
+                await self._forget(key, deletion_id, self._audit.expired(key))
+            return isinstance(claimed, Granted)
+
+    async def _forget(self, key: ThreadKey, deletion_id: str, records: Records) -> None:
         try:
             await self._logs.discard_thread(key)
             await self._graphs.checkpoints(None).delete(key)
-            await self._store.delete(key, self._audit.deleted(key))
+            await self._store.delete(key, records)
         finally:
             await self._retries.write(partial(self._store.release, key, deletion_id))

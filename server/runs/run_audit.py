@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -104,6 +105,10 @@ class RunAudit:
         if self._audit is None:
             return ()
         return [AuditRecord("thread_deleted", key.owner, thread_id=key.thread_id)]
+
+    def expired(self, key: ThreadKey) -> Records:
+        """A thread that was deleted since nobody had used it for long."""
+        return [replace(record, outcome="expired") for record in self.deleted(key)]
 
 
 def outcome(approval: Approval) -> str:

@@ -212,6 +212,11 @@ class Runs:
         """Forget a thread for good: its live run is stopped first, and none can begin."""
         await self._deletions.delete(key)
 
+    async def delete_idle(self, key: ThreadKey, since: float) -> bool:
+        """Forget a thread without activity since a Unix time. False: it has some by now, a live
+        run, or a call that waits for an approval."""
+        return await self._deletions.delete_idle(key, since)
+
     def hurry(self) -> None:
         """Let no live run finish that `drain` waits for: stop them now."""
         self._shutdown.hurry()

@@ -30,6 +30,8 @@ from server.storage.interfaces import StorageUnavailable
 from server.storage.serializer import ThreadSerializer
 
 BUSY_TIMEOUT_MS = 5_000
+DELETED_AT_ONCE = 200
+"""Checkpoints of a thread, with their writes."""
 
 
 class ThreadWrites:
@@ -164,8 +166,32 @@ class SqliteCheckpointer(AsyncSqliteSaver):
             await super().aput_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
+        """A long thread in several transactions, its newest checkpoints first: other threads write
+        between them, and what a crash leaves is the thread as it once was."""
         with self._writing():
+            while await self._delete_newest(thread_id):
+                pass
             await super().adelete_thread(thread_id)
+
+    async def _delete_newest(self, thread_id: str) -> bool:
+        """Delete so many checkpoints as one transaction may. False: there are not as many left."""
+        async with self.lock, self.conn.cursor() as cursor:
+            await cursor.execute(
+                "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints "
+                "WHERE thread_id = ? ORDER BY checkpoint_ns DESC, checkpoint_id DESC LIMIT ?",
+                (thread_id, DELETED_AT_ONCE),
+            )
+            newest = list(await cursor.fetchall())
+            if len(newest) < DELETED_AT_ONCE:
+                return False
+            for table in ("writes", "checkpoints"):
+                await cursor.executemany(
+                    f"DELETE FROM {table} "
+                    "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?",
+                    newest,
+                )
+            await self.conn.commit()
+            return True
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._reads.get_tuple(config)

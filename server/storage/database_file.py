@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
+from server.storage import unused_space
 from server.storage.faults import faults_named
 from server.storage.interfaces import StorageError, StorageFault, StorageUnavailable
 from server.storage.tables import SCHEMA_VERSION
@@ -101,6 +102,7 @@ def check(path: Path, busy_seconds: float) -> None:
     """
     opened = partial(sqlite3.connect, timeout=busy_seconds, isolation_level=None)
     with usable(path), closing(opened(path)) as connection:
+        unused_space.enable(connection)
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("CREATE TABLE can_be_written (x)")
         connection.execute("ROLLBACK")

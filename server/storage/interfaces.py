@@ -152,6 +152,12 @@ class ThreadStore(Protocol):
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
         """Take the thread so that no run can begin; a later deletion takes it over."""
 
+    async def claim_idle(
+        self, key: ThreadKey, deletion_id: str, since: float, now: float
+    ) -> ClaimResult:
+        """Take the thread for its deletion if it is still idle (`RetentionStore`) and not claimed;
+        else Held."""
+
     async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
         """Give the claim back and forget its idempotency key: the request was refused, or the
         deletion is done. A claim that is another's stays; a run that has begun is interrupted, and

@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from server.storage import approvals, audit_trail, claims, tables, thread_list
+from server.storage import (
+    approvals,
+    audit_trail,
+    claims,
+    idle_threads,
+    tables,
+    thread_list,
+    unused_space,
+)
 from server.storage.audit_records import Records
 from server.storage.database_file import usable
 from server.storage.interfaces import (
@@ -21,6 +29,7 @@ from server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
+from server.storage.retention import IdleThread
 from server.storage.transactions import Transactions, open_transactions
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
@@ -30,7 +39,7 @@ T = TypeVar("T")
 
 
 class SqliteStore:
-    """Implements `ThreadStore`. Open with `open_store`."""
+    """Implements `ThreadStore` and `RetentionStore`. Open with `open_store`."""
 
     def __init__(
         self, writes: Transactions, reads: Transactions, require_file: Callable[[], None]
@@ -46,6 +55,11 @@ class SqliteStore:
 
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
         return await self.write(claims.claim_for_deletion, key, deletion_id)
+
+    async def claim_idle(
+        self, key: ThreadKey, deletion_id: str, since: float, now: float
+    ) -> ClaimResult:
+        return await self.write(idle_threads.claim, key, deletion_id, since, now)
 
     async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
         def release(connection: Connection) -> None:
@@ -115,6 +129,11 @@ class SqliteStore:
     ) -> Page:
         return await self.read(thread_list.page, owner, limit, cursor, state)
 
+    async def idle(
+        self, since: float, now: float, limit: int, after: IdleThread | None = None
+    ) -> Sequence[IdleThread]:
+        return await self.read(idle_threads.page, since, now, limit, after)
+
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         return await self.write(thread_list.rename, key, title)
 
@@ -145,6 +164,9 @@ class SqliteStore:
 
     async def approval(self, id: str) -> WaitingApproval | None:
         return await self.read(approvals.get, id)
+
+    async def shrink(self) -> bool:
+        return await self.write(unused_space.give_back)
 
     async def write(self, work: Callable[..., T], *arguments: Any) -> T:
         """One transaction, for what else is stored in the same database."""

@@ -31,6 +31,7 @@ threads = Table(
     Column("graph", String),
     Column("allowed_tools", String),
     Index("threads_by_state", "owner", "run_state"),
+    Index("threads_by_activity", "updated_at", "owner", "id"),
 )
 
 activities = Table(

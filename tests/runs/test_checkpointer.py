@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graphs.offline import OfflineChatModel
 from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
 from server.storage.interfaces import StorageUnavailable
-from tests.support.backend import backend, message
+from tests.support.backend import backend, key_of, message
 from tests.support.foreign_lock import foreign_lock
 from tests.support.waiting import HeldMethod, until
 
@@ -194,3 +194,27 @@ async def test_a_write_under_way_comes_to_its_end_before_the_database_is_closed(
     await letting
     async with open_checkpointer(path) as again:
         assert await saved(again) == [written]
+
+
+async def test_a_deletion_that_breaks_off_leaves_the_thread_as_it_once_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.storage.checkpointer.DELETED_AT_ONCE", 4)
+    async with backend(path, OfflineChatModel(word_seconds=0)) as inside:
+        for words in ("One", "Two", "Three"):
+            await inside.turn(message(words))
+        whole = [each.id for each in await inside.messages()]
+        saver = inside.checkpoints._saver
+        assert isinstance(saver, SqliteCheckpointer)
+        deletes_more, left = True, [whole]
+        while deletes_more:
+            deletes_more = await saver._delete_newest(key_of().checkpoint_key)
+            left.append([each.id for each in await inside.messages()])
+        assert len(left) > 3
+        assert all(whole[: len(some)] == some for some in left)
+        await saver.adelete_thread(key_of().checkpoint_key)
+        assert await inside.messages() == []
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT count(*) FROM writes").fetchone() == (0,)
+        assert database.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
+    database.close()
