@@ -7,7 +7,7 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("turns", "storage", "streams", "tools", "mcp", "page", "attack", "users")
+BENCHMARKS = ("turns", "storage", "streams", "tools", "mcp", "page", "attack", "users", "growth")
 NAMED = ("before",)
 
 
