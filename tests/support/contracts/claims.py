@@ -1,6 +1,7 @@
 """What a store must do about the claims on threads, idempotency keys and deletions."""
 
 import asyncio
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -221,6 +222,25 @@ class DeletionContract:
         results: list[ClaimResult] = await asyncio.gather(*claims)
         assert results.count(Granted()) == 1
         assert results.count(Held(await store.holder(THREAD))) == AT_ONCE
+
+    async def test_an_idle_thread_is_claimed_for_its_deletion(self, store: ThreadStore) -> None:
+        await run_through(store, THREAD, "r1")
+        soon = time.time() + 10
+        assert await store.claim_idle(THREAD, "d1", soon, soon) == Granted()
+        assert await store.claim(THREAD, "r2") == Held(None)
+        await store.release(THREAD, "d1")
+        assert await store.claim(THREAD, "r2")
+
+    async def test_a_thread_in_use_is_not_idle(self, store: ThreadStore) -> None:
+        soon = time.time() + 10
+        assert await store.claim_idle(THREAD, "d1", soon, soon) == Held(None), "there is none"
+        await begin(store, THREAD, "r1")
+        assert await store.claim_idle(THREAD, "d1", soon, soon) == Held(None), "it is live"
+        await store.end_run(THREAD, "r1", "finished")
+        assert await store.claim_idle(THREAD, "d1", soon - 3600, soon) == Held(None), "it is new"
+        await store.claim(THREAD, "r2")
+        assert await store.claim_idle(THREAD, "d1", soon, soon) == Held(None), "it is claimed"
+        assert await store.holder(THREAD) == "r2"
 
     async def test_a_deleted_thread_is_not_in_the_list(self, store: ThreadStore) -> None:
         for key in (THREAD, SECOND, OTHERS):
