@@ -40,6 +40,8 @@ class Retention:
                 await self.shrink()
             except StorageUnavailable as error:
                 logger.warning("old threads stay another hour: %(error)s", {"error": str(error)})
+            except Exception:
+                logger.exception("old threads stay another hour")
             else:
                 if count:
                     logger.info("%(count)s threads are too old, and deleted", {"count": count})
