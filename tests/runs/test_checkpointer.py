@@ -210,7 +210,7 @@ async def test_a_deletion_that_breaks_off_leaves_the_thread_as_it_once_was(
         while deletes_more:
             deletes_more = await saver._delete_newest(key_of().checkpoint_key)
             left.append([each.id for each in await inside.messages()])
-        assert len(left) > 3
+        assert len({len(some) for some in left}) > 2, "it was deleted step by step"
         assert all(whole[: len(some)] == some for some in left)
         await saver.adelete_thread(key_of().checkpoint_key)
         assert await inside.messages() == []
