@@ -220,6 +220,25 @@ FAULTS: list[tuple[Any, str]] = [
         {"mcpServers": {"a": {"command": "x", "env": {"K": "${NOT_SET}"}}}},
         "mcpServers.a.env.K names ${NOT_SET}, which is not set",
     ),
+    ({"mcpServers": {"a": {"url": "example.org/mcp"}}}, "write it as http://host/path"),
+    ({"mcpServers": {"a": {"url": "ftp://example.org"}}}, "write it as http://host/path"),
+    ({"mcpServers": {"a": {"url": "http://example.org:99999/"}}}, "write it as http://host/path"),
+    (
+        {"mcpServers": {"a": {"url": "http://x", "headers": {"A b": "c"}}}},
+        "mcpServers.a.headers: 'A b' is not the name of a header",
+    ),
+    (
+        {
+            "mcpServers": {
+                "a": {
+                    "url": "http://x",
+                    "headers": {"x-user": "all"},
+                    "turnstream": {"forward": {"X-User": "{identity}"}},
+                }
+            }
+        },
+        "'x-user' is in headers and in forward",
+    ),
 ]
 
 
@@ -233,6 +252,17 @@ def test_a_fault_of_the_file_is_one_line_with_its_place(
         read_servers(file, {})
     assert sentence in str(raised.value)
     assert "TURNSTREAM_MCP: mcp.json: " in str(raised.value)
+
+
+@pytest.mark.parametrize("token", ["hush\n", "hush\r\nX-Other: 1", "hush ", "hüsh", "hu\0sh"])
+def test_a_header_that_cannot_be_sent_is_refused_without_its_value(
+    token: str, tmp_path: Path
+) -> None:
+    server = {"url": "http://x", "headers": {"Authorization": "Bearer ${TOKEN}"}}
+    with pytest.raises(CatalogueError, match="the value of Authorization holds") as raised:
+        read_servers(file_of(tmp_path, far=server), {"TOKEN": token})
+    assert token not in str(raised.value)
+    assert "Bearer" not in str(raised.value)
 
 
 def test_variables_are_taken_from_the_environment(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -31,6 +32,7 @@ from tools.contract import CatalogueError
 from tools.mcp.forwarding import check_text
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}$]*))?\}")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 Name = Annotated[str, Field(min_length=1)]
 
 
@@ -106,7 +108,35 @@ class Server(BaseModel):
             raise ValueError(f"{self.type!r} is not served: use stdio or streamable HTTP")
         if self.command and self.turnstream.forward:
             raise ValueError("forward needs a url: a command gets no headers")
+        if self.url and not _is_address(self.url):
+            raise ValueError("url is no address: write it as http://host/path or https://host/path")
+        forwarded = {header.lower() for header in self.turnstream.forward}
+        for header in self.headers:
+            if header.lower() in forwarded:
+                raise ValueError(f"{header!r} is in headers and in forward: leave out one of them")
         return self
+
+    @field_validator("headers")
+    @classmethod
+    def _check_headers(cls, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """The HTTP client would repeat a faulty value, which may be a secret, in its error."""
+        for header, value in headers.items():
+            if not _HEADER_NAME.fullmatch(header):
+                raise ValueError(f"{header[:60]!r} is not the name of a header")
+            if not (value.isascii() and value.isprintable() and value == value.strip()):
+                raise ValueError(
+                    f"the value of {header} holds what no header may hold: remove line breaks, "
+                    "spaces at its ends and what is not ASCII"
+                )
+        return headers
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of the port, or of an IPv6 address
+        return False
 
 
 class _File(BaseModel):
