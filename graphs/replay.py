@@ -49,7 +49,12 @@ class Replay:
 
 
 def _thinking(message: AIMessage) -> Content:
-    return [block for block in _blocks(message) if _is_signed(block) or _is_text(block)]
+    """Without the thinking at its end, unless calls follow: the API refuses a message that ends
+    so, as one does that was stopped between a thought and the next word."""
+    blocks = [block for block in _blocks(message) if _is_signed(block) or _is_text(block)]
+    while blocks and not message.tool_calls and not _is_text(blocks[-1]):
+        blocks.pop()
+    return blocks
 
 
 def _signed_parts(message: AIMessage) -> Content:

@@ -125,6 +125,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no content": (body(user()), "messages.0: all messages must have non-empty content"),
     "an empty string": (body({**USER, "content": ""}), "text content blocks must be non-empty"),
     "an empty text": (body(user(text(""))), "messages: text content blocks must be non-empty"),
+    "a thought at the end of an earlier message": (
+        body(USER, assistant(text("Well,"), THINKING), USER),
+        "messages.1: The final block in an assistant message cannot be `thinking`.",
+    ),
     "a blank text": (
         body(USER, assistant(text(" \n")), USER),
         "messages: text content blocks must be non-empty",
@@ -188,15 +192,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "thinking.signature: Field required",
     ),
     "a signature of nobody": (
-        body(USER, assistant({**THINKING, "signature": "QUJD"}), USER),
+        body(USER, assistant({**THINKING, "signature": "QUJD"}, text("x")), USER),
         "messages.1.content.0: Invalid `signature` in `thinking` block",
     ),
     "another thought": (
-        body(USER, assistant({**THINKING, "thinking": "Hm!"}), USER),
+        body(USER, assistant({**THINKING, "thinking": "Hm!"}, text("x")), USER),
         "Invalid `signature` in `thinking` block",
     ),
     "a hidden thought of nobody": (
-        body(USER, assistant({"type": "redacted_thinking", "data": "QUJD"}), USER),
+        body(USER, assistant({"type": "redacted_thinking", "data": "QUJD"}, text("x")), USER),
         "Invalid `data` in `redacted_thinking` block",
     ),
     "a call of this turn without a thought": (

@@ -142,6 +142,22 @@ def test_ollama_gets_its_reasoning_beside_the_text() -> None:
         assert message.additional_kwargs == beside
 
 
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_message_that_was_stopped_behind_a_thought_is_replayed_to_anthropic_without_it(
+    calls: int,
+) -> None:
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "S"}
+    secret = {"type": "redacted_thinking", "data": "D"}
+    text = {"type": "text", "text": "Well,"}
+    content: list[str | dict[str, Any]] = [thought, text, thought, secret]
+    call = ToolCall(type="tool_call", id="c1", name="clock", args={})
+    stopped = AIMessage(
+        content, tool_calls=[call] * calls, response_metadata={"model_provider": "anthropic"}
+    )
+    history = for_model([HumanMessage("Go"), stopped], "", 1000, "anthropic")
+    assert history[1].content == (content if calls else [thought, text])
+
+
 def test_the_signature_of_a_call_follows_its_id() -> None:
     extras = {SIGNATURES: {"given": "S"}, "function_call": {"name": "clock"}}
     assert kept_extras("google_genai", extras, {"given": "kept"}) == {SIGNATURES: {"kept": "S"}}

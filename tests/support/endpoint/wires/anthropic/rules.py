@@ -151,6 +151,15 @@ def calls_of_the_turn_follow_thinking(body: MessagesBody) -> Iterator[Refusal]:
             )
 
 
+def thinking_ends_no_message(body: MessagesBody) -> Iterator[Refusal]:
+    for place, message in enumerate(body.messages):
+        last = message.content[-1] if message.content else None
+        if message.role == "assistant" and isinstance(last, Thinking | RedactedThinking):
+            yield Refusal(
+                f"messages.{place}: The final block in an assistant message cannot be `{last.type}`."
+            )
+
+
 def tool_names_are_unique(body: MessagesBody) -> Iterator[Refusal]:
     names = [tool.name for tool in body.tools]
     if len(set(names)) < len(names):
@@ -177,6 +186,7 @@ RULES: tuple[Rule, ...] = (
     thinking_takes_no_temperature,
     thinking_forces_no_tool,
     calls_of_the_turn_follow_thinking,
+    thinking_ends_no_message,
     tool_names_are_unique,
     choices_are_offered,
 )
