@@ -156,7 +156,8 @@ def thinking_ends_no_message(body: MessagesBody) -> Iterator[Refusal]:
         last = message.content[-1] if message.content else None
         if message.role == "assistant" and isinstance(last, Thinking | RedactedThinking):
             yield Refusal(
-                f"messages.{place}: The final block in an assistant message cannot be `{last.type}`."
+                f"messages.{place}: The final block in an assistant message cannot be "
+                f"`{last.type}`."
             )
 
 
