@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 
@@ -31,6 +32,9 @@ class Provider:
     """Variables of which one holds the key; without any, none is needed."""
     addresses: tuple[str, ...] = ()
     """Variables of which one may name a server of one's own, which needs no key."""
+    host: str = ""
+    """A variable whose address the package parses when it is imported; its scheme may be left
+    out."""
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -54,7 +58,7 @@ PROVIDERS: Mapping[str, Provider] = {
         "google-genai",
         ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     ),
-    "ollama": Provider("graphs.providers.ollama", "langchain_ollama", "ollama"),
+    "ollama": Provider("graphs.providers.ollama", "langchain_ollama", "ollama", host="OLLAMA_HOST"),
 }
 
 _KINDS = {
@@ -91,12 +95,22 @@ class ModelName:
             return None
         if find_spec(provider.package) is None:
             return f"{self.name!r} needs a package: pip install 'turnstream[{provider.extra}]'"
+        if not _is_address(os.environ.get(provider.host, "")):
+            return f"{provider.host} is not a valid address: write it as http://localhost:11434"
         if not provider.keys or any(_is_set(n, given) for n in provider.keys + provider.addresses):
             return None
         needed = " or ".join(provider.keys)
         if provider.addresses:
             needed += f", or {provider.addresses[0]} for a server of your own"
         return f"{self.name!r} needs {needed}; 'offline' needs neither"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text if "://" in text else f"//{text}")
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def _is_set(name: str, given: Mapping[str, str | None]) -> bool:

@@ -191,6 +191,25 @@ def test_a_name_that_gemini_does_not_take_is_changed_in_the_call_and_its_answer(
     assert (message.tool_calls[0]["name"], answer.name) == ("_0clock", "_0clock")
 
 
+@pytest.mark.parametrize("address", ["foo:bar", "http://[::1", "host:99999"])
+def test_an_address_of_ollama_that_is_not_valid_is_named_with_the_way_out(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", address)
+    fault = ModelName.parse("ollama:qwen3").fault(NOTHING)
+    assert fault == "OLLAMA_HOST is not a valid address: write it as http://localhost:11434"
+
+
+@pytest.mark.parametrize(
+    "address", ["", "localhost", "0.0.0.0:1234", ":1234", "https://a.example/x"]
+)
+def test_an_address_of_ollama_may_be_in_any_form_that_its_package_takes(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", address)
+    assert ModelName.parse("ollama:qwen3").fault(NOTHING) is None
+
+
 def image(url: str) -> HumanMessage:
     return HumanMessage([{"type": "image_url", "image_url": {"url": url}}])
 
