@@ -54,7 +54,7 @@ def _thinking(message: AIMessage) -> Content:
     blocks = [block for block in _blocks(message) if _is_signed(block) or _is_text(block)]
     while blocks and not message.tool_calls and not _is_text(blocks[-1]):
         blocks.pop()
-    return blocks
+    return [*blocks]
 
 
 def _signed_parts(message: AIMessage) -> Content:
