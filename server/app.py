@@ -209,6 +209,7 @@ def _run_settings(settings: Settings) -> RunSettings:
         max_thread_bytes=settings.max_thread_bytes,
         approval_seconds=settings.approval_seconds,
         client_values=settings.client_context,
+        system_prompt=settings.system_prompt,
     )
 
 

@@ -1,6 +1,8 @@
 """The catalogue of tools, checked when it is made: one that exists can be served."""
 
+import hashlib
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -45,6 +47,12 @@ class Catalogue:
             *(_described(tool, "real", _parameters(tool)) for tool in self.real),
             *(_described(tool, "ui", dict(tool.parameters)) for tool in self.ui),
         ]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the model sees of the tools, in hex; their order does not count."""
+        described = sorted(self.describe(), key=lambda tool: str(tool["name"]))
+        return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
 def _all_tools(catalogue: Catalogue) -> tuple[Tool, ...]:

@@ -14,6 +14,7 @@ from server.runs.graph_user import GraphUser
 from server.runs.prepare import prepare
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
+from server.runs.setup_hash import setup_hash
 from server.runs.start import RunSettings, RunStart
 from server.runs.tool_choice import narrowed
 from server.turns.requests import TurnRequest
@@ -83,4 +84,6 @@ class RunStarts:
                 user=user,
             ),
             limits=settings.limits,
+            model=self.models.name_of(model) if is_built_in else None,
+            setup=setup_hash(settings.system_prompt, catalogue) if is_built_in else None,
         )

@@ -66,6 +66,10 @@ class ServedModels:
         name = wanted if wanted in allowed else allowed[0]
         return ChosenModel(name, self.by_name[name])
 
+    def name_of(self, chosen: ChosenModel | None) -> str | None:
+        """The model that speaks in a run of the built-in graph; without a choice the default."""
+        return chosen.name if chosen else next(iter(self.by_name), None)
+
     def _of_turn(self, plan: Plan) -> str | None:
         if not plan.continues:
             return None

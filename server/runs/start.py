@@ -35,6 +35,10 @@ class RunStart:
     values: GraphValues
     classifier: Classifier
     limits: RunLimits
+    model: str | None = None
+    """Its name in the settings; None: a graph's own."""
+    setup: str | None = None
+    """The hash of system prompt and tools; None: a graph's own."""
 
     def header(self, checkpoint_id: str | None) -> RunHeader:
         return RunHeader(
@@ -63,3 +67,5 @@ class RunSettings:
     """How long a question for an approval is open; 0: until it is answered."""
     client_values: tuple[str, ...] = ()
     """What clients may set of the graph's context, configurable values and input."""
+    system_prompt: str = ""
+    """Of the built-in graph."""

@@ -24,13 +24,16 @@ C = TypeVar("C")
 
 
 async def summary(run: Run, log: RunLog) -> Event:
-    """`{"run", "thread", "state", "finish", "steps", "tool_calls", "failed_calls",
-    "input_tokens", "output_tokens", "first_token_ms"?, "model_ms"?, "tool_ms", "run_ms", "chunks",
-    "ended"?, "error"?}`. The run is over."""
+    """`{"run", "thread", "graph", "model"?, "setup"?, "state", "finish", "steps", "tool_calls",
+    "failed_calls", "input_tokens", "output_tokens", "first_token_ms"?, "model_ms"?, "tool_ms",
+    "run_ms", "chunks", "ended"?, "error"?}`. The run is over."""
     chunks = [chunk async for batch in log.read(0) for _, chunk in batch]
     line = {
         "run": run.start.run_id,
         "thread": run.start.key.thread_id,
+        "graph": run.start.graph,
+        "model": run.start.model,
+        "setup": run.start.setup,
         "state": run.state,
         **_counts(chunks),
         "run_ms": round((time.monotonic() - run.started) * 1000),

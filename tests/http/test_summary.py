@@ -80,6 +80,9 @@ async def test_a_run_is_one_line_of_ids_counts_and_durations(
     assert counts == {
         "run": found["run"],
         "thread": "t1",
+        "graph": "chat",
+        "model": "scripted",
+        "setup": found["setup"],
         "state": "finished",
         "finish": "stop",
         "steps": 2,
@@ -107,6 +110,26 @@ async def test_a_run_adds_that_one_line_to_the_servers_log(
     at_start, runs = server.log[:3], server.log[3:]
     assert b" on http://" in at_start[0]
     assert [json.loads(line.removeprefix(b"INFO: "))["thread"] for line in runs] == [thread_id]
+
+
+async def setup_of_a_run(
+    database: Path, endpoint: StrictEndpoint, caplog: pytest.LogCaptureFixture, **values: Any
+) -> str:
+    endpoint.script(text_reply("Hello."))
+    async with serving(endpoint_settings(database, endpoint, **values)) as client:
+        setup: str = (await logged(client, caplog))["setup"]
+    caplog.clear()
+    return setup
+
+
+async def test_the_line_tells_runs_before_and_after_a_change_of_the_prompt_apart(
+    tmp_path: Path, endpoint: StrictEndpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    terse, again, kind = [
+        await setup_of_a_run(tmp_path / f"{n}.db", endpoint, caplog, system_prompt=prompt)
+        for n, prompt in enumerate(("Be terse.", "Be terse.", "Be kind."))
+    ]
+    assert terse == again != kind
 
 
 async def test_the_line_of_a_run_that_failed_has_its_code(
