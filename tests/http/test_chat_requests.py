@@ -320,7 +320,7 @@ async def test_the_headers_name_thread_run_and_message(client: Client) -> None:
         events = await stream.rest()
     assert headers["x-thread-id"] == "t1"
     assert events[0].id == f"{headers['x-run-id']}:1"
-    assert len(headers["x-run-id"]) == 12
+    assert len(headers["x-run-id"]) == 11
     user, assistant = (await client.thread("t1"))["messages"]
     assert user["id"] == headers["x-message-id"]
     assert assistant["id"] == events[0].data["messageId"]

@@ -21,13 +21,14 @@ from mcp.types import ToolListChangedNotification
 
 from tools.mcp import launcher
 from tools.mcp.configuration import Server
+from tools.mcp.sessions import Unreachable
 
 CONNECT_SECONDS = 10.0
 """To reach a server by HTTP."""
 
 
-class NotFound(Exception):
-    """The command of a server does not exist; the message is for the log."""
+class NotFound(Unreachable):
+    """The command of a server does not exist."""
 
 
 class _Watched:

@@ -67,6 +67,7 @@ async def _start(server: McpServer) -> None:
         sentence = f"the MCP server {server.name!r} cannot be had: {error}"
         if not server.config.turnstream.optional:
             raise CatalogueError(
-                f'{sentence}. Start it, or write "turnstream": {{"optional": true}} beside it.'
+                f"{sentence}. See that it runs and takes its credentials, or write "
+                '"turnstream": {"optional": true} beside it.'
             ) from None
         logger.warning("%(what)s; its tools join when it comes", {"what": sentence})

@@ -109,12 +109,13 @@ class McpServer:
             try:
                 await self.refresh()
                 delay = RETRY_SECONDS
-            except NotJoined:
+            except Exception as error:
                 delay = min(2 * delay, MAX_RETRY_SECONDS)
                 named = {"server": self.name, "seconds": f"{delay:g}"}
                 logger.warning(
                     "MCP server %(server)s does not tell its tools; asked again in %(seconds)s s",
                     named,
+                    exc_info=None if isinstance(error, NotJoined) else error,
                 )
             await asyncio.sleep(PAUSE_SECONDS)
 

@@ -238,4 +238,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return f"it did not answer within {OPEN_SECONDS:g} seconds"
     words = " ".join(str(error).split())[:200]
+    if isinstance(error, Unreachable):
+        return words
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
