@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-long check bench fleet-check clean
+.PHONY: run test test-long check fuzz bench soak fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
@@ -33,8 +33,14 @@ check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/lint-imports --no-cache
 	$(PYTEST) -q tests/unit/test_house.py
 
+fuzz: $(DEV_READY)  ## requests made of the OpenAPI document, without end; ARGS="--max-time 60" ends them
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
 bench: $(DEV_READY)  ## cost against a bare loop over graph.astream, as ratios
 	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+soak: $(DEV_READY)  ## a server under a mix of use, for ARGS="--minutes 10" or a simulated ARGS=--week
+	$(BIN)/python -m tests.benchmarks.soak $(ARGS)
 
 fleet-check: $(DEV_READY)  ## build the solar data set anew and compare it with the one that is shipped
 	$(PIP) --editable '.[dev,data]'

@@ -1,8 +1,9 @@
 """The agent node: one model call, its tool calls read strictly and classified."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import LanguageModelInput
@@ -22,6 +23,16 @@ from graphs.no_data import fresh_misses
 from graphs.parts import kept_content, parts_metadata
 from graphs.replay import kept_extras
 from graphs.stored import Ended
+from tools.threads import beside_loop
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a model call needs of a history; the history is closed with `closers`."""
+
+    closers: Sequence[ToolMessage]
+    prompt: Sequence[AnyMessage]
+    call_ids: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +53,10 @@ class Agent:
         """
         if fresh_misses(messages):
             return []
-        closers = close_pending(
-            messages, "not_answered", "The call was left unanswered and is closed."
-        )
-        history = [*messages, *closers]
-        limits = self.limits
-        prompt = for_model(history, self.system_prompt, limits.max_history_tokens, self.provider)
-        output = ModelOutput(call_ids(history), limits.max_message_bytes, self.provider)
-        await ask(self.model, prompt, output)
+        question = await beside_loop(len(messages), partial(self._question, messages))
+        history, limits = [*messages, *question.closers], self.limits
+        output = ModelOutput(question.call_ids, limits.max_message_bytes, self.provider)
+        await ask(self.model, question.prompt, output)
         called = output.parts.calls
         ended: Ended | None
         if output.is_cut:
@@ -60,7 +67,15 @@ class Agent:
         else:
             calls = await classify_all(called, self.classifier, TurnResults(history))
             ended = last_step(messages, context, self.limits) if calls.goes_on else None
-        return [*closers, _stored(output, calls, context, ended), *calls.answers]
+        return [*question.closers, _stored(output, calls, context, ended), *calls.answers]
+
+    def _question(self, messages: Sequence[AnyMessage]) -> _Question:
+        """All that is read of the whole history, at once."""
+        sentence = "The call was left unanswered and is closed."
+        closers = close_pending(messages, "not_answered", sentence)
+        room = self.limits.max_history_tokens
+        prompt = for_model([*messages, *closers], self.system_prompt, room, self.provider)
+        return _Question(closers, prompt, call_ids(messages))
 
     def _spent(
         self,

@@ -53,7 +53,9 @@ def with_decisions(
     messages: Sequence[AnyMessage], decisions: Mapping[str, Decision]
 ) -> list[AIMessage]:
     """The messages whose calls are decided on, with the decisions, given by call id."""
-    changed = []
+    changed: list[AIMessage] = []
+    if not decisions:
+        return changed
     for message in messages:
         if isinstance(message, AIMessage):
             asked = stored.approvals(message)
@@ -66,11 +68,13 @@ def with_decisions(
 def approved_calls(messages: Sequence[AnyMessage], run_id: str | None) -> list[ToolCall]:
     """The calls without an answer that this run brings an approval for, with the arguments that
     were approved."""
+    asking = [m for m in messages if isinstance(m, AIMessage) and stored.approvals(m)]
+    if not asking:
+        return []
     answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     return [
         _approved(call, decision)
-        for message in messages
-        if isinstance(message, AIMessage) and stored.approvals(message)
+        for message in asking
         for call in message.tool_calls
         if call["id"] not in answered
         if (decision := _last_decision(message, call["id"] or ""))

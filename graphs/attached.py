@@ -28,6 +28,7 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
+from graphs.client_state import NOTHING, ClientState
 from graphs.context import GraphContext
 from graphs.faults import GraphError
 from graphs.result_view import ResultView, declared_results
@@ -56,6 +57,8 @@ class AttachedGraph:
     results: ResultView
     """What clients see of its tools' results."""
     description: str | None = None
+    client_state: ClientState = NOTHING
+    """What clients see of its state beside the messages."""
     is_built_in: bool = False
     """Whether it keeps to the rights of its context by itself."""
 
@@ -79,10 +82,6 @@ class AttachedGraph:
         if self.context.is_ours or (isinstance(value, list) and all(map(_is_named, value))):
             return value  # type: ignore[no-any-return]
         return _with_ids(value)
-
-    def emptied(self, messages: Sequence[AnyMessage]) -> Any:
-        """The value of `messages` that leaves these alone in the thread."""
-        return list(messages) if self.reducer == "replaces" else Overwrite(list(messages))
 
     def update(self, before: Any, messages: Sequence[AnyMessage]) -> Any:
         """The value of `messages` that merges these by id into what the channel holds before, for a

@@ -5,8 +5,12 @@ The client library parses every event again and builds a model of it, which Lang
 dict that it was; and it walks the request's tools by their types, which takes as long as a short
 answer. Both are left out by two public ways of openai 3.54: `AsyncOpenAI.post`, and a class of
 one's own for the stream. LangChain takes dicts for chunks (`BaseChatOpenAI._astream`).
+
+Most of a short request is its tools, the same ones each time: their JSON is kept.
 """
 
+import json
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -19,6 +23,9 @@ from graphs.model_wire import AsyncBoundedStream
 
 OPTIONS = {"extra_headers", "extra_query", "extra_body", "timeout"}
 """What the client takes for itself; requests that have it go its own way."""
+
+KEPT_TOOLS = 16
+"""Lists of tools whose JSON is kept: a model that is bound has one of its own."""
 
 
 class ChunkStream(openai.AsyncStream[Chunk]):
@@ -43,16 +50,85 @@ def _message(error: Any) -> str:
     return message if message and isinstance(message, str) else "An error occurred during streaming"
 
 
+class RequestBody:
+    """A body in parts, some of them shared by requests: a live run keeps its request, and the text
+    of the tools need not exist once per run.
+
+    The client sends a body again on a retry only if it can be rewound like a file.
+    """
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The whole at once: each piece would be a write of its own to the socket."""
+        yield self.read()
+
+    def read(self) -> bytes:
+        """The whole."""
+        return b"".join(self.parts)
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return 0
+
+    def seek(self, position: int) -> int:
+        """Every iteration begins anew."""
+        return position
+
+
+class RequestJson:
+    """Requests as JSON in UTF-8. Their tools are known again by the list that they are in, which
+    nobody changes once a model is bound to it."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, tuple[list[Any], bytes]] = OrderedDict()
+        """By the list's id; the list is kept too, or another might get its id."""
+
+    def write(self, body: dict[str, Any]) -> RequestBody:
+        """Raises ValueError or TypeError if it is no JSON."""
+        tools = body.get("tools")
+        if not isinstance(tools, list):
+            return RequestBody(_json(body))
+        ahead = _json({name: value for name, value in body.items() if name != "tools"})
+        separator = b"," if len(body) > 1 else b""
+        ahead = ahead[:-1] + separator + b'"tools":'
+        return RequestBody(ahead, self._tools(tools), b"}")
+
+    def _tools(self, tools: list[Any]) -> bytes:
+        if id(tools) not in self._kept:
+            self._kept[id(tools)] = (tools, _json(tools))
+            if len(self._kept) > KEPT_TOOLS:
+                self._kept.popitem(last=False)
+        return self._kept[id(tools)][1]
+
+
+def _json(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode()
+
+
 class ChunkCompletions(AsyncCompletions):
     """What ChatOpenAI asks, in place of the client's `chat.completions`."""
+
+    def __init__(self, client: openai.AsyncOpenAI) -> None:
+        super().__init__(client)
+        self._requests = RequestJson()
 
     async def create(self, *, stream: Any = None, **body: Any) -> Any:
         if not stream or OPTIONS & body.keys():
             return await super().create(**body, **({"stream": stream} if stream else {}))
+        content = self._requests.write({**body, "stream": stream})
         return await self._client.post(
             "/chat/completions",
             cast_to=dict,
-            body={**body, "stream": stream},
+            content=content,
+            options={"headers": {"Content-Length": str(len(content))}},
             stream=True,
             stream_cls=ChunkStream,
         )

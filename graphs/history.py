@@ -43,13 +43,14 @@ def from_user(messages: Sequence[AnyMessage]) -> list[HumanMessage]:
 
 def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     """The tool calls that have no answer yet, in order."""
-    answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    answered, calling = set[str | None](), list[AIMessage]()
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage) and message.tool_calls:
+            calling.append(message)
     return [
-        call
-        for message in messages
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-        if call["id"] not in answered
+        call for message in calling for call in message.tool_calls if call["id"] not in answered
     ]
 
 
@@ -69,19 +70,44 @@ def for_model(
 
     `max_tokens` is an estimate (four characters a token); the last turn is always whole.
     """
-    turns = _last_turns(list(_repaired(messages, provider)), max_tokens - _tokens(system_prompt))
+    room = max_tokens - (_tokens(system_prompt) if system_prompt else 0)
+    first = _first_of_interest(messages, room)
+    turns = _last_turns(list(_repaired(messages[first:], provider, first)), room)
     turns = with_last_word(turns, provider)
     return [SystemMessage(system_prompt), *turns] if system_prompt else turns
 
 
-def _repaired(messages: Sequence[AnyMessage], provider: str | None) -> Iterator[AnyMessage]:
+def _first_of_interest(messages: Sequence[AnyMessage], max_tokens: int) -> int:
+    """Where the turns begin of which the newest fit: older ones of a long thread need no repair."""
+    total, first = 0, len(messages)
+    for place in range(len(messages) - 1, -1, -1):
+        total += _least_tokens(messages[place])
+        if total > max_tokens and first < len(messages):
+            return first
+        if isinstance(messages[place], HumanMessage) and messages[place].content:
+            first = place
+    return 0
+
+
+def _least_tokens(message: AnyMessage) -> int:
+    """Of what is left of a message when it is repaired, for any provider."""
+    text = message.content if isinstance(message.content, str) else ""
+    if isinstance(message, HumanMessage):
+        return _tokens(text) if message.content else 0
+    return len(text.strip()) // CHARS_A_TOKEN if isinstance(message, AIMessage) else 0
+
+
+def _repaired(
+    messages: Sequence[AnyMessage], provider: str | None, first: int
+) -> Iterator[AnyMessage]:
+    """`first` is the place of the first in its thread."""
     presentable = [_presentable(message) for message in messages]
     answers: dict[str, deque[ToolMessage]] = {}
     for message in presentable:
         if isinstance(message, ToolMessage):
             answers.setdefault(message.tool_call_id, deque()).append(message)
     used: set[str] = set()
-    for number, message in enumerate(presentable):
+    for number, message in enumerate(presentable, first):
         if isinstance(message, AIMessage):
             yield from _with_answers(message, number, answers, used, provider)
         elif isinstance(message, HumanMessage):

@@ -23,6 +23,7 @@ from langgraph.store.base import BaseStore
 from graphs.approval_rules import refuse_gated_tools, ungated
 from graphs.attached import AttachedGraph, attach
 from graphs.client_fields import Fields, table_of
+from graphs.client_state import MAX_STATE_BYTES, ClientState, check_names, state_keys
 from graphs.context import GraphContext
 from graphs.faults import GraphError
 from graphs.limits import Limits
@@ -75,11 +76,14 @@ async def open_graphs(
     *,
     limits: Limits,
     undeclared_results: Undeclared = "hide",
+    client_state: Sequence[str] = (),
+    max_state_bytes: int = MAX_STATE_BYTES,
     **more: Any,
 ) -> AsyncIterator[Mapping[str, AttachedGraph]]:
     """Make the graphs, by name, and attach them to the checkpointer and the store. Of several,
     each gets the fields of `context` that it declares.
 
+    `client_state` names what clients see of their states, each value of up to `max_state_bytes`.
     `model`, `catalogue`, `limits` and `more` are what a factory of our own kind is given beside
     that; one that is not ours gets the tools that need no approval. Raises GraphError.
     """
@@ -107,9 +111,15 @@ async def open_graphs(
             opened[source.name] = replace(
                 attached,
                 description=source.description,
+                client_state=ClientState(
+                    tuple(name for name in client_state if name in state_keys(attached.graph)),
+                    max_state_bytes,
+                ),
                 is_built_in=source.setting == BUILT_IN,
             )
         _check_used(context, opened.values())
+        kept = {key for one in opened.values() for key in state_keys(one.graph)}
+        check_names(client_state, kept)
         yield opened
 
 

@@ -189,8 +189,8 @@ def args_text(message: AIMessage) -> Mapping[str, str]:
 
 def approvals(message: AIMessage) -> Mapping[str, AskedApproval]:
     """By call id, of the calls that need an approval."""
-    asked = message.response_metadata.get("approvals", {}) if _has_format(message) else {}
-    return cast(Mapping[str, AskedApproval], asked)
+    asked = message.response_metadata.get("approvals")
+    return cast(Mapping[str, AskedApproval], asked) if asked and _has_format(message) else {}
 
 
 def with_decisions(message: AIMessage, decisions: Mapping[str, Decision]) -> AIMessage:

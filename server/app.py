@@ -1,6 +1,6 @@
 """The application: routes, and the lifespan that wires everything together."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -27,13 +27,14 @@ from server.http.routes import ROUTES
 from server.http.state import AppState
 from server.http.static import static_files
 from server.logs.setup import configure, log_stray_failures
+from server.observation import observation, serving_metrics
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import RunReader
 from server.runs.recovery import end_lost_runs
 from server.runs.retention import open_retention
 from server.runs.run_audit import RunAudit
-from server.runs.runs import Runs
+from server.runs.runs import Observer, Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
@@ -54,7 +55,7 @@ from tools.contract import Disposition
 from tools.current import CurrentCatalogue
 
 STATIC = Path(__file__).parent.parent / "static"
-EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location")
+EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location", "Content-Location")
 
 
 def create() -> Starlette:
@@ -76,11 +77,12 @@ def create_app(
     """The application, on the model that the settings name if none is given.
 
     Raises GraphError if the setting names no graph that can be served, PolicyError for a faulty
-    policy; so does its lifespan, StorageError if the database cannot be opened, ModelSetupError for
-    a model.
+    policy, MetricsSetupError, TracesSetupError; so does its lifespan, StorageError if the database
+    cannot be opened, ModelSetupError for a model.
     """
     loaded = load(settings.graph)
     policy = open_policy(settings.policy)
+    observed = observation(settings)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
@@ -104,6 +106,8 @@ def create_app(
                 tools.current,
                 limits=settings.limits,
                 undeclared_results=settings.undeclared_results,
+                client_state=settings.client_state,
+                max_state_bytes=settings.max_state_bytes,
                 system_prompt=settings.system_prompt,
             ) as graphs,
         ):
@@ -118,17 +122,21 @@ def create_app(
                     authentication,
                     policy,
                     audit,
+                    observed.observers,
                 )
             runs = state["runs"]
             try:
-                async with open_retention(store, runs.delete_idle, settings.thread_retention_days):
+                async with (
+                    serving_metrics(observed.metrics, settings, runs, store, checkpointer),
+                    open_retention(store, runs.delete_idle, settings.thread_retention_days),
+                ):
                     yield state
             finally:
                 await runs.close()
 
     app = Starlette(
         routes=ROUTES,
-        middleware=_middleware(settings),
+        middleware=[*observed.middleware, *_middleware(settings)],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
@@ -147,6 +155,7 @@ async def _wired(
     authentication: Authentication | None,
     policy: Policy,
     audit: Audit | None,
+    observers: Sequence[Observer],
 ) -> AppState:
     # A graph that is not ours may have tools that the catalogue does not know.
     unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
@@ -175,6 +184,7 @@ async def _wired(
             policy,
             run_audit,
             catalogue,
+            observers,
         ),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,

@@ -17,6 +17,7 @@ from pydantic import (
 )
 from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
 
+from graphs.client_state import MAX_STATE_BYTES
 from graphs.limits import Limits
 from graphs.loading import BUILT_IN
 from graphs.result_view import Undeclared
@@ -67,6 +68,11 @@ class Settings(ModelSettings, UserSettings):
         (),
         description="names that clients may set of the graph's context, configurable values and "
         "input, comma-separated",
+    )
+    client_state: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="keys of the graph's state that clients see beside the messages, "
+        "comma-separated",
     )
     hidden_nodes: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
@@ -131,8 +137,11 @@ class Settings(ModelSettings, UserSettings):
     max_message_bytes: PositiveInt = Field(
         1_000_000, description="bytes of one message of the model: text, reasoning, arguments"
     )
+    max_state_bytes: PositiveInt = Field(
+        MAX_STATE_BYTES, description="bytes of one value of the graph's state to the client"
+    )
     max_run_bytes: PositiveInt = Field(
-        20_000_000, description="bytes of text, results and progress in one run's stream"
+        20_000_000, description="bytes of text, results, progress and state in one run's stream"
     )
     max_history_tokens: PositiveInt = Field(
         100_000, description="tokens of the thread that the model gets, estimated"
@@ -179,6 +188,15 @@ class Settings(ModelSettings, UserSettings):
     allowed_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="origins of other sites whose pages may call, comma-separated"
     )
+    metrics_port: int | None = Field(
+        None, ge=0, le=65535, description="port of GET /metrics, for Prometheus; unset: none"
+    )
+    metrics_host: str = Field(
+        "127.0.0.1", min_length=1, description="address that the metrics are served on"
+    )
+    traces: CliImplicitFlag[bool] = Field(
+        False, description="make OpenTelemetry spans of runs, model calls and tool calls"
+    )
     log_format: LogFormat = Field(
         "text", description="the log on stderr: 'text', or 'json' for one object a line"
     )
@@ -201,6 +219,10 @@ class Settings(ModelSettings, UserSettings):
             raise ValueError(
                 f"TURNSTREAM_CLIENT_CONTEXT: {', '.join(reserved)} is LangGraph's own; no client "
                 "may set it"
+            )
+        if "messages" in self.client_state:
+            raise ValueError(
+                "TURNSTREAM_CLIENT_STATE: messages are shown as they are; leave the name out"
             )
         self.system_prompt = read_prompt(self.system_prompt)
         return self

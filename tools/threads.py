@@ -8,6 +8,15 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+LONG = 1_000
+"""Messages whose reading takes longer than the way to another thread and back."""
+
+
+async def beside_loop(messages: int, function: Callable[[], T]) -> T:
+    """Run a function that reads so many messages: of a long thread beside the event loop, on one of
+    the loop's own threads, since it returns soon."""
+    return function() if messages < LONG else await asyncio.to_thread(function)
+
 
 async def in_thread(function: Callable[[], T]) -> T:
     """Run a function in a daemon thread of its own.

@@ -71,7 +71,7 @@ def _note(audit: Audit, request: Request[Any], status: int) -> None:
         "refusal",
         caller.id if caller else None,
         caller.method if caller else None,
-        name=_route(request),
+        name=matched_route(request.scope),
         outcome=request.scope.get(PROBLEM_CODE),
         address=_address(request),
     )
@@ -84,11 +84,11 @@ def _has_credentials(request: Request[Any]) -> bool:
     return given or request.url.path == "/login"
 
 
-def _route(request: Request[Any]) -> str | None:
+def matched_route(scope: Scope) -> str | None:
     """`POST /chat`: what the router has matched, without the caller's own words."""
-    if "endpoint" not in request.scope:
+    if "endpoint" not in scope:
         return None
-    return f"{request.method} /{request.url.path.split('/')[1]}"
+    return f"{scope['method']} /{scope['path'].split('/')[1]}"
 
 
 def _address(request: Request[Any]) -> str | None:

@@ -1,6 +1,7 @@
 """The endpoints of turns: start a run, attach to one, stop one."""
 
 import hashlib
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from starlette.endpoints import HTTPEndpoint
@@ -9,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from server.http.cursors import position
 from server.http.problems import unknown_thread
 from server.http.state import ApiRequest, owner, principal, rights, thread_key
-from server.protocols import DEFAULT, PostedTurn, WireFormat, parse, wire_format
+from server.protocols import DEFAULT, BodyFormat, PostedTurn, WireFormat, parse, wire_format
 from server.protocols.format import StreamContext, View
 from server.runs.reader import LoggedRun
 from server.turns.header import ThreadKey
@@ -19,12 +20,17 @@ MAX_KEY_CHARS = 255
 
 
 class Chat(HTTPEndpoint):
+    body_format: BodyFormat | None = None
+    """None: the body says by its shape what it is."""
+
     async def post(self, request: ApiRequest) -> Response:
         """Start a run and stream it; with `Prefer: respond-async` only say where its stream is."""
         state, query = request.state, request.query_params
         read = partial(
             parse,
             limits=state["body_limits"],
+            format=self.body_format,
+            graph=request.path_params.get("graph"),
             protocol=query.get("protocol"),
             on_busy=query.get("on_busy"),
         )
@@ -40,7 +46,16 @@ class Chat(HTTPEndpoint):
         )
         if detached:
             return _accepted(run)
-        return await _stream(request, run, turn.wire_format, turn.view)
+        return await stream_run(request, run, turn.wire_format, turn.view)
+
+
+def chat_in(format: BodyFormat) -> type[Chat]:
+    """The same at an address that takes one form of body."""
+
+    class ChatInFormat(Chat):
+        body_format = format
+
+    return ChatInFormat
 
 
 class ChatStream(HTTPEndpoint):
@@ -53,7 +68,7 @@ class ChatStream(HTTPEndpoint):
             live = await reader.live(key)
             if live is None:
                 return _nothing()
-            return await _stream(request, live, asked or _own_format(live), replay=True)
+            return await stream_run(request, live, asked or _own_format(live), replay=True)
         if await request.state["store"].get(key) is None:
             return _nothing()
         place = await position(reader, key, cursor)
@@ -62,7 +77,7 @@ class ChatStream(HTTPEndpoint):
         if place == "lost":
             return request.state["streams"].cursor_lost(asked or DEFAULT)
         format = asked or _own_format(place.run)
-        return await _stream(request, place.run, format, after=place.after, replay=True)
+        return await stream_run(request, place.run, format, after=place.after, replay=True)
 
 
 class ChatStop(HTTPEndpoint):
@@ -82,17 +97,18 @@ async def _attach(request: ApiRequest, turn: PostedTurn, asked: AttachRequest) -
     key = ThreadKey(owner(request), asked.thread_id or "")
     live = await request.state["reader"].live(key)
     if live is not None:
-        return await _stream(request, live, turn.wire_format, turn.view)
+        return await stream_run(request, live, turn.wire_format, turn.view)
     context = StreamContext(key.thread_id, "")
     entry = await request.state["store"].get(key) if turn.view is not None else None
     if entry:
-        turns = await request.state["reader"].turns(key, entry.graph)
-        context = StreamContext(key.thread_id, "", turns)
+        state = await request.state["reader"].state(key, entry.graph)
+        turns = request.state["reader"].shown(state)
+        context = StreamContext(key.thread_id, "", turns, graph_state=state.graph_state)
     payloads = turn.wire_format.idle(context, turn.view)
     return request.state["streams"].whole(turn.wire_format, payloads)
 
 
-async def _stream(
+async def stream_run(
     request: ApiRequest,
     run: LoggedRun,
     format: WireFormat,
@@ -100,16 +116,25 @@ async def _stream(
     *,
     after: int = 0,
     replay: bool = False,
+    headers: Mapping[str, str] | None = None,
+    left: Callable[[], None] | None = None,
 ) -> Response:
+    """A run for one reader, from behind its `after`-th event; `left` is called if the reader leaves
+    before the end. Raises Problem, LimitExceeded."""
     header, reader = run.header, request.state["reader"]
 
     async def context() -> StreamContext:
-        turns = await reader.turns_before(header) if format.needs_turns(header, view) else ()
-        return StreamContext(header.key.thread_id, header.message_id, turns, header.run_id)
+        needed = format.needs_turns(header, view)
+        turns, state = await reader.before(header) if needed else ((), None)
+        return StreamContext(header.key.thread_id, header.message_id, turns, header.run_id, state)
 
     stream = await request.state["streams"].open(run, format, view, context, rights(request))
     return stream.response(
-        _headers(run), after=after, replay=replay, expires_at=principal(request).expires_at
+        {**run_headers(run), **(headers or {})},
+        after=after,
+        replay=replay,
+        expires_at=principal(request).expires_at,
+        left=left,
     )
 
 
@@ -118,7 +143,7 @@ def _own_format(run: LoggedRun) -> WireFormat:
     return wire_format(run.header.wire_format)
 
 
-def _headers(run: LoggedRun) -> dict[str, str]:
+def run_headers(run: LoggedRun) -> dict[str, str]:
     return {
         "X-Thread-Id": run.header.key.thread_id,
         "X-Run-Id": run.header.run_id,
@@ -133,7 +158,7 @@ def _accepted(run: LoggedRun) -> Response:
     return JSONResponse(
         {"thread_id": thread_id, "run_id": run_id, "stream_url": location},
         202,
-        headers={**_headers(run), "Location": location, "Preference-Applied": "respond-async"},
+        headers={**run_headers(run), "Location": location, "Preference-Applied": "respond-async"},
     )
 
 

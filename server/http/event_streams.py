@@ -1,13 +1,14 @@
 """Runs as event streams: a run's chunks are encoded once for all readers of the same format.
 
-A frame is `data: <JSON on one line>` and a blank line. LF only, and never `event:`: one client
-drops the stream on any name but `message`.
+A frame is `data: <JSON on one line>` and a blank line. LF only, and `event:` in the format alone
+whose payloads have names: a client of the others drops the stream on any name but `message`.
 """
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
@@ -16,11 +17,12 @@ from server.http.cursors import LOST
 from server.http.problems import limit_reached
 from server.http.sse_response import ServerSentEvents
 from server.protocols import WireFormat
-from server.protocols.format import Encoder, StreamContext, View
+from server.protocols.format import Encoder, NamedEvent, StreamContext, View
 from server.runs.reader import LoggedRun
 from server.storage.run_logs import Batch, RunLog
 from server.turns.chunks import Chunk, Done, Error
 from server.users.rights import Rights
+from tools.threads import beside_loop
 
 HEADERS = {"Cache-Control": "no-cache, no-transform"}
 CURSOR_LOST = (
@@ -34,12 +36,16 @@ def frame(payloads: Sequence[str], event_id: str | None) -> bytes:
     if not payloads:
         return b""
     *ahead, last = payloads
-    text = "".join([f"data: {payload}\n\n" for payload in ahead])
+    text = "".join([f"{_name(payload)}data: {payload}\n\n" for payload in ahead])
     if event_id is not None:
         text += f"id: {event_id}\n"
     # A lone surrogate has no UTF-8. Written `\ud800` it is a valid JSON escape, since it can only
     # stand inside a JSON string.
-    return f"{text}data: {last}\n\n".encode("utf-8", "backslashreplace")
+    return f"{text}{_name(last)}data: {last}\n\n".encode("utf-8", "backslashreplace")
+
+
+def _name(payload: str) -> str:
+    return f"event: {payload.event}\n" if isinstance(payload, NamedEvent) else ""
 
 
 class Encoding:
@@ -113,7 +119,7 @@ class EventStreams:
         variant = (format.name, format.variant(view))
         if variant not in known:
             made = await context()
-            encoder = format.encoder(made, view)
+            encoder = await beside_loop(len(made.turns), partial(format.encoder, made, view))
             known.setdefault(variant, Encoding(run.header.run_id, made, encoder))
             self.check(rights)  # again: others have come meanwhile
         return EventStream(
@@ -167,21 +173,26 @@ class EventStream:
         after: int,
         replay: bool,
         expires_at: float | None = None,
+        left: Callable[[], None] | None = None,
     ) -> Response:
         """Stream what follows the n-th event; 0 begins with what goes ahead of the first.
 
-        It breaks off when the reader's credentials expire, at a Unix time.
+        It breaks off when the reader's credentials expire, at a Unix time. `left` is called if the
+        reader leaves before the end.
         """
         events, ping = self._events(after, replay), self.streams.ping_seconds
         response = _respond(events, self.format, headers, ping, expires_at)
         response.closed = self.place.free
+        response.left = left
         return response
 
     async def _events(self, after: int, replay: bool) -> AsyncIterator[bytes]:
         async with self.streams.reading(self.log):
-            ahead = b"" if after else self._prologue(replay)
-            if ahead:
-                yield ahead
+            if not after:
+                turns = len(self.encoding.context.turns)
+                ahead = await beside_loop(turns, partial(self._prologue, replay))
+                if ahead:
+                    yield ahead
             async with aclosing(self.log.read(after)) as batches:
                 async for batch in batches:
                     data = await self.encoding.frames(self.log, batch)

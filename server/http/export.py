@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from uuid import uuid4
 
 from starlette.endpoints import HTTPEndpoint
@@ -12,11 +13,13 @@ from server.http.audited import record_now
 from server.http.problems import Problem
 from server.http.readers import respond_in_time
 from server.http.state import ApiRequest, owner, principal
+from server.http.thread_content import consistent
 from server.http.thread_json import thread_json
-from server.http.threads import consistent, shown
+from server.http.threads import shown
 from server.protocols import DEFAULT, WireFormat, wire_format
 from server.storage.interfaces import StorageUnavailable, ThreadEntry
 from server.turns.header import ThreadKey
+from tools.threads import beside_loop
 
 PAGE = 100
 FILE_NAME = "turnstream-export.ndjson"
@@ -85,8 +88,9 @@ async def _lines(request: ApiRequest, format: WireFormat) -> AsyncIterator[bytes
 async def _line(request: ApiRequest, format: WireFormat, entry: ThreadEntry) -> bytes:
     """Empty if there is no such thread any more. Raises StorageUnavailable."""
     try:
-        entry, turns, rest = await consistent(request, ThreadKey(owner(request), entry.id))
-        messages = format.snapshot(turns)
+        key = ThreadKey(owner(request), entry.id)
+        entry, turns, rest = await consistent(request, key, format)
+        messages = await beside_loop(len(turns), partial(format.snapshot, turns))
     except Problem:
         return b""
     except StorageUnavailable:

@@ -5,17 +5,28 @@ from starlette.routing import Route
 
 from server.http.approvals import Approval, Approvals
 from server.http.authenticated import Authenticated
-from server.http.chat import Chat, ChatStop, ChatStream
+from server.http.chat import Chat, ChatStop, ChatStream, chat_in
 from server.http.export import Export
 from server.http.graphs import Graphs
 from server.http.info import Health
+from server.http.langgraph.routes import LANGGRAPH_ROUTES
 from server.http.login import Login, Logout, Me
 from server.http.models import Models
+from server.http.openapi.endpoint import OpenApi
 from server.http.permitted import Permitted
 from server.http.threads import Thread, Threads
 from server.http.tools import Tool, Tools
+from server.protocols import BODY_FORMATS
 
 PUBLIC_ROUTES = (Route("/health", Health), Route("/login", Login), Route("/logout", Logout))
+ADDRESSES = tuple(
+    (path, chat_in(format))
+    for format in BODY_FORMATS
+    if format.address
+    for path in (format.address, f"{format.address}/{{graph}}")
+)
+"""Of the forms of body that have one of their own."""
+
 ROUTES = (
     *PUBLIC_ROUTES,
     # Of callers without any role too: a page has to know whom it is to log out.
@@ -26,6 +37,7 @@ ROUTES = (
             ("/chat", Chat),
             ("/chat/{thread_id}/stream", ChatStream),
             ("/chat/{thread_id}/stop", ChatStop),
+            *ADDRESSES,
             ("/threads", Threads),
             ("/threads/{thread_id}", Thread),
             ("/graphs", Graphs),
@@ -35,6 +47,8 @@ ROUTES = (
             ("/tools", Tools),
             ("/tools/{name}", Tool),
             ("/export", Export),
+            ("/openapi.json", OpenApi),
         )
     ),
+    *LANGGRAPH_ROUTES,
 )

@@ -13,14 +13,21 @@ async def thread_json(
     entry: Mapping[str, Any], messages: Sequence[Any], rest: Mapping[str, Any]
 ) -> bytes:
     """One object: the entry's members, `messages`, and the rest's; neither is empty."""
-    written = []
-    for message in messages:
-        written.append(_json(message))
-        if len(written[-1]) > LARGE_BYTES:
-            await asyncio.sleep(0)
-    pieces = (_json(entry)[:-1], b',"messages":[', b",".join(written), b"],", _json(rest)[1:])
+    texts = await written(messages)
+    pieces = (as_json(entry)[:-1], b',"messages":[', b",".join(texts), b"],", as_json(rest)[1:])
     return b"".join(pieces)
 
 
-def _json(value: Any) -> bytes:
+async def written(messages: Sequence[Any]) -> list[bytes]:
+    texts, held = list[bytes](), 0
+    for message in messages:
+        texts.append(as_json(message))
+        held += len(texts[-1])
+        if held > LARGE_BYTES:
+            await asyncio.sleep(0)
+            held = 0
+    return texts
+
+
+def as_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -1,26 +1,22 @@
 """/threads: the list, one thread (hydrate), rename, delete."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any, get_args
 
-from langchain_core.messages import ToolCall
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
 from server.http.problems import Problem, unknown_thread
 from server.http.state import ApiRequest, owner, rights, thread_key
+from server.http.thread_content import consistent
 from server.http.thread_json import thread_json
 from server.protocols import DEFAULT, allowed_tools, wire_format
-from server.protocols.metadata import interrupt_json
-from server.runs.checkpoints import ThreadState
-from server.runs.reader import LoggedRun
 from server.runs.tool_choice import check_choice
-from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import ThreadEntry, ThreadRunState, WaitingApproval
-from server.turns.header import ThreadKey
-from server.turns.messages import Turn
+from server.storage.interfaces import ThreadEntry, ThreadRunState
 from server.turns.pages import WHOLE, TurnPage
 from server.turns.requests import InvalidRequest
+from tools.threads import beside_loop
 
 STATES: tuple[str, ...] = get_args(ThreadRunState)
 PAGE_SIZE, MAX_PAGE_SIZE = 30, 100
@@ -62,6 +58,7 @@ class Thread(HTTPEndpoint):
              "pending": [{"tool_call_id", "tool_name", "args"}],
              "approvals"?: [{"tool_call_id", "tool_name", "args", "approval_id", "may_have_run"?}],
              "interrupts"?: [{"id", "value"?, "node", "namespace"?}],
+             "state"?: {name: value},
              "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"},
              "has_earlier"?}
 
@@ -76,8 +73,9 @@ class Thread(HTTPEndpoint):
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         page = _page(request)
-        entry, turns, rest = await consistent(request, thread_key(request), page)
-        body = await thread_json(shown(request, entry), format.snapshot(turns), rest)
+        entry, turns, rest = await consistent(request, thread_key(request), format, page)
+        messages = await beside_loop(len(turns), partial(format.snapshot, turns))
+        body = await thread_json(shown(request, entry), messages, rest)
         return Response(body, media_type="application/json")
 
     async def patch(self, request: ApiRequest) -> Response:
@@ -104,69 +102,6 @@ class Thread(HTTPEndpoint):
         return Response(status_code=204)
 
 
-Content = tuple[tuple[Turn, ...], dict[str, Any]]
-"""A thread's turns, and what else its answer says: `pending` and `run`."""
-
-
-async def consistent(
-    request: ApiRequest, key: ThreadKey, page: TurnPage = WHOLE
-) -> tuple[ThreadEntry, tuple[Turn, ...], dict[str, Any]]:
-    """A thread's entry and content of one moment: read again if a run began or ended.
-
-    Raises Problem if there is no such thread, InvalidRequest if it has no such page.
-    """
-    store = request.state["store"]
-    entry = await store.get(key)
-    while entry is not None:
-        turns, rest = await _content(request, key, entry, page)
-        again = await store.get(key)
-        if again == entry:
-            return entry, turns, rest
-        entry = again
-    raise unknown_thread(key)
-
-
-async def _content(
-    request: ApiRequest, key: ThreadKey, entry: ThreadEntry, page: TurnPage
-) -> Content:
-    reader = request.state["reader"]
-    live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
-    if live is not None:
-        return await _so_far(request, live, page)
-    state = await reader.state(key, entry.graph)
-    asked = [interrupt_json(interrupt) for interrupt in state.interrupts]
-    waiting = [_asked(approval) for approval in waiting_approvals(state, key)]
-    turns, has_earlier = reader.page(state, page)
-    rest = {
-        "pending": _pending(state),
-        **({"approvals": waiting} if waiting else {}),
-        **({"interrupts": asked} if asked else {}),
-        "run": None,
-        **_more(page, has_earlier=has_earlier),
-    }
-    return turns, rest
-
-
-async def _so_far(request: ApiRequest, run: LoggedRun, page: TurnPage) -> Content:
-    progress = await request.state["reader"].progress(run, page)
-    thread_id, run_id = run.header.key.thread_id, run.header.run_id
-    live = {
-        "id": run_id,
-        "stream_url": f"/chat/{thread_id}/stream",
-        "stop_url": f"/chat/{thread_id}/stop",
-        "cursor": f"{run_id}:{progress.last}",
-        "message_id": run.header.message_id,
-        "first_part": progress.first_part,
-    }
-    more = _more(page, has_earlier=progress.has_earlier)
-    return progress.turns, {"pending": _pending(progress.before), "run": live, **more}
-
-
-def _more(page: TurnPage, *, has_earlier: bool) -> dict[str, Any]:
-    """A client that asks for the whole thread is told nothing of pages."""
-    return {} if page == WHOLE else {"has_earlier": has_earlier}
-
-
 def _page(request: ApiRequest) -> TurnPage:
     """What a request asks for of its thread. Raises Problem."""
     query = request.query_params
@@ -184,30 +119,11 @@ def shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
     return {**shown, "graph": graphs.name_of(entry)} if graphs.are_several else shown
 
 
-def _pending(state: ThreadState) -> list[dict[str, Any]]:
-    """The calls that wait for the client."""
-    return [_call(call) for call in state.pending("client")]
-
-
-def _asked(waiting: WaitingApproval) -> dict[str, Any]:
-    return {
-        "tool_call_id": waiting.tool_call_id,
-        "tool_name": waiting.tool_name,
-        "args": waiting.args,
-        "approval_id": waiting.approval_id,
-        **({"may_have_run": True} if waiting.may_have_run else {}),
-    }
-
-
 def _limit(text: str, most: int) -> int:
     is_number = text.isascii() and text.isdecimal() and len(text) < 10
     if not (is_number and 1 <= int(text) <= most):
         raise Problem(422, "invalid_limit", f"limit is {text[:20]!r}: ask for 1 to {most}.")
     return int(text)
-
-
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {"tool_call_id": call["id"], "tool_name": call["name"], "args": call["args"]}
 
 
 def _changes(body: Any) -> dict[str, Any]:

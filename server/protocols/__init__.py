@@ -1,20 +1,20 @@
 """The wire formats, and the forms of a request's body. Pure: no HTTP, no graph.
 
-A body is recognised by its shape:
+A body of `POST /chat` is recognised by its shape:
 
     {"commands": [...], ...}                assistant-transport
     {"messages": [...], "trigger", ...}     AI SDK
     any other object                        native, answered in assistant-transport
 
-Each may also have what `server.protocols.graph_values` reads: the `graph`, values for it, and the
-answers that it is resumed with.
+Other forms have an address of their own. Each may also have what `server.protocols.graph_values`
+reads: the `graph`, values for it, and the answers that it is resumed with.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.protocols import ai_sdk, assistant_transport, native
+from server.protocols import ag_ui, ai_sdk, assistant_transport, langgraph_sdk, native
 from server.protocols.fields import BodyLimits, mapping, shown
 from server.protocols.format import BodyFormat, View, WireFormat
 from server.protocols.graph_values import (
@@ -29,8 +29,10 @@ from server.protocols.native.request import approval_body
 from server.turns.requests import AttachRequest, InvalidRequest, Resume, TurnRequest
 
 __all__ = [
+    "BODY_FORMATS",
     "DEFAULT",
     "WIRE_FORMATS",
+    "BodyFormat",
     "BodyLimits",
     "PostedTurn",
     "WireFormat",
@@ -42,16 +44,21 @@ __all__ = [
 
 DEFAULT = assistant_transport.WIRE_FORMAT
 
-WIRE_FORMATS: Mapping[str, WireFormat] = {
-    format.name: format for format in (assistant_transport.WIRE_FORMAT, ai_sdk.WIRE_FORMAT)
-}
-
 BODY_FORMATS: tuple[BodyFormat, ...] = (
     assistant_transport.BODY_FORMAT,
     ai_sdk.BODY_FORMAT,
+    ag_ui.BODY_FORMAT,
     native.BODY_FORMAT,
 )
-"""The first one that recognises a body reads it; the last recognises any."""
+"""The first one that recognises a body reads it; the native one recognises any."""
+
+WIRE_FORMATS: Mapping[str, WireFormat] = {
+    format.name: format
+    for format in (
+        *(body.wire_format for body in BODY_FORMATS if body.wire_format),
+        langgraph_sdk.WIRE_FORMAT,  # its requests have several addresses of their own
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +71,47 @@ class PostedTurn:
 
 
 def parse(
-    body: Any, limits: BodyLimits, *, protocol: str | None = None, on_busy: str | None = None
+    body: Any,
+    limits: BodyLimits,
+    *,
+    format: BodyFormat | None = None,
+    graph: str | None = None,
+    protocol: str | None = None,
+    on_busy: str | None = None,
 ) -> PostedTurn:
-    """What a body asks for. `protocol` and `on_busy` are those of the query, and win.
+    """What a body asks for. `format` and `graph` are those of the address, `protocol` and `on_busy`
+    those of the query; each of them wins.
 
     Raises InvalidRequest.
     """
     fields = mapping(body, "The body")
-    reader = next(format for format in BODY_FORMATS if format.recognises(fields))
+    reader = format or _recognised(fields)
     parsed = reader.parse(fields, limits)
-    request = parsed.request
-    if answers := resume(fields, limits):
-        request = _resuming(request, answers, has_history=reader is ai_sdk.BODY_FORMAT)
+    request, of_graph = parsed.request, reader.of_graph(fields)
+    if answers := resume(of_graph, limits):
+        request = _resuming(request, answers, has_history=reader.has_history)
     if isinstance(request, TurnRequest):
         request = replace(
             request,
-            graph=graph_name(fields),
-            model=model_name(fields),
-            values=graph_values(fields, limits),
-            on_interrupt=on_interrupt(fields),
-            allowed_tools=allowed_tools(fields),
+            graph=graph or graph_name(of_graph),
+            model=model_name(of_graph),
+            values=graph_values(of_graph, limits),
+            on_interrupt=on_interrupt(of_graph),
+            allowed_tools=allowed_tools(of_graph),
         )
     if on_busy is not None:
         wanted = native.on_busy(on_busy)
         if isinstance(request, TurnRequest):
             request = replace(request, on_busy=wanted)
-    answer = wire_format(reader.answered_in if protocol is None else protocol)
+    own = reader.wire_format or DEFAULT
+    answer = own if protocol is None else wire_format(protocol)
     # A view is that of the body's own format; to another it says nothing.
-    view = parsed.view if answer.name == reader.answered_in else None
+    view = parsed.view if answer.name == own.name else None
     return PostedTurn(request, answer, view)
+
+
+def _recognised(body: Mapping[str, Any]) -> BodyFormat:
+    return next(format for format in BODY_FORMATS if format.recognises and format.recognises(body))
 
 
 def _resuming(

@@ -3,12 +3,18 @@
 import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from server.protocols.fields import BodyLimits, mapping, sequence, shown, string
-from server.turns.requests import ImageContent, InvalidRequest, TextContent, UserContent
+from server.turns.requests import (
+    ImageContent,
+    InvalidRequest,
+    TextContent,
+    UserContent,
+    UserMessage,
+)
 
 PartReader = Callable[[Mapping[str, Any], str], UserContent]
 
@@ -48,6 +54,20 @@ def checked(content: list[UserContent], where: str, limits: BodyLimits) -> tuple
     if not present:
         raise InvalidRequest("empty_message", f"{where} is empty: send text or an image.")
     return present
+
+
+def joined(
+    messages: Sequence[Sequence[UserContent]], where: str, limits: BodyLimits
+) -> UserMessage:
+    """Several messages as one: a text that follows another's text is a new paragraph."""
+    together: list[UserContent] = []
+    for content in messages:
+        match together, content:
+            case [*_, TextContent(before)], [TextContent(after), *rest]:
+                together[-1:] = [TextContent(f"{before}\n\n{after}"), *rest]
+            case _:
+                together.extend(content)
+    return UserMessage(checked(together, where, limits))
 
 
 def _check_images(images: list[ImageContent], where: str, limits: BodyLimits) -> None:

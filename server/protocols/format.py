@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from server.protocols.fields import BodyLimits
-from server.turns.chunks import Chunk
+from server.turns.chunks import Chunk, Interrupt
+from server.turns.graph_state import Values
 from server.turns.header import RunHeader
 from server.turns.messages import AssistantTurn, Turn
 from server.turns.requests import AttachRequest, TurnRequest
@@ -29,6 +30,8 @@ class StreamContext:
     """The thread as it stands when the run begins: up to the branch point if there is one, with
     what the request added. Empty where the format does not need it."""
     run_id: str = ""
+    graph_state: Values | None = None
+    """Beside the turns, what clients see of the graph's state; None: nothing of it, ever."""
 
     @property
     def continued(self) -> AssistantTurn | None:
@@ -43,11 +46,27 @@ class StreamContext:
         )
 
 
+class NamedEvent(str):
+    """A payload with an `event:` name, for the one format whose clients read names; those of others
+    drop an event that has one."""
+
+    event: str
+
+    def __new__(cls, event: str, payload: str) -> "NamedEvent":
+        self = super().__new__(cls, payload)
+        self.event = event
+        return self
+
+
 class Encoder(Protocol):
     """Chunks to payloads, for one run: a fresh object, fed every chunk from the first, in order."""
 
     def encode(self, chunk: Chunk) -> list[str]:
         """The payloads of one chunk: one event, whose last payload carries its id. May be none."""
+
+
+def _nothing(_turns: Sequence[Turn], _interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +87,9 @@ class WireFormat:
     idle: Callable[[StreamContext, View], list[str]]
     """The payloads of a stream without a run."""
     snapshot: Callable[[Sequence[Turn]], list[dict[str, Any]]]
+    waiting: Callable[[Sequence[Turn], Sequence[Interrupt]], Mapping[str, Any]] = _nothing
+    """What a loaded thread says beside its messages of what waits for the client, as a client of
+    this format answers it; the interrupts are those that are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +102,18 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class BodyFormat:
-    """One form of the body of `POST /chat`."""
+    """One form of the body that starts a run."""
 
-    recognises: Callable[[Mapping[str, Any]], bool]
     parse: Callable[[Mapping[str, Any], BodyLimits], Parsed]
     """Raises InvalidRequest."""
-    answered_in: str
-    """The name of the wire format of the answer."""
+    wire_format: WireFormat | None = None
+    """That of the answer. None: the default one."""
+    recognises: Callable[[Mapping[str, Any]], bool] | None = None
+    """Whether a body of `POST /chat` is of this form. None: its own address alone takes it."""
+    address: str | None = None
+    """Of a form with an address of its own, such as `/ag-ui`. `{address}/{graph}` names the graph
+    too."""
+    of_graph: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda body: body
+    """Where a body says what any body may say of the graph (`server.protocols.graph_values`)."""
+    has_history: bool = False
+    """Whether a client posts its messages each time: beside a `resume` they are nothing new."""

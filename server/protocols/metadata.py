@@ -6,6 +6,7 @@ from typing import Any
 from server.turns.chunks import (
     Approval,
     Custom,
+    GraphState,
     Interrupt,
     RunEnded,
     Timing,
@@ -126,6 +127,11 @@ def place_json(node: str | None, namespace: Sequence[str]) -> dict[str, Any]:
 def custom_json(custom: Custom) -> dict[str, Any]:
     """`{"value", "node"?, "namespace"?}`."""
     return {"value": custom.value, **place_json(custom.node, custom.namespace)}
+
+
+def graph_state_json(chunk: GraphState) -> dict[str, Any]:
+    """`{"values": {name: value}, "whole"?: true}`."""
+    return {"values": chunk.values, **({"whole": True} if chunk.is_whole else {})}
 
 
 def interrupt_json(interrupt: Interrupt) -> dict[str, Any]:

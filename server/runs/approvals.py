@@ -13,8 +13,8 @@ from graphs.approvals import asked_at, asked_in, open_question, with_decisions
 from graphs.classify import check_args
 from graphs.stored_approvals import AskedApproval, Decision
 from server.runs.approval_view import decided_approval
-from server.runs.checkpoints import ThreadState
 from server.runs.client_answers import decisions_in
+from server.runs.thread_state import ThreadState
 from server.turns.chunks import Approval, ToolApproval
 from server.turns.requests import ApprovalAnswer, InvalidRequest, TurnRequest
 from server.users.principal import Principal
@@ -60,7 +60,7 @@ def decide(
 ) -> Decided:
     """Raises InvalidRequest: 409 `not_pending`, `already_answered`, `approval_expired` or
     `unknown_tool`; 422 `invalid_arguments` or `invalid_approval`; 403 `forbidden`."""
-    asked = asked_in(state.messages)
+    asked = state.asked
     pending = state.pending("approval")
     waiting = {id: call for call in pending if (id := call["id"] or "") in asked}
     given = [*request.approvals, *decisions_in(request, waiting)]
@@ -145,13 +145,13 @@ def check_no_approval_pending(state: ThreadState) -> None:
 
 def may_have_run(call: ToolCall, state: ThreadState) -> bool:
     """Of a call without an answer: whether it was approved, and its run cut off."""
-    asked = asked_in(state.messages).get(call["id"] or "")
+    asked = state.asked.get(call["id"] or "")
     return bool(asked and asked["decisions"])
 
 
 def expired(calls: Sequence[ToolCall], state: ThreadState, decider: Decider) -> list[ToolMessage]:
     """The ends of those calls whose questions have expired."""
-    asked = asked_in(state.messages)
+    asked = state.asked
     return [
         failed(call, "approval_expired", "Nobody approved this call in time.", end="cancelled")
         for call in calls
@@ -231,7 +231,7 @@ def _told(
 
 def asked_again(state: ThreadState, call_ids: Sequence[str]) -> list[ToolApproval]:
     """The questions that are open again, of calls that a run was to run and that have no answer."""
-    asked = asked_in(state.messages)
+    asked = state.asked
     waiting = {call["id"] for call in state.pending("approval")} & asked.keys()
     return [
         ToolApproval(id, Approval(open_question(id, asked[id]), may_have_run=True))

@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graphs import stored
-from graphs.history import from_user, pending_calls
-from server.runs.transcript import assistant_id
-from server.turns.requests import Branch, InvalidRequest, TurnRequest
+from graphs.history import from_user
+from server.runs.thread_state import ThreadState
+from server.runs.transcript import assistant_id, user_content
+from server.turns.requests import Branch, InvalidRequest, TextContent, TurnRequest, UserContent
 
 
 @dataclass(frozen=True, slots=True)
 class BranchPoint:
-    """The user message that is replaced or asked again, and the checkpoint before it.
+    """The user message that is replaced or asked again, and the checkpoint before it; or the last
+    checkpoint of a branch that the thread has left, and no message."""
 
-    None: there is nothing before it.
-    """
-
-    message: HumanMessage
+    message: HumanMessage | None
     checkpoint_id: str | None
+    """None: there is nothing before the message."""
     answers: Sequence[ToolMessage] = ()
     """The user's answers that came along with the message: they stay."""
 
@@ -30,23 +30,35 @@ def branch_point(
     """Where the request branches off the thread, and what it asks for there.
 
     To make an answer anew a client may bring the question along. If the post of the question had
-    failed, the thread does not hold it: then it is a new message like any other.
+    failed, the thread does not hold it: then it is a new message like any other. If the question is
+    in other words now, it is an edit.
 
     Raises InvalidRequest if the thread does not hold the message to branch at.
     """
     branch = request.branch
     if branch is None or branch.kind == "edit" or request.message is None:
         return request, find_branch_point(branch, messages) if branch else None
-    if all(message.id != request.message.id for message in messages):
+    held = next((message for message in messages if message.id == request.message.id), None)
+    if held is None:
         return replace(request, branch=None), None
-    return replace(request, message=None), find_branch_point(branch, messages)
+    point = find_branch_point(branch, messages)
+    if _joined(request.message.content) == _joined(user_content(held)):
+        return replace(request, message=None), point
+    return request, point
+
+
+def _joined(content: Sequence[UserContent]) -> Sequence[UserContent | str]:
+    """Texts without an image between them are stored as one."""
+    if all(isinstance(item, TextContent) for item in content):
+        return ["".join(item.text for item in content if isinstance(item, TextContent))]
+    return list(content)
 
 
 def with_answers(
-    point: BranchPoint, before: Sequence[AnyMessage], messages: Sequence[AnyMessage]
+    point: BranchPoint, before: ThreadState, messages: Sequence[AnyMessage]
 ) -> BranchPoint:
     """Keep what the user answered together with the message: the checkpoint is from before."""
-    pending = {call["id"] for call in pending_calls(before)}
+    pending = {call["id"] for call in before.unanswered}
     given = [
         message
         for message in messages

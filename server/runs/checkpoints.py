@@ -3,80 +3,35 @@
 Of a graph it knows the `messages` channel, and no node: any compiled graph fits.
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractContextManager, aclosing
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolCall
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.graph import END, START
 from langgraph.types import Command, StateSnapshot
 
 from graphs.attached import ENTRY, AttachedGraph
 from graphs.context import TurnContext
 from graphs.dispositions import Fallback, all_carry, of_history
-from graphs.history import pending_calls
-from graphs.result_view import ResultView, own_result
 from server.runs.branches import BranchPoint
 from server.runs.graph_user import as_caller
 from server.runs.interrupts import asked, breakpoints
+from server.runs.saver import Checkpointer, Writes, put_beginning
 from server.runs.speakers import Speakers
+from server.runs.thread_state import ThreadState
 from server.storage.interfaces import ThreadStore
-from server.turns.chunks import Disposition, Interrupt
+from server.turns.chunks import Interrupt
 from server.turns.header import ThreadKey
 from server.turns.requests import NO_VALUES, GraphValues
 from server.users.rights import Rights
+from tools.threads import beside_loop
 
+MAX_LEFT_BRANCHES = 20
+"""So many are found: each is a thread to load."""
 STREAM_MODES: Any = ["tasks", "messages", "updates", "values", "tools", "custom"]
-
-
-class Writes(Protocol):
-    """What LangGraph has written to one thread while a run works on it."""
-
-    newest: str | None
-    """The id of the newest checkpoint; None if there is none yet."""
-
-    async def committed(self) -> None:
-        """Return when every write that was begun so far is on disk."""
-
-
-class Checkpointer(Protocol):
-    def watch(self, checkpoint_key: str) -> AbstractContextManager[Writes]:
-        """Follow the writes to a thread."""
-
-    async def adelete_thread(self, thread_id: str) -> None: ...
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadState:
-    messages: Sequence[AnyMessage] = ()
-    dispositions: Mapping[str, Disposition] = field(default_factory=dict)
-    """Of the thread's tool calls, by id."""
-    unfinished: bool = False
-    """Whether the graph has tasks left: a run is live, or broke off."""
-    checkpoint_id: str | None = None
-    """None: the thread has nothing saved."""
-    interrupts: tuple[Interrupt, ...] = ()
-    """What the graph has stopped to ask; it is `unfinished` then."""
-    results: ResultView = own_result
-    """What clients see of its tool results."""
-    spoiled: bool = False
-    """Whether a task that has finished wrote what the state does not take."""
-
-    def pending(self, *dispositions: Disposition) -> list[ToolCall]:
-        """The calls without an answer that have one of these dispositions, in order."""
-        return [
-            call
-            for call in pending_calls(self.messages)
-            if self.dispositions.get(call["id"] or "") in dispositions
-        ]
-
-
-NEW_THREAD = ThreadState()
 
 
 class Checkpoints:
@@ -111,21 +66,31 @@ class Checkpoints:
         next one.
         """
         snapshot, spoiled = await self._snapshot(key, checkpoint_id)
-        messages = self.attached.messages(snapshot.values.get("messages", []))
-        kept = {} if all_carry(messages) else await self._store.dispositions(key)
+        value = snapshot.values.get("messages", [])
+        length = len(value) if isinstance(value, list) else 1
+        messages, carried = await beside_loop(length, partial(self._messages, value))
+        kept = {} if carried else await self._store.dispositions(key)
+        dispositions = partial(of_history, messages, kept, self._fallback)
+        client_state = self.attached.client_state
         interrupts: tuple[Interrupt, ...] = ()
         if snapshot.tasks and checkpoint_id is None:
             interrupts = await self._asked(key, snapshot, waits=waits)
         return ThreadState(
             messages=messages,
-            dispositions=of_history(messages, kept, self._fallback),
+            dispositions=await beside_loop(length, dispositions),
             # Not `next`: that is empty when all tasks have finished and no step has stored it.
             unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
             interrupts=interrupts,
             results=self.attached.results,
+            graph_state=client_state.shown(snapshot.values) if client_state.names else None,
             spoiled=spoiled,
         )
+
+    def _messages(self, value: Any) -> tuple[Sequence[AnyMessage], bool]:
+        """What the channel holds, and whether no call of it needs what is stored elsewhere."""
+        messages = self.attached.messages(value)
+        return messages, all_carry(messages)
 
     async def _snapshot(
         self, key: ThreadKey, checkpoint_id: str | None
@@ -179,7 +144,7 @@ class Checkpoints:
         next begins; when the first item, of `tasks`, comes, the messages are.
         """
         stream: AsyncIterator[Any] = self._graph.astream(
-            resume if messages is None else {**values.input, **self._input(messages, point)},
+            resume if messages is None else {**values.input, "messages": list(messages)},
             as_caller(
                 _config(key, point.checkpoint_id if point else None),
                 values.configurable,
@@ -187,8 +152,8 @@ class Checkpoints:
                 self.attached,
             ),
             stream_mode=STREAM_MODES,
-            # Of the state the messages alone; a graph may leave them out of what it returns.
-            output_keys=["messages"],
+            # Of the state no more; a graph may leave these out of what it returns.
+            output_keys=["messages", *self.attached.client_state.names],
             subgraphs=self.attached.streams_subgraphs,
             version="v2",
             durability="sync",
@@ -212,15 +177,20 @@ class Checkpoints:
         """Merge messages by id into a thread that no graph is working on; with a branch point, in a
         new branch. No node of the graph is asked, or becomes due."""
         config = _config(key, point.checkpoint_id if point else None)
-        update = self._input(messages, point)
-        if self.attached.reducer != "by id" and not _empties(point):
+        update: dict[str, Any] = {"messages": list(messages)}
+        if self.attached.reducer != "by id":
             before = (await self._records.aget_state(config)).values.get("messages", [])
             update = {"messages": self.attached.update(before, messages)}
         await self._records.aupdate_state(config, update, as_node=ENTRY)
 
-    def _input(self, messages: Sequence[AnyMessage], point: BranchPoint | None) -> dict[str, Any]:
-        alone = _empties(point)
-        return {"messages": self.attached.emptied(messages) if alone else list(messages)}
+    async def beginning(self, key: ThreadKey) -> str:
+        """The id of a checkpoint with nothing in it, where a branch with nothing before it begins:
+        so the messages that it leaves have a branch of their own."""
+        return await put_beginning(self._saver, key.checkpoint_key)
+
+    async def left_heads(self, key: ThreadKey) -> Sequence[str]:
+        """The last checkpoints of the branches that the thread has left, the latest first."""
+        return (await self._saver.heads(key.checkpoint_key, MAX_LEFT_BRANCHES + 1))[1:]
 
     async def with_input(self, key: ThreadKey) -> ThreadState:
         """A thread that a crash has left, with what its last request brought: if no step has read
@@ -248,11 +218,6 @@ class Checkpoints:
             await self._records.aupdate_state(_config(key), None, as_node=as_node)
             state = await self.load(key)
         return state
-
-
-def _empties(point: BranchPoint | None) -> bool:
-    """A branch point with nothing before it has no checkpoint: it empties the thread."""
-    return point is not None and point.checkpoint_id is None
 
 
 def _config(key: ThreadKey, checkpoint_id: str | None = None) -> RunnableConfig:

@@ -119,6 +119,10 @@ class Claims:
             # The database is this process's own: the run is over, and could not be noted.
             await self._store.release(key, run_id)
 
+    def ask_to_stop(self, run_id: str, reason: Ended) -> None:
+        """Ask a run of this process to end, and wait for nothing."""
+        self._signals.send(run_id, reason)
+
     async def stop(self, run_id: str, reason: Ended) -> None:
         """End a run of this process, and return when it has told its readers."""
         log = self._active.get(run_id)

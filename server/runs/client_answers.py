@@ -6,8 +6,7 @@ from typing import Any
 from langchain_core.messages import ToolCall, ToolMessage
 
 from graphs.answers import answer, failed
-from graphs.history import pending_calls
-from server.runs.checkpoints import ThreadState
+from server.runs.thread_state import ThreadState
 from server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
 from tools.catalogue import Catalogue
 from tools.strict_json import text_of
@@ -19,12 +18,13 @@ def new_answers(request: TurnRequest, state: ThreadState) -> Sequence[ToolAnswer
     answers = [item for item in request.answers if item.tool_call_id not in gated]
     if not request.answers_are_copies:
         return answers
-    pending = {call["id"] for call in pending_calls(state.messages)}
+    pending = {call["id"] for call in state.unanswered}
     return [
         item
         for item in answers
         # A copy of a client's answer is fine; an answer to a call of the server never is.
-        if item.tool_call_id in pending or state.dispositions.get(item.tool_call_id) == "server"
+        if item.tool_call_id in pending
+        or (state.dispositions.get(item.tool_call_id) == "server" and not item.is_any_copy)
     ]
 
 

@@ -17,9 +17,11 @@ from graphs.history import close_pending
 from graphs.parts import partial_message
 from graphs.stored import Ended
 from server.runs.approvals import asked_again
-from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.checkpoints import Checkpoints
 from server.runs.failures import Failure
 from server.runs.plan import Plan
+from server.runs.thread_state import ThreadState
+from server.runs.told_state import ToldState
 from server.runs.translate import Translator
 from server.turns.chunks import Chunk
 from server.turns.header import ThreadKey
@@ -37,6 +39,7 @@ class Unfinished:
     plan: Plan
     request_saved: bool
     translator: Translator
+    told_state: ToldState
     checkpoints: Checkpoints
 
 
@@ -48,6 +51,7 @@ async def finalize(run: Unfinished, cause: Ended | Failure) -> list[Chunk]:
     state, translator = await _at_rest(run), run.translator
     ended, failed = (None, cause) if isinstance(cause, Failure) else (cause, None)
     chunks = translator.reconcile(state.messages, at_rest=True)
+    chunks += run.told_state.tell(state.graph_state)
     *others, last = _spoken(run, state.messages)
     last = stored.with_end(last, ended=ended, error=failed.stored if failed else None)
     answers = [answer for step in translator.unsaved for answer in step.answers]
@@ -89,7 +93,7 @@ def _spoken(run: Unfinished, messages: Sequence[AnyMessage]) -> list[AIMessage]:
 
 
 def _last_message(run: Unfinished, messages: Sequence[AnyMessage]) -> AIMessage:
-    earlier = {message.id for message in run.plan.after}
+    earlier = run.plan.after.ids
     for message in reversed(messages):
         if isinstance(message, AIMessage):
             if message.id in earlier:

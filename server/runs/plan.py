@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import cached_property
+from typing import Any, Self, cast
 from uuid import uuid4
 
 from langchain_core.messages import (
@@ -17,7 +18,6 @@ from langgraph.types import Command
 
 from graphs import stored
 from graphs.answers import client_view, failed
-from graphs.history import pending_calls
 from graphs.state import add_messages_in_order
 from server.runs.approvals import (
     MAY_HAVE_RUN,
@@ -29,10 +29,11 @@ from server.runs.approvals import (
     may_have_run,
 )
 from server.runs.branches import BranchPoint
-from server.runs.checkpoints import ThreadState
 from server.runs.client_answers import new_answers, result_of
 from server.runs.endings import broke_off, settled
 from server.runs.interrupts import resume_command
+from server.runs.thread_changes import ThreadBefore
+from server.runs.thread_state import ThreadState
 from server.runs.transcript import assistant_id, last_spoken, last_turn_id
 from server.turns.chunks import ToolApproval, ToolSettled
 from server.turns.requests import (
@@ -44,9 +45,11 @@ from server.turns.requests import (
 from tools.catalogue import Catalogue
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
-    """`new` is what the request adds; None goes on from the last checkpoint.
+    """What takes a look at the whole thread is looked up once.
+
+    `new` is what the request adds; None goes on from the last checkpoint.
 
     `runs_graph` is False while a question of the turn is still open, and no call is to run: then
     `new` is only stored.
@@ -71,10 +74,11 @@ class Plan:
     def message_id(self) -> str:
         return assistant_id(self.user_message_id)
 
-    @property
-    def after(self) -> list[AnyMessage]:
+    @cached_property
+    def after(self) -> ThreadBefore:
         """The thread as the run begins."""
-        return add_messages_in_order(list(self.before.messages), [list(self.new or ())])
+        new = list(self.new or ())
+        return ThreadBefore(add_messages_in_order(list(self.before.messages), [new]))
 
     @property
     def is_new_thread(self) -> bool:
@@ -96,10 +100,15 @@ class Plan:
         """Whether calls may have waited for an approval before the run."""
         return self.point is not None or bool(self.before.pending("approval"))
 
-    @property
+    @cached_property
     def continues(self) -> bool:
         """Whether earlier runs have said a part of the turn's message."""
-        return isinstance(last_spoken(self.after), AIMessage)
+        return isinstance(last_spoken(self.after.messages), AIMessage)
+
+    def looked_up(self) -> Self:
+        """The plan, with what its run asks of the whole thread looked up."""
+        _ = self.after, self.continues, self.before.unanswered
+        return self
 
 
 def plan(
@@ -119,15 +128,15 @@ def plan(
     if request.continue_:
         return _continue(state)
     decided = decide(request, state, catalogue, decider)
-    messages = add_messages_in_order(list(state.messages), [list(decided.messages)])
     answers = [
         *(point.answers if point else ()),
         *decided.answers,
         *(result_of(item, state, catalogue) for item in new_answers(request, state)),
     ]
-    if len({item.tool_call_id for item in answers}) < len(answers):
+    answered = {item.tool_call_id for item in answers}
+    if len(answered) < len(answers):
         raise InvalidRequest("already_answered", "The request answers a call twice.", 409)
-    answered = add_messages_in_order(messages, [list(answers)])
+    pending = [call for call in state.unanswered if call["id"] not in answered]
     if request.message and decided.messages:
         raise InvalidRequest(
             "conflicting_actions",
@@ -136,15 +145,15 @@ def plan(
         )
     if request.message:
         human = _human(request.message, state)
-    elif point:
+    elif point and point.message:
         human = point.message
     elif answers or decided.messages:
-        return _answering(state, decided, answers, pending_calls(answered), decider)
+        return _answering(state, decided, answers, pending, decider)
     else:
         raise InvalidRequest(
             "nothing_to_do", "The request brings nothing that the thread does not have.", 409
         )
-    closers = [_closed(call, state) for call in pending_calls(answered)]
+    closers = [_closed(call, state) for call in pending]
     new: list[AnyMessage] = [*answers, *closers, human]
     return Plan(
         human.id or "", state, new, [settled(c, client_view(c)) for c in closers], point=point

@@ -1,19 +1,22 @@
 """Planning a request on its thread as it is saved; the thread is claimed."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AnyMessage
 
 from server.runs.approvals import Decider
-from server.runs.branches import branch_point, with_answers
-from server.runs.checkpoints import NEW_THREAD, Checkpoints, ThreadState
+from server.runs.branches import BranchPoint, branch_point, with_answers
+from server.runs.checkpoints import Checkpoints
 from server.runs.interrupts import check_goes_past
 from server.runs.plan import Plan, plan
 from server.runs.review_answers import resuming
+from server.runs.thread_state import NEW_THREAD, ThreadState
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest, TurnRequest
 from tools.catalogue import Catalogue
+from tools.threads import beside_loop
 
 
 async def prepare(
@@ -31,8 +34,8 @@ async def prepare(
     if the thread cannot take the request; then nothing has changed.
     """
     state = await checkpoints.load(key) if request.thread_id else NEW_THREAD
-    _check_size(state, max_bytes)
-    if not request.resume:
+    await beside_loop(len(state.messages), partial(_check_size, state, max_bytes))
+    if request.approvals or not request.resume:
         request = resuming(request, state.interrupts)
     if not request.resume:
         check_goes_past(request, state.interrupts)
@@ -41,7 +44,8 @@ async def prepare(
         return planned
     if request.continue_ or request.resume:
         # The tasks that finished are part of the run again: it streams their results.
-        return replace(planned, before=await checkpoints.load(key, state.checkpoint_id))
+        before = await checkpoints.load(key, state.checkpoint_id)
+        return await beside_loop(len(before.messages), replace(planned, before=before).looked_up)
     at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
     planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)
     return replace(planned, discarded=tuple(interrupt.id for interrupt in state.interrupts))
@@ -84,11 +88,15 @@ async def _plan_on(
     catalogue: Catalogue,
     decider: Decider,
 ) -> Plan:
+    if request.head is not None:
+        state = await checkpoints.load(key, request.head)
     request, point = branch_point(request, state.messages)
-    if point is None:
-        return plan(request, state, catalogue, decider)
-    before = NEW_THREAD
-    if point.checkpoint_id is not None:
-        before = await checkpoints.load(key, point.checkpoint_id)
-    point = with_answers(point, before.messages, state.messages)
-    return plan(request, before, catalogue, decider, point)
+    before = state
+    if point is not None:
+        begin = point.checkpoint_id or await checkpoints.beginning(key)
+        before = await checkpoints.load(key, begin)
+        point = with_answers(replace(point, checkpoint_id=begin), before, state.messages)
+    elif request.head is not None:
+        point = BranchPoint(None, request.head)
+    planning = partial(plan, request, before, catalogue, decider, point)
+    return await beside_loop(len(before.messages), lambda: planning().looked_up())

@@ -3,18 +3,22 @@
 It makes no difference to a reader in which process the run lives.
 """
 
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from functools import partial
 
-from server.runs.checkpoints import ThreadState
 from server.runs.served_graphs import ServedGraphs
+from server.runs.thread_state import ThreadState
 from server.runs.transcript import Transcript
 from server.storage.interfaces import ThreadStore
 from server.storage.run_logs import RunLog, RunLogs
 from server.turns.accumulate import accumulate, is_in_order
 from server.turns.chunks import Chunk
+from server.turns.graph_state import Values, state_after
 from server.turns.header import RunHeader, ThreadKey
 from server.turns.messages import AssistantTurn, Step, Turn
 from server.turns.pages import WHOLE, TurnPage
+from tools.threads import beside_loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class Progress:
     """The index, in its message, of the run's part 0."""
     last: int
     """The number of the newest chunk that `turns` has."""
+    graph_state: Values | None = None
+    """What clients see of the graph's state, as told up to `last`; None: nothing of it, ever."""
     has_earlier: bool = False
     """Whether the thread has turns before the page."""
 
@@ -64,7 +70,18 @@ class RunReader:
 
     async def turns(self, key: ThreadKey, graph: str | None = None) -> tuple[Turn, ...]:
         """The same, as every wire format shows it."""
-        return self.shown(await self.state(key, graph))
+        state = await self.state(key, graph)
+        return await beside_loop(len(state.messages), partial(self.shown, state))
+
+    async def left_branches(
+        self, key: ThreadKey, graph: str | None = None
+    ) -> AsyncGenerator[tuple[str, tuple[Turn, ...]]]:
+        """The branches that the thread has left, the latest first: the last checkpoint of each, and
+        its turns. Each is loaded when it is asked for."""
+        checkpoints = self._graphs.checkpoints(graph)
+        for head in await checkpoints.left_heads(key):
+            state = replace(await checkpoints.load(key, head), unfinished=False)
+            yield head, await beside_loop(len(state.messages), partial(self.shown, state))
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
         return self.page(state, WHOLE)[0]
@@ -78,13 +95,24 @@ class RunReader:
 
     async def turns_before(self, header: RunHeader) -> tuple[Turn, ...]:
         """The thread as it stood when the run began, with what the request added."""
+        return (await self.before(header))[0]
+
+    async def before(self, header: RunHeader) -> tuple[tuple[Turn, ...], Values | None]:
+        """The same, and what clients saw then of the graph's state."""
         state = await self._state_before(header)
-        return _transcript(state, running=True, live_run_id=header.run_id).turns()
+        turns = await beside_loop(
+            len(state.messages),
+            lambda: _transcript(state, running=True, live_run_id=header.run_id).turns(),
+        )
+        return turns, state.graph_state
 
     async def progress(self, run: LoggedRun, page: TurnPage = WHOLE) -> Progress:
         """Raises InvalidRequest if the thread has no such page."""
         header, before = run.header, await self._state_before(run.header)
-        transcript = _transcript(before, running=True, live_run_id=header.run_id)
+        length = len(before.messages)
+        transcript = await beside_loop(
+            length, partial(_transcript, before, running=True, live_run_id=header.run_id)
+        )
         ids, earlier = [*transcript.ids], tuple[Step, ...]()
         last = transcript.turns(range(len(ids) - 1, len(ids))) if ids else ()
         for turn in last:
@@ -95,11 +123,13 @@ class RunReader:
         if not is_in_order(chunks):
             chunks = []  # paths alone do not say where its parts are: it is to be read whole
         places = page.of([*ids, header.message_id])
-        turns = transcript.turns(range(places.start, min(places.stop, len(ids))))
+        shown = range(places.start, min(places.stop, len(ids)))
+        turns = await beside_loop(length, partial(transcript.turns, shown))
         if len(ids) in places:
             turns += (accumulate(chunks, header.message_id, earlier),)
         first_part = sum(len(step.parts) for step in earlier)
-        return Progress(before, turns, first_part, len(chunks), places.start > 0)
+        values = None if before.graph_state is None else state_after(chunks, before.graph_state)
+        return Progress(before, turns, first_part, len(chunks), values, places.start > 0)
 
     async def _state_before(self, header: RunHeader) -> ThreadState:
         if header.checkpoint_id is None:

@@ -6,10 +6,10 @@ from langchain_core.messages import AIMessage
 
 from graphs import stored
 from server.runs.approvals import may_have_run
-from server.runs.checkpoints import ThreadState
 from server.runs.endings import broke_off
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
+from server.runs.thread_state import ThreadState
 from server.runs.waiting_approvals import waiting_approvals
 from server.storage.interfaces import ThreadRunState, ThreadStore
 

@@ -28,7 +28,8 @@ def resuming(request: TurnRequest, interrupts: Sequence[Interrupt]) -> TurnReque
             "that the decision starts has ended.",
         )
     about = [one for one in interrupts if not given.keys().isdisjoint(one.tool_call_ids)]
-    resume = Resume({one.id: review_answer(one, given) for one in about})
+    others_answered = request.resume.value if request.resume else {}
+    resume = Resume({**others_answered, **{one.id: review_answer(one, given) for one in about}})
     return replace(request, answers=(), approvals=(), resume=resume)
 
 

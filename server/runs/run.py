@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -13,15 +13,18 @@ from langchain_core.messages import AIMessage
 from graphs import stored
 from graphs.dispositions import of_message
 from graphs.stored import Ended
-from server.runs.checkpoints import Checkpoints, Writes
+from server.runs.checkpoints import Checkpoints
 from server.runs.exits import contained_exits
 from server.runs.failures import Failure, failure
 from server.runs.finalize import Unfinished, finalize
 from server.runs.log_writer import LogWriter, Watch
+from server.runs.saver import Writes
 from server.runs.signals import StopSignal
 from server.runs.start import RunStart
 from server.runs.thread_changes import added_messages
+from server.runs.told_state import ToldState
 from server.runs.translate import Translator
+from server.runs.unread import ended_when_unread
 from server.runs.waiting_approvals import waiting_approvals
 from server.storage.interfaces import ThreadStore, WaitingApproval
 from server.storage.run_logs import RunLog
@@ -31,6 +34,8 @@ from server.turns.chunks import (
     Done,
     InterruptsDiscarded,
     MessageFinish,
+    PartStart,
+    TextPart,
     Usage,
 )
 from server.turns.size import text_bytes
@@ -59,6 +64,8 @@ class Run:
         self.state: RunState = "live"
         self.started = time.monotonic()
         self.watch = watch
+        self.first_word: float | None = None
+        """When its text began, by the monotonic clock."""
         self.log = LogWriter(log, watch)
         self._raw_log = log
         self._checkpoints = checkpoints
@@ -73,6 +80,8 @@ class Run:
             checkpoints.attached.results,
             checkpoints.speakers,
         )
+        view, before = checkpoints.attached.client_state, start.plan.before
+        self._state = ToldState(view, before.graph_state)
 
     async def work(self) -> list[Chunk]:
         """Run the graph to its end, whatever that is, and save what it leaves.
@@ -80,7 +89,10 @@ class Run:
         Returns the terminal chunks, to be logged when the thread is free again.
         """
         try:
-            with self._checkpoints.watch(self.start.key) as writes, self._ended_when_unread():
+            with (
+                self._checkpoints.watch(self.start.key) as writes,
+                ended_when_unread(self._raw_log, self._stop, self.start.limits.unread_seconds),
+            ):
                 return await self._to_its_end(writes)
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self._translator.finalize([], failed=self._fail(cause))
@@ -97,7 +109,7 @@ class Run:
         with contained_exits():
             pump = asyncio.create_task(self._run_graph(writes), name=f"run {self.start.run_id}")
         try:
-            return await self._conclude(pump)
+            return await self._conclude(pump, writes)
         finally:
             pump.cancel()
             if not self._request_saved:
@@ -120,6 +132,8 @@ class Run:
         )
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
+                if item["type"] == "values":
+                    self._state.note(item)
                 # An update comes first where a breakpoint is ahead of the first node.
                 if not self._request_saved and item["type"] not in ("tasks", "updates"):
                     continue
@@ -130,7 +144,11 @@ class Run:
                 if not self._request_saved:
                     await self._open_log(writes)
                 chunks = self._translator.feed(item)
+                if item["type"] == "values":
+                    chunks += self._state.tell()
                 if chunks:
+                    if self.first_word is None and any(map(_is_text, chunks)):
+                        self.first_word = time.monotonic()
                     await self.log.write(chunks)
                     await self._keep_to_size(chunks)
 
@@ -149,7 +167,7 @@ class Run:
         await self._raw_log.open(self.start.header(writes.newest or before))
         plan = self.start.plan
         discarded = [InterruptsDiscarded(plan.discarded)] if plan.discarded else []
-        told: list[Chunk] = [*discarded, *plan.approvals, *plan.settled]
+        told: list[Chunk] = [*self._state.tell(), *discarded, *plan.approvals, *plan.settled]
         if told:
             await self.log.write(told)
 
@@ -163,13 +181,14 @@ class Run:
         if others:
             await self._store.keep_dispositions(self.start.key, others)
 
-    async def _conclude(self, pump: asyncio.Task[None]) -> list[Chunk]:
+    async def _conclude(self, pump: asyncio.Task[None], writes: Writes) -> list[Chunk]:
         """Wait for the graph, end it if it must end, and save what it left."""
         seconds, either = self.start.limits.max_seconds, (pump, self._stop.sent)
         await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if not pump.done():
             self._stop.send({"reason": "limit", "limit": "max_run_seconds", "value": seconds})
             await self._cancelled(pump)
+        await writes.settled()
         cause = _cause(pump)
         reason = self._stop.reason
         if reason and (cause or not pump.done()):
@@ -189,6 +208,7 @@ class Run:
             return self._translator.finish()
         state = await self._checkpoints.load(self.start.key, waits=True)
         chunks = self._translator.reconcile(state.messages, at_rest=True)
+        chunks += self._state.tell(state.graph_state)
         return chunks + self._translator.finish(state.interrupts)
 
     async def _finalize(self, cause: Ended | Failure) -> list[Chunk]:
@@ -199,6 +219,7 @@ class Run:
             start.plan,
             self._request_saved,
             self._translator,
+            self._state,
             self._checkpoints,
         )
         return await finalize(unfinished, cause)
@@ -214,31 +235,16 @@ class Run:
             named = {"run": self.start.run_id}
             logger.error("run %(run)s ignores its cancellation; it is abandoned", named)
 
-    @contextmanager
-    def _ended_when_unread(self) -> Iterator[None]:
-        seconds = self.start.limits.unread_seconds
-        watcher = asyncio.create_task(self._end_when_unread(seconds)) if seconds else None
-        try:
-            yield
-        finally:
-            if watcher:
-                watcher.cancel()
-
-    async def _end_when_unread(self, seconds: float) -> None:
-        while True:
-            status = await self._raw_log.status()
-            if status.unread_seconds >= seconds:
-                limit: Ended = {"reason": "limit", "limit": "unread_seconds", "value": seconds}
-                self._stop.send(limit)
-                return
-            await asyncio.sleep(seconds - status.unread_seconds)
-
     def _fail(self, cause: BaseException) -> Failure:
         self.state = "failed"
         error_id = uuid4().hex[:12]
         named = {"run": self.start.run_id, "error_id": error_id}
         logger.error("run %(run)s failed, error %(error_id)s", named, exc_info=cause)
         return failure(cause, error_id)
+
+
+def _is_text(chunk: Chunk) -> bool:
+    return isinstance(chunk, PartStart) and isinstance(chunk.part, TextPart)
 
 
 def _cause(pump: asyncio.Task[None]) -> BaseException | None:

@@ -10,10 +10,10 @@ from langchain_core.messages import ToolCall
 
 from graphs.approvals import APPROVED_IN, approved_calls
 from server.runs.call_records import CallRecords
-from server.runs.checkpoints import ThreadState
 from server.runs.log_writer import Watch
 from server.runs.run import Run
 from server.runs.start import RunStart
+from server.runs.thread_state import ThreadState
 from server.storage.audit_records import AuditEvent, AuditRecord, Records
 from server.storage.interfaces import LostRun
 from server.turns.chunks import Approval, Chunk, MessageFinish

@@ -6,6 +6,7 @@ going. Everything else sees a run through its log and the store.
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 from functools import partial
 from uuid import uuid4
 
@@ -23,7 +24,7 @@ from server.runs.served_models import ServedModels
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
-from server.runs.summary import summary
+from server.runs.summary import all_chunks, summary
 from server.storage.audit_records import Records
 from server.storage.interfaces import Held, Repeated, ThreadEntry, ThreadStore
 from server.storage.run_logs import RunLogs
@@ -35,6 +36,10 @@ from server.users.principal import Principal
 from tools.current import CurrentCatalogue
 
 logger = logging.getLogger(__name__)
+
+Observer = Callable[[Run], Callable[[Sequence[Chunk]], None]]
+"""Gets a run that begins, in the context that this run has to itself. Gives what gets all that the
+run has said, once it is over."""
 
 
 class RunInProgress(Exception):
@@ -60,6 +65,7 @@ class Runs:
         policy: Policy = NO_POLICY,
         audit: RunAudit | None = None,
         catalogue: CurrentCatalogue | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._graphs = graphs
         catalogue = catalogue or CurrentCatalogue(classifier.catalogue)
@@ -71,6 +77,7 @@ class Runs:
         self._reader = RunReader(graphs, store, logs)
         self._retries = Retries()
         self._audit = audit or RunAudit()
+        self._observers = observers
         self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         self._lives: set[asyncio.Task[None]] = set()
@@ -173,6 +180,7 @@ class Runs:
     async def _see_through(self, run: Run, claim: Claim, *, keyed: bool) -> None:
         """A run's whole life: it works, the thread is saved and free, then its readers hear."""
         last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
+        observed = [observe(run) for observe in self._observers]
         try:
             last = await run.work()
             records = await self._audit.ended(run, last)
@@ -184,7 +192,10 @@ class Runs:
             self._claims.forget(claim.run_id)
             await run.log.write(last)
         await self._retain(claim.run_id, keyed=keyed)
-        logger.info(await summary(run, claim.log))
+        chunks = await all_chunks(claim.log)
+        logger.info(summary(run, chunks))
+        for see_end in observed:
+            see_end(chunks)
 
     async def _end(self, run: Run, records: Records) -> None:
         waiting = await run.waiting_approvals(self._settings.approval_seconds)
@@ -208,6 +219,10 @@ class Runs:
             await self._claims.end(key, run_id, STOPPED)
         return await self._store.get(key)
 
+    def ask_to_stop(self, run_id: str) -> None:
+        """Ask a run to end, and wait for nothing; it may be over."""
+        self._claims.ask_to_stop(run_id, STOPPED)
+
     async def delete(self, key: ThreadKey) -> None:
         """Forget a thread for good: its live run is stopped first, and none can begin."""
         await self._deletions.delete(key)
@@ -224,6 +239,11 @@ class Runs:
     async def drain(self, seconds: float) -> None:
         """Take no new runs, let the live ones finish, and stop those that take longer."""
         await self._shutdown.drain(seconds)
+
+    @property
+    def live(self) -> int:
+        """How many runs are live, or have their requests checked."""
+        return len(self._claims)
 
     @property
     def unsaved(self) -> int:

@@ -23,11 +23,14 @@ from server.turns.chunks import (
 C = TypeVar("C")
 
 
-async def summary(run: Run, log: RunLog) -> Event:
+async def all_chunks(log: RunLog) -> Sequence[Chunk]:
+    return [chunk async for batch in log.read(0) for _, chunk in batch]
+
+
+def summary(run: Run, chunks: Sequence[Chunk]) -> Event:
     """`{"run", "thread", "graph", "model"?, "setup"?, "state", "finish", "steps", "tool_calls",
     "failed_calls", "input_tokens", "output_tokens", "first_token_ms"?, "model_ms"?, "tool_ms",
-    "run_ms", "chunks", "ended"?, "error"?}`. The run is over."""
-    chunks = [chunk async for batch in log.read(0) for _, chunk in batch]
+    "run_ms", "chunks", "ended"?, "error"?}`. The run is over, and `chunks` are all of its."""
     line = {
         "run": run.start.run_id,
         "thread": run.start.key.thread_id,

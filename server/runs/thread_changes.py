@@ -6,39 +6,50 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.types import Overwrite
 
+from graphs.calls import call_ids
+from graphs.history import pending_calls
+
 
 class ThreadBefore:
-    """The thread as a run begins."""
+    """The thread as a run begins, and what its run asks of all of it."""
 
     def __init__(self, messages: Sequence[AnyMessage]) -> None:
-        self._messages = messages
-        self._ids = {message.id for message in messages}
-        self._removed: set[str] = set()
+        self.messages = messages
+        self.call_ids = call_ids(messages)
+        self.pending = {call["id"]: call["name"] for call in pending_calls(messages)}
+        """The names of the tools of the calls that have no answer, by call id."""
+        self.ids = {message.id for message in messages}
 
-    def has(self, message_id: str) -> bool:
-        return message_id in self._ids
+
+class ThreadNow:
+    """A thread while a run works on it."""
+
+    def __init__(self, before: ThreadBefore) -> None:
+        self._before = before
+        self._removed: set[str] = set()
 
     def compared(
         self, messages: Sequence[AnyMessage]
     ) -> tuple[tuple[str, ...], Sequence[AnyMessage]]:
         """The thread by now: the ids of user's and model's messages that are gone since this was
         asked last, and the messages that are new since the run began, in order."""
-        length = len(self._messages)
+        before = self._before.messages
+        length = len(before)
         is_behind = length <= len(messages) and (
-            length == 0 or messages[length - 1].id == self._messages[-1].id
+            length == 0 or messages[length - 1].id == before[-1].id
         )
         if is_behind and not self._removed:
             return (), messages[length:]
         left = {message.id for message in messages}
         gone = tuple(
             message.id or ""
-            for message in self._messages
+            for message in before
             if isinstance(message, HumanMessage | AIMessage)
             and message.id not in left
             and message.id not in self._removed
         )
         self._removed.update(gone)
-        return gone, [message for message in messages if message.id not in self._ids]
+        return gone, [message for message in messages if message.id not in self._before.ids]
 
 
 def ids_in(written: Any) -> set[str]:

@@ -86,7 +86,7 @@ class Transcript:
 
     def _turn(self, draft: _Draft) -> Turn:
         if not draft.spoken and draft.human is not None:
-            return UserTurn(draft.id, tuple(_user_content(draft.human)))
+            return UserTurn(draft.id, user_content(draft.human))
         return _assistant_turn(
             draft,
             self._calls,
@@ -204,7 +204,12 @@ def _part(part: StoredPart, calls: _Calls) -> MessagePart:
     return Text(part.text) if part.kind == "text" else Reasoning(part.text)
 
 
-def _user_content(message: HumanMessage) -> Iterator[UserContent]:
+def user_content(message: AnyMessage) -> tuple[UserContent, ...]:
+    """What a user's message says."""
+    return tuple(_user_content(message))
+
+
+def _user_content(message: AnyMessage) -> Iterator[UserContent]:
     if isinstance(message.content, str):
         yield TextContent(message.content)
         return

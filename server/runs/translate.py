@@ -16,10 +16,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseM
 
 from graphs import stored
 from graphs.answers import failed
-from graphs.calls import call_ids
 from graphs.classify import Classifier
 from graphs.execution import INNER
-from graphs.history import pending_calls
 from graphs.result_view import ResultView
 from graphs.stored import Ended
 from server.runs.endings import last_reason, run_ended, settled
@@ -27,7 +25,7 @@ from server.runs.failures import Failure
 from server.runs.progress import progress
 from server.runs.speakers import RunningTasks, Speakers, speaker_of
 from server.runs.step import StreamedStep
-from server.runs.thread_changes import ThreadBefore, added_messages, ids_in
+from server.runs.thread_changes import ThreadBefore, ThreadNow, added_messages, ids_in
 from server.runs.told_steps import ToldSteps
 from server.turns.chunks import Chunk, Done, Error, FinishReason, Interrupt, MessagesRemoved
 
@@ -45,16 +43,16 @@ class Translator:
     def __init__(
         self,
         message_id: str,
-        history: Sequence[AnyMessage],
+        history: ThreadBefore,
         classifier: Classifier,
         results: ResultView,
         speakers: Speakers | None = None,
     ) -> None:
-        self._history = ThreadBefore(history)
-        self._pending = {call["id"]: call["name"] for call in pending_calls(history)}
+        self._history, self._thread = history, ThreadNow(history)
+        self._pending = dict(history.pending)
         self._results = results
         self._speakers = speakers or Speakers()
-        self._steps = ToldSteps(message_id, call_ids(history), classifier, results)
+        self._steps = ToldSteps(message_id, history.call_ids, classifier, results)
         self._heard: dict[tuple[str | None, str], StreamedStep] = {}
         """By the task that speaks and the message's id: models that give all their messages one id
         may speak beside each other."""
@@ -99,7 +97,7 @@ class Translator:
         `at_rest`: the run was broken off, and what it told last is still to be saved; only what the
         thread is not to keep is withdrawn.
         """
-        removed, new = self._history.compared(messages)
+        removed, new = self._thread.compared(messages)
         by_model = [message for message in new if isinstance(message, AIMessage)]
         spoken = [message for message in by_model if not stored.only_ends_its_run(message)]
         self._saved = frozenset(message.id or "" for message in new)
@@ -187,7 +185,7 @@ class Translator:
     def _free_id(self, message: AIMessage) -> str | None:
         """The id of a new step; None if the message was told or is of an earlier run."""
         id = message.id or ""
-        if self._history.has(id):
+        if id in self._history.ids:
             return None
         known = self._steps.by_id.get(id)
         if known is None:

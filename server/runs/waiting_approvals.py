@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from graphs.approvals import asked_at, asked_in, open_question
+from graphs.approvals import asked_at, open_question
 from graphs.stored_approvals import AskedApproval
-from server.runs.checkpoints import ThreadState
+from server.runs.thread_state import ThreadState
 from server.storage.interfaces import Asker, WaitingApproval
 from server.turns.header import ThreadKey
 from server.users.principal import Principal
@@ -14,7 +14,7 @@ def waiting_approvals(
     state: ThreadState, key: ThreadKey, expire_seconds: float = 0
 ) -> Sequence[WaitingApproval]:
     """Of a thread at rest."""
-    questions, waiting = asked_in(state.messages), []
+    questions, waiting = state.asked, []
     for call in state.pending("approval"):
         id = call["id"] or ""
         asked = questions.get(id)

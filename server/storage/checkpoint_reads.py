@@ -18,7 +18,18 @@ from server.storage.faults import faults_named
 
 T = TypeVar("T")
 
+Place = tuple[str, tuple[str, ...]]
+"""A checkpoint and channels."""
 History = Mapping[str, DeltaChannelHistory]
+
+HEADS = """
+    SELECT checkpoint_id FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = ''
+    AND checkpoint_id NOT IN (
+        SELECT parent_checkpoint_id FROM checkpoints
+        WHERE thread_id = :thread AND checkpoint_ns = '' AND parent_checkpoint_id IS NOT NULL
+    )
+    ORDER BY checkpoint_id DESC LIMIT :limit
+"""
 
 HANDOVER_SECONDS = 5.0
 """From the look at a thread that plans a run to the run's own."""
@@ -30,7 +41,8 @@ class CheckpointReads:
     def __init__(self, saver: SqliteSaver, thread: ThreadPoolExecutor) -> None:
         self.saver = saver
         self._thread = thread
-        self._kept: dict[tuple[str, str, tuple[str, ...]], History] = {}
+        self._kept: dict[str, tuple[Place, History]] = {}
+        """By thread: what was read of it last. A thread's branches are read one after the other."""
 
     def with_serde(self, serde: SerializerProtocol) -> "CheckpointReads":
         saver = SqliteSaver(self.saver.conn, serde=serde)
@@ -47,20 +59,31 @@ class CheckpointReads:
         for the other, since decoding a long history takes most of the time of a turn.
         """
         place = config["configurable"]
-        key = (place["thread_id"], place.get("checkpoint_id") or "", tuple(channels))
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            return kept
+        thread, key = place["thread_id"], (place.get("checkpoint_id") or "", tuple(channels))
+        kept = self._kept.get(thread)
+        if kept and kept[0] == key:
+            del self._kept[thread]
+            return kept[1]
         found = await self._do(
             lambda: self.saver.get_delta_channel_history(config=config, channels=channels)
         )
-        if key[1]:
-            self._kept[key] = found
-            asyncio.get_running_loop().call_later(HANDOVER_SECONDS, self._kept.pop, key, None)
+        if key[0]:
+            kept = self._kept[thread] = key, found
+            asyncio.get_running_loop().call_later(HANDOVER_SECONDS, self._drop, thread, kept)
         return found
+
+    def _drop(self, thread: str, kept: tuple[Place, History]) -> None:
+        if self._kept.get(thread) is kept:
+            del self._kept[thread]
 
     async def list(self, config: RunnableConfig | None, **choice: Any) -> Sequence[CheckpointTuple]:
         return await self._do(lambda: list(self.saver.list(config, **choice)))
+
+    async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
+        """The ids of the root graph's checkpoints that no other follows, the newest first."""
+        named = {"thread": checkpoint_key, "limit": limit}
+        rows = await self._do(lambda: self.saver.conn.execute(HEADS, named).fetchall())
+        return [id for (id,) in rows]
 
     async def _do(self, work: Callable[..., T], *arguments: Any) -> T:
         with faults_named():

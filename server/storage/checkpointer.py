@@ -1,17 +1,22 @@
 """LangGraph's checkpointer on a SQLite file that this process has to itself.
 
 One connection writes and another reads, so that no thread is unreadable while a write waits for a
-lock. A second process is kept out: it would start a second run on a thread that has one.
+lock. Each has a thread of its own, and a write is one hop to it and back: an asyncio driver hops
+for every statement, cursor and commit, a tenth of the time to the first word when turns come
+together.
+
+A second process is kept out: it would start a second run on a thread that has one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal
+from typing import Any, TypeVar
 
-import aiosqlite
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -21,13 +26,15 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
 )
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from server.storage.checkpoint_reads import CheckpointReads, open_checkpoint_reads
 from server.storage.database_file import DatabaseFile, check, locked, usable
-from server.storage.faults import faults_named
-from server.storage.interfaces import StorageUnavailable
+from server.storage.faults import faults_named, wait_until
 from server.storage.serializer import ThreadSerializer
+from server.storage.write_meter import WriteMeter
+
+T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 5_000
 DELETED_AT_ONCE = 200
@@ -40,8 +47,8 @@ class ThreadWrites:
     def __init__(self) -> None:
         self.newest: str | None = None
         """The id of the newest checkpoint of the root graph; None if there is none yet."""
-        self._unfinished: set[asyncio.Future[None]] = set()
-        self._failure: Exception | None = None
+        self._unfinished: set[asyncio.Future[Any]] = set()
+        self._failure: BaseException | None = None
 
     async def committed(self) -> None:
         """Return when every write that LangGraph has begun so far is on disk. Raises what a write
@@ -52,77 +59,52 @@ class ThreadWrites:
         has gone round once.
         """
         await asyncio.sleep(0)
-        while self._unfinished:
-            await asyncio.wait(set(self._unfinished))
+        await self.settled()
         if self._failure:
             raise self._failure
 
-    @contextmanager
-    def write(self) -> Iterator[None]:
-        done = asyncio.get_running_loop().create_future()
-        self._unfinished.add(done)
-        try:
-            yield
-        except Exception as failure:
-            self._failure = failure
-            raise
-        finally:
-            self._unfinished.discard(done)
-            done.set_result(None)
+    async def settled(self) -> None:
+        """Return when no write is under way: one that has begun comes to its end, also if who waits
+        for it is cancelled."""
+        while self._unfinished:
+            await asyncio.wait(set(self._unfinished))
+
+    def follow(self, write: asyncio.Future[Any]) -> None:
+        self._unfinished.add(write)
+        write.add_done_callback(self._ended)
+
+    def _ended(self, write: asyncio.Future[Any]) -> None:
+        self._unfinished.discard(write)
+        if not write.cancelled():
+            self._failure = write.exception() or self._failure
 
 
-class WriteLock(asyncio.Lock):
-    """What the saver holds from a write's first statement to its commit.
-
-    A write that fails or is cancelled is undone: the driver would leave its transaction open, and
-    every later write would fail in it. Nobody waits for this lock longer than for the database: the
-    write that holds it may be waiting for that.
-    """
-
-    def __init__(self, connection: aiosqlite.Connection, busy_seconds: float) -> None:
-        super().__init__()
-        self._connection = connection
-        self._busy_seconds = busy_seconds
-
-    async def acquire(self) -> Literal[True]:
-        try:
-            async with asyncio.timeout(self._busy_seconds):
-                return await super().acquire()
-        except TimeoutError:
-            raise StorageUnavailable("storage_busy") from None
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if error is not None:
-                await self._connection.rollback()
-        finally:
-            self.release()
-
-
-class SqliteCheckpointer(AsyncSqliteSaver):
+class SqliteCheckpointer(SqliteSaver):
     """A saver that reads beside its writes, and knows what it has written to the threads that are
-    watched. Open with `open_checkpointer`."""
+    watched. Its synchronous methods work on any thread. Open with `open_checkpointer`."""
 
     def __init__(
         self,
-        writing: aiosqlite.Connection,
+        writing: sqlite3.Connection,
+        thread: ThreadPoolExecutor,
         reads: CheckpointReads,
         file: DatabaseFile,
         busy_seconds: float,
     ) -> None:
         super().__init__(writing, serde=reads.saver.serde)
+        self.is_setup = True
         self.file = file
+        self._thread = thread
         self._reads = reads
-        self.lock = WriteLock(writing, busy_seconds)
+        self._busy_seconds = busy_seconds
         self._watched: dict[str, ThreadWrites] = {}
+        self.meter = WriteMeter()
 
-    async def setup(self) -> None:
-        """Done by `open_checkpointer`. Every write asks for it, and would take the lock twice."""
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: ARG002
+        """A transaction, undone if it fails: SqliteSaver's own commits what there is of it."""
+        with self.lock, self.conn, closing(self.conn.cursor()) as cursor:
+            yield cursor
 
     def with_allowlist(
         self, extra_allowlist: Collection[tuple[str, ...]]
@@ -149,8 +131,7 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         writes = self._writes(config)
-        with writes.write(), self._writing():
-            saved = await super().aput(config, checkpoint, metadata, new_versions)
+        saved = await self._write(writes, self.put, config, checkpoint, metadata, new_versions)
         if not config["configurable"].get("checkpoint_ns"):
             writes.newest = checkpoint["id"]
         return saved
@@ -162,36 +143,37 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        with self._writes(config).write(), self._writing():
-            await super().aput_writes(config, writes, task_id, task_path)
+        watched = self._writes(config)
+        await self._write(watched, self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """A long thread in several transactions, its newest checkpoints first: other threads write
         between them, and what a crash leaves is the thread as it once was."""
-        with self._writing():
-            while await self._delete_newest(thread_id):
-                pass
-            await super().adelete_thread(thread_id)
+        writes = ThreadWrites()
+        while await self._write(writes, self._delete_newest, thread_id):
+            pass
+        await self._write(writes, self.delete_thread, thread_id)
 
-    async def _delete_newest(self, thread_id: str) -> bool:
+    def _delete_newest(self, thread_id: str) -> bool:
         """Delete so many checkpoints as one transaction may. False: there are not as many left."""
-        async with self.lock, self.conn.cursor() as cursor:
-            await cursor.execute(
+        with self.cursor() as cursor:
+            newest = cursor.execute(
                 "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints "
                 "WHERE thread_id = ? ORDER BY checkpoint_ns DESC, checkpoint_id DESC LIMIT ?",
                 (thread_id, DELETED_AT_ONCE),
-            )
-            newest = list(await cursor.fetchall())
+            ).fetchall()
             if len(newest) < DELETED_AT_ONCE:
                 return False
             for table in ("writes", "checkpoints"):
-                await cursor.executemany(
+                cursor.executemany(
                     f"DELETE FROM {table} "
                     "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?",
                     newest,
                 )
-            await self.conn.commit()
             return True
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self._reads.saver.get_tuple(config)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._reads.get_tuple(config)
@@ -200,6 +182,9 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         return await self._reads.history(config, channels)
+
+    async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
+        return await self._reads.heads(checkpoint_key, limit)
 
     async def alist(
         self,
@@ -212,11 +197,30 @@ class SqliteCheckpointer(AsyncSqliteSaver):
         for found in await self._reads.list(config, filter=filter, before=before, limit=limit):
             yield found
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
+    async def _write(self, watched: ThreadWrites, work: Callable[..., T], *arguments: Any) -> T:
+        """One transaction on the thread of the writes. If this is cancelled it comes to its end
+        nevertheless, unless it has not begun.
+
+        The time to wait for a lock counts from here, so those that queue behind one that waits do
+        not wait one after the other.
+        """
         self.file.require()
-        with faults_named():
-            yield
+        deadline = time.monotonic() + self._busy_seconds
+
+        def transaction() -> T:
+            with faults_named():
+                wait_until(deadline, self.conn)
+                return work(*arguments)
+
+        begun = self._thread.submit(transaction)
+        done = asyncio.wrap_future(begun)
+        watched.follow(done)
+        try:
+            with self.meter.write():
+                return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            begun.cancel()
+            raise
 
     def _writes(self, config: RunnableConfig) -> ThreadWrites:
         return self._watched.get(config["configurable"]["thread_id"]) or ThreadWrites()
@@ -227,21 +231,26 @@ async def open_checkpointer(
     path: Path, busy_timeout_ms: int = BUSY_TIMEOUT_MS
 ) -> AsyncIterator[SqliteCheckpointer]:
     """The checkpointer on a database file, made if it is not there. Raises StorageError."""
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(path, busy_timeout_ms / 1000, check_same_thread=False)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        SqliteSaver(connection).setup()
+        return connection
+
     with locked(path):
         check(path, busy_timeout_ms / 1000)
-        async with aiosqlite.connect(path) as writing:
+        with ThreadPoolExecutor(1, "checkpoints, writes") as thread:
+            loop = asyncio.get_running_loop()
             with usable(path):
-                await writing.execute("PRAGMA synchronous = NORMAL")
-                await writing.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
-                await AsyncSqliteSaver(writing).setup()
-            async with open_checkpoint_reads(path, ThreadSerializer(), busy_timeout_ms) as reads:
-                saver = SqliteCheckpointer(
-                    writing, reads, DatabaseFile(path), busy_timeout_ms / 1000
-                )
-                try:
-                    yield saver
-                finally:
-                    # A write that has begun comes to its end, and none begins any more: a
-                    # connection that is closed in mid-transaction can keep the file locked.
-                    with suppress(StorageUnavailable):
-                        await saver.lock.acquire()
+                writing = await loop.run_in_executor(thread, connect)
+            try:
+                serde = ThreadSerializer()
+                async with open_checkpoint_reads(path, serde, busy_timeout_ms) as reads:
+                    yield SqliteCheckpointer(
+                        writing, thread, reads, DatabaseFile(path), busy_timeout_ms / 1000
+                    )
+            finally:
+                # Behind the writes that have begun: a connection that is closed in mid-transaction
+                # can keep the file locked.
+                await loop.run_in_executor(thread, writing.close)

@@ -1,9 +1,12 @@
-"""Claims, idempotency keys and kept dispositions: functions of one transaction each."""
+"""Claims, idempotency keys and kept dispositions: functions of one transaction each.
+
+The statements of every turn are made once: to make one takes longer than to execute it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
 from server.storage import thread_list
@@ -15,6 +18,11 @@ from server.turns.requests import IdempotencyKey
 
 RUN, DELETION = "run", "deletion"
 
+_MINE = (claims.c.owner == bindparam("of_owner"), claims.c.thread_id == bindparam("of_thread"))
+_TAKE = insert(claims).on_conflict_do_nothing()
+_RELEASE = delete(claims).where(*_MINE, claims.c.run_id == bindparam("of_run"))
+_HOLDER = select(claims.c.run_id).where(*_MINE, claims.c.purpose == RUN)
+
 
 def claim(
     connection: Connection, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None
@@ -23,12 +31,12 @@ def claim(
     if repeated:
         return repeated
     row = {"owner": key.owner, "thread_id": key.thread_id, "run_id": run_id}
-    taken = connection.execute(insert(claims).values(**row, purpose=RUN).on_conflict_do_nothing())
+    taken = connection.execute(_TAKE, {**row, "purpose": RUN})
     if not taken.rowcount:
         return Held(holder(connection, key))
     if idempotency:
         named = {"idempotency_key": idempotency.key, "digest": idempotency.digest}
-        connection.execute(insert(requests).values(**row, **named))
+        connection.execute(insert(requests), {**row, **named})
     return Granted(thread_list.get(connection, key))
 
 
@@ -47,14 +55,12 @@ def claim_for_deletion(connection: Connection, key: ThreadKey, deletion_id: str)
 
 
 def holder(connection: Connection, key: ThreadKey) -> str | None:
-    run_id: str | None = connection.scalar(
-        select(claims.c.run_id).where(*_is(claims, key), claims.c.purpose == RUN)
-    )
+    run_id: str | None = connection.scalar(_HOLDER, thread_list.of(key))
     return run_id
 
 
 def release(connection: Connection, key: ThreadKey, run_id: str) -> None:
-    connection.execute(delete(claims).where(*_is(claims, key), claims.c.run_id == run_id))
+    connection.execute(_RELEASE, {**thread_list.of(key), "of_run": run_id})
 
 
 def release_all(connection: Connection) -> None:

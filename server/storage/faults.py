@@ -1,6 +1,7 @@
 """What SQLite says went wrong, as the rest of the server knows it."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -40,3 +41,12 @@ def faults_named() -> Iterator[None]:
             raise
         cause = error.orig if isinstance(error, DBAPIError) else error
         raise StorageUnavailable(code, cause) from error
+
+
+def wait_until(deadline: float, connection: sqlite3.Connection) -> None:
+    """Let a connection's next statements wait for locks as long as is left until a time of
+    `time.monotonic`. Raises StorageUnavailable if nothing is."""
+    left_ms = int((deadline - time.monotonic()) * 1000)
+    if left_ms <= 0:
+        raise StorageUnavailable("storage_busy")
+    connection.execute(f"PRAGMA busy_timeout = {left_ms}")

@@ -31,6 +31,7 @@ from server.storage.interfaces import (
 )
 from server.storage.retention import IdleThread
 from server.storage.transactions import Transactions, open_transactions
+from server.storage.write_meter import WriteMeter
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
@@ -47,6 +48,7 @@ class SqliteStore:
         self._writes = writes
         self._reads = reads
         self._require_file = require_file
+        self.meter = WriteMeter()
 
     async def claim(
         self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
@@ -171,7 +173,8 @@ class SqliteStore:
     async def write(self, work: Callable[..., T], *arguments: Any) -> T:
         """One transaction, for what else is stored in the same database."""
         self._require_file()
-        return await self._writes.do(work, *arguments)
+        with self.meter.write():
+            return await self._writes.do(work, *arguments)
 
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         return await self._reads.do(work, *arguments)

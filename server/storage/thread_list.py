@@ -14,7 +14,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, delete, exists, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from server.storage.interfaces import LostRun, Page, ThreadEntry, ThreadRunState
 from server.storage.tables import activities, threads
@@ -37,6 +48,14 @@ _ENTRY = [
     threads.c.allowed_tools,
 ]
 
+# Of every turn: to make a statement takes longer than to execute it.
+_MINE = (threads.c.owner == bindparam("of_owner"), threads.c.id == bindparam("of_thread"))
+_GET = select(*_ENTRY).where(*_MINE)
+_ADD = insert(threads)
+_BEGIN = update(threads).where(*_MINE)
+_END = _BEGIN.where(threads.c.run_id == bindparam("of_run"))
+_MOVE = insert(activities)
+
 
 def begin_run(
     connection: Connection, key: ThreadKey, run_id: str, title: str, graph: str | None
@@ -44,26 +63,17 @@ def begin_run(
     """Note a live run: the thread moves to the top. A new thread gets the title."""
     now = _now()
     begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
-    known = connection.execute(update(threads).where(*_is(key)).values(**begun))
+    known = connection.execute(_BEGIN, {**of(key), **begun})
     if not known.rowcount:
-        connection.execute(
-            insert(threads).values(
-                owner=key.owner,
-                id=key.thread_id,
-                title=short_title(title),
-                created_at=now,
-                **begun,
-            )
-        )
+        mine = {"owner": key.owner, "id": key.thread_id}
+        connection.execute(_ADD, {**mine, "title": short_title(title), "created_at": now, **begun})
     _move_to_top(connection, key)
 
 
 def end_run(connection: Connection, key: ThreadKey, run_id: str, state: ThreadRunState) -> bool:
     """Note how a run ended. The thread keeps its place: activity is what a user does. False:
     another run has begun since."""
-    noted = connection.execute(
-        update(threads).where(*_is(key), threads.c.run_id == run_id).values(run_state=state)
-    )
+    noted = connection.execute(_END, {**of(key), "of_run": run_id, "run_state": state})
     return bool(noted.rowcount)
 
 
@@ -87,7 +97,7 @@ def live_runs(connection: Connection) -> Sequence[LostRun]:
 
 
 def get(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
-    row = connection.execute(select(*_ENTRY).where(*_is(key))).first()
+    row = connection.execute(_GET, of(key)).first()
     return _entry(row) if row else None
 
 
@@ -183,7 +193,7 @@ def _newest(connection: Connection) -> tuple[int, int]:
 
 
 def _move_to_top(connection: Connection, key: ThreadKey) -> None:
-    added = connection.execute(insert(activities).values(owner=key.owner, thread_id=key.thread_id))
+    added = connection.execute(_MOVE, {"owner": key.owner, "thread_id": key.thread_id})
     (number,) = added.inserted_primary_key or (0,)
     if number % FORGET_EVERY:
         return
@@ -193,6 +203,11 @@ def _move_to_top(connection: Connection, key: ThreadKey) -> None:
         .scalar_subquery()
     )
     connection.execute(delete(activities).where(*_was(key), activities.c.number < oldest))
+
+
+def of(key: ThreadKey) -> dict[str, str]:
+    """A thread's key, as the statements that are made once take it."""
+    return {"of_owner": key.owner, "of_thread": key.thread_id}
 
 
 def _is(key: ThreadKey) -> tuple[Any, Any]:

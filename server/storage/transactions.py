@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from server.storage.database_file import usable
-from server.storage.faults import faults_named
-from server.storage.interfaces import StorageUnavailable
+from server.storage.faults import faults_named, wait_until
 
 T = TypeVar("T")
 
@@ -39,19 +38,11 @@ class Transactions:
 
         def transaction() -> T:
             with faults_named(), self._engine.begin() as connection:
-                _wait_until(deadline, connection)
+                driver: Any = connection.connection.driver_connection
+                wait_until(deadline, driver)
                 return work(connection, *arguments)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, transaction)
-
-
-def _wait_until(deadline: float, connection: Connection) -> None:
-    """Let the transaction wait for locks as long as it has left."""
-    left_ms = int((deadline - time.monotonic()) * 1000)
-    if left_ms <= 0:
-        raise StorageUnavailable("storage_busy")
-    driver: Any = connection.connection.driver_connection
-    driver.execute(f"PRAGMA busy_timeout = {left_ms}")
 
 
 def _read_schema(connection: Connection) -> None:

@@ -44,7 +44,7 @@ def accumulate(
 
     It is running (no finish reason) until its `MessageFinish`.
     """
-    message = _Message(earlier)
+    message = Accumulator(earlier)
     for chunk in chunks:
         message.take(chunk)
     return message.turn(message_id)
@@ -66,8 +66,11 @@ def is_in_order(chunks: Iterable[Chunk]) -> bool:
     return True
 
 
-class _Message:
-    def __init__(self, earlier: tuple[Step, ...]) -> None:
+class Accumulator:
+    """The message of a run whose chunks come one by one; `earlier` are its steps from runs
+    before."""
+
+    def __init__(self, earlier: tuple[Step, ...] = ()) -> None:
         self._earlier = list(earlier)
         self._steps: dict[str, Step] = {}
         """In the order in which they started."""
@@ -137,15 +140,18 @@ class _Message:
                 self._end["finish_reason"] = chunk.reason
 
     def turn(self, message_id: str) -> AssistantTurn:
-        parts = [
-            _with_text(part, "".join(texts))
-            for part, texts in zip(self._parts, self._texts, strict=True)
-        ]
-        steps = (
-            replace(step, parts=tuple(parts[number] for number in self._numbers[id]))
-            for id, step in self._steps.items()
-        )
+        steps = map(self.step, self._steps)
         return AssistantTurn(message_id, (*self._ended_earlier(), *steps), **self._end)
+
+    def step(self, step_id: str) -> Step:
+        """A step that this run tells, so far."""
+        return replace(
+            self._steps[step_id],
+            parts=tuple(
+                _with_text(self._parts[number], "".join(self._texts[number]))
+                for number in self._numbers[step_id]
+            ),
+        )
 
     def _ended_earlier(self) -> list[Step]:
         """The earlier steps; if this run has told none, and came to its own end, the last of them

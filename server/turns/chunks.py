@@ -11,14 +11,15 @@ Parts of one step may interleave; `path` says which part a chunk belongs to. A p
 number of parts that started before it in this run. A tool call stays open until its result; one
 that waits for the user, or for an approval, is closed without. Steps interleave where nodes of a
 graph speak beside each other; `step_id` says which step a chunk belongs to, None: the one that
-started last. A withdrawn step is no part of the message: the thread did not get it. It may start
-again under the same id, as the thread has it. Every chunk is one numbered item of the run's log.
+started last. A withdrawn step is no part of the message. It may start again under the same id, as
+the thread has it. Every chunk is one numbered item of the run's log.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from server.turns.graph_state import GraphState as GraphState
 from server.turns.terms import Approval as Approval
 from server.turns.terms import Disposition as Disposition
 from server.turns.terms import End as End
@@ -187,10 +188,8 @@ class ToolSettled:
 
 @dataclass(frozen=True, slots=True)
 class ToolApproval:
-    """The approval of a call of an earlier run: it was decided, or is asked for again.
-
-    Of a call of the run itself `ArgsFinish` says that it needs one: its id is the call's.
-    """
+    """The approval of a call of an earlier run: it was decided, or is asked for again. Of a call of
+    the run itself `ArgsFinish` says that it needs one: its id is the call's."""
 
     tool_call_id: str
     approval: Approval
@@ -206,8 +205,8 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """What a node or a tool has written to LangGraph's stream writer: JSON. No node is named where
-    several were at work."""
+    """What was written to LangGraph's stream writer: JSON. No node is named where several were at
+    work."""
 
     value: Any
     node: str | None = None
@@ -254,6 +253,7 @@ Chunk = (
     | ToolApproval
     | ToolProgress
     | Custom
+    | GraphState
     | Error
     | MessageFinish
     | Done

@@ -54,6 +54,9 @@ class ToolAnswer:
     tool_call_id: str
     result: Any
     is_error: bool = False
+    is_any_copy: bool = False
+    """From a client that keeps the answers of the server as it keeps its own: of a call that has
+    its answer this is a copy, whoever gave that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,9 @@ class Branch:
     """Go back to before a message and go on from there.
 
     `edit`: `message_id` names a user message, which is replaced. `regenerate`: it names the
-    assistant message (or the user message before it) to make anew; None names the last one.
+    assistant message (or the user message before it) to make anew; None names the last one. A
+    message that comes along is the question: new if the thread does not hold it, an edit if it says
+    something else now.
     """
 
     kind: Literal["edit", "regenerate"]
@@ -128,6 +133,9 @@ class TurnRequest:
     continue_: bool = False
     """Go on from the last checkpoint, with no new message."""
     branch: Branch | None = None
+    head: str | None = None
+    """The last checkpoint of a branch that the thread has left: the request is about that one, and
+    the thread becomes what follows. None: about the thread as it is."""
     client_tools: tuple[ClientTool, ...] = ()
     values: GraphValues = NO_VALUES
     graph: str | None = None

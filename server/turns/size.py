@@ -5,6 +5,7 @@ import json
 from server.turns.chunks import (
     Chunk,
     Custom,
+    GraphState,
     Interrupt,
     Result,
     TextDelta,
@@ -24,6 +25,8 @@ def text_bytes(chunk: Chunk) -> int:
             return _size(json.dumps(chunk.data, ensure_ascii=False))
         case Custom() | Interrupt():
             return _size(json.dumps(chunk.value, ensure_ascii=False))
+        case GraphState():
+            return _size(json.dumps(chunk.values, ensure_ascii=False))
     return 0
 
 

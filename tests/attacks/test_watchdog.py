@@ -95,6 +95,11 @@ async def test_no_body_holds_the_others_up(tmp_path: Path, subtests: pytest.Subt
             with subtests.test(name):
                 async with server.unharmed():
                     await server.post(body(MAX_BODY_BYTES))
+        for name, (path, body) in some(hostile_bodies.ELSEWHERE, 4):
+            with subtests.test(name):
+                async with server.unharmed():
+                    answer = await server.post(body(MAX_BODY_BYTES), path)
+                    assert answer.status_code < 500, answer.text
 
 
 @pytest.mark.long
@@ -307,6 +312,23 @@ async def test_a_long_list_of_threads_holds_nobody_up(tmp_path: Path) -> None:
         await asyncio.gather(*(polls(server) for _ in range(POLLERS)), *posts)
 
 
+LOADS = (
+    "/threads/t",
+    "/threads/t?protocol=ui-message-stream",
+    "/threads/t?protocol=ag-ui",
+    "/threads/t?protocol=langgraph",
+    "/langgraph/threads/t/state",
+)
+ELSEWHERE: dict[str, dict[str, Any]] = {
+    "/ag-ui": {"threadId": "t", "messages": [{"id": "new", "role": "user", "content": "Hello"}]},
+    "/langgraph/threads/t/history": {"limit": 1000},
+    "/langgraph/threads/t/runs/stream": {
+        "assistant_id": "agent",
+        "input": {"messages": [{"type": "human", "content": "Hello"}]},
+    },
+}
+
+
 @pytest.mark.long
 async def test_a_long_thread_holds_nobody_up(tmp_path: Path, subtests: pytest.Subtests) -> None:
     turns = sample(600, 40)
@@ -317,10 +339,10 @@ async def test_a_long_thread_holds_nobody_up(tmp_path: Path, subtests: pytest.Su
         for _ in range(turns):
             await inside.turn(message("What is 17 * 23? " * 5), "t")
     async with attacked(tmp_path / "t.db") as server:
-        for query in ("", "?protocol=ui-message-stream"):
-            with subtests.test(f"hydrate{query}"):
+        for path in LOADS:
+            with subtests.test(path):
                 async with server.unharmed():
-                    assert (await server.client.http.get(f"/threads/t{query}")).status_code == 200
+                    assert (await server.client.http.get(path)).status_code == 200
         command = {
             "type": "add-message",
             "message": {"role": "user", "parts": [{"type": "text", "text": "Hello"}]},
@@ -335,6 +357,11 @@ async def test_a_long_thread_holds_nobody_up(tmp_path: Path, subtests: pytest.Su
             with subtests.test(name):
                 async with server.unharmed():
                     answer = await server.post(json.dumps(body).encode())
+                    assert answer.status_code == 200, answer.text
+        for path, body in ELSEWHERE.items():
+            with subtests.test(path):
+                async with server.unharmed():
+                    answer = await server.post(json.dumps(body).encode(), path)
                     assert answer.status_code == 200, answer.text
 
 

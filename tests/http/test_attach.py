@@ -242,6 +242,17 @@ async def test_respond_async_gives_an_address_of_the_whole_run_also_when_it_has_
         assert events[-1].data == "[DONE]"
 
 
+async def test_head_tells_of_a_stream_and_opens_none(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db", max_open_streams=1)) as client:
+        run_id = (event_id(frames(await whole_turn(client))[0]) or "").split(":")[0]
+        path = f"/chat/t1/stream?last_event_id={run_id}:0"
+        for _ in range(3):
+            head = await client.http.head(path)
+            assert (head.status_code, head.content) == (200, b"")
+            assert head.headers["content-type"].startswith("text/event-stream")
+        assert parse_events(await body_of(client, path))[-1].data == "[DONE]"
+
+
 # many readers, slow readers, readers that leave
 
 
@@ -253,8 +264,9 @@ async def test_many_readers_at_their_own_pace_see_the_same_bytes(
     endpoint.script(Reply(tuple(steps)))
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
 
-        async def read() -> bytes:
+        async def read(opened: asyncio.Event) -> bytes:
             async with client.stream("GET", "/chat/t1/stream") as stream:
+                opened.set()
                 await stream.rest()
                 return without_pings(bytes(stream.raw))
 
@@ -262,7 +274,9 @@ async def test_many_readers_at_their_own_pace_see_the_same_bytes(
             await first.until("text-delta")
             reading = []
             for gate in gates:
-                reading += [asyncio.create_task(read()) for _ in range(3)]
+                opened = [asyncio.Event() for _ in range(3)]
+                reading += [asyncio.create_task(read(each)) for each in opened]
+                await asyncio.gather(*(each.wait() for each in opened))
                 gate.set()
             await first.rest()
             for body in await asyncio.gather(*reading):

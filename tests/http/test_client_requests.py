@@ -299,3 +299,15 @@ async def test_trying_again_sends_the_question_that_the_first_try_did_not_bring(
         await done(server, ai_sdk(user("First", "u1"), **again))
         await done(server, ai_sdk(user("First", "u1"), assistant(), user("Second", "u2"), **again))
         assert await said(server) == ["First", "One.", "Second", "Two."]
+
+
+async def test_a_question_that_comes_again_in_other_words_is_an_edit(tmp_path: Path) -> None:
+    replies = map(text_reply, ("One.", "Two.", "Two anew.", "Deux."))
+    async with scripted_server(tmp_path, *replies) as server:
+        again = {"trigger": "regenerate-message"}
+        await done(server, ai_sdk(user("First", "u1")))
+        await done(server, ai_sdk(user("Second", "u2")))
+        await done(server, ai_sdk(user("Second", "u2"), **again))
+        assert await said(server) == ["First", "One.", "Second", "Two anew."]
+        await done(server, ai_sdk(user("Deuxième", "u2"), **again))
+        assert await said(server) == ["First", "One.", "Deuxième", "Deux."]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from server.storage.checkpointer import SqliteCheckpointer
 from server.storage.store import SqliteStore
 from server.turns.header import LOCAL_OWNER
 from server.turns.requests import InvalidRequest, TurnRequest
@@ -264,7 +264,7 @@ async def test_a_new_thread_whose_first_request_was_not_answered_is_none(
 ) -> None:
     path = tmp_path / "t.db"
     async with backend(path, ScriptedModel.of(HELLO)) as before:
-        checkpoint = HeldMethod(monkeypatch, AsyncSqliteSaver, "aput")
+        checkpoint = HeldMethod(monkeypatch, SqliteCheckpointer, "aput")
         start = asyncio.create_task(before.start(message("Hi")))
         await checkpoint.reached.wait()
         assert await state(before) == "live"
@@ -285,7 +285,7 @@ async def test_a_thread_whose_next_request_was_not_answered_is_as_it_was(
     path = tmp_path / "t.db"
     async with backend(path, ScriptedModel.of(HELLO, HELLO)) as before:
         await before.turn(message("Hi"))
-        checkpoint = HeldMethod(monkeypatch, AsyncSqliteSaver, "aput")
+        checkpoint = HeldMethod(monkeypatch, SqliteCheckpointer, "aput")
         start = asyncio.create_task(before.start(message("And now?")))
         await checkpoint.reached.wait()
         assert await state(before) == "live"

@@ -1,7 +1,6 @@
 """The browser's own EventSource, on a connection that breaks several times in a turn."""
 
 import os
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, async_playwright
 
+from tests.support.chromium import CHROMIUM, INSTALL
 from tests.support.cutting_proxy import cutting_proxy
 from tests.support.endpoint import Delay, Reply, Say, StrictEndpoint, call_reply
 from tests.support.serving import endpoint_settings, serving
@@ -33,13 +33,12 @@ LISTEN = """(path) => {
 
 @pytest.fixture
 async def page() -> AsyncIterator[Page]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
+    if CHROMIUM is None:
         if os.environ.get("CI"):
-            pytest.fail("no chromium: apt-get install chromium")
-        pytest.skip("no chromium: apt-get install chromium")
+            pytest.fail(f"there is no Chromium: {INSTALL}")
+        pytest.skip(f"there is no Chromium: {INSTALL}")
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         try:
             yield await browser.new_page()
         finally:

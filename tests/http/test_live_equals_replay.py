@@ -21,6 +21,7 @@ from server.turns.accumulate import accumulate
 from server.turns.chunks import Chunk
 from server.turns.messages import AssistantTurn, Step, ToolCall, Turn
 from server.turns.requests import TurnRequest
+from tests.support.ag_ui_reader import AgUiReader, in_call_order
 from tests.support.backend import THREAD, Backend, backend, chunks_of, chunks_until, message
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
@@ -35,10 +36,14 @@ from tests.support.waiting import WAIT_SECONDS
 
 Json = dict[str, Any]
 PARTS, STATE, UI = "assistant-transport", "assistant-transport with a state", "ui-message-stream"
+LANGGRAPH = "langgraph"
+AG_UI = "ag-ui"
 VARIANTS: Mapping[str, tuple[str, View]] = {
     PARTS: ("assistant-transport", None),
     STATE: ("assistant-transport", {}),
     UI: ("ui-message-stream", None),
+    LANGGRAPH: ("langgraph", None),
+    AG_UI: ("ag-ui", None),
 }
 """Of each variant its wire format, and a view that asks for it."""
 
@@ -150,6 +155,10 @@ def events_of(data: bytes) -> Iterable[Json]:
             yield json.loads(payload)
 
 
+def is_end(payload: str) -> bool:
+    return payload == "[DONE]" or json.loads(payload)["type"] in ("RUN_FINISHED", "RUN_ERROR")
+
+
 def payloads_of(data: bytes) -> list[str]:
     return [
         line.removeprefix("data: ")
@@ -206,7 +215,8 @@ async def check_bytes(watched: Watched) -> None:
         whole = watched.live[variant]
         ids = [id for id in map(event_id, frames(whole)) if id]
         assert ids[-1] == f"{run_id}:{count}"
-        assert whole.endswith(b"data: [DONE]\n\n")
+        last = payloads_of(whole)[-1]
+        assert is_end(last) if variant != LANGGRAPH else b"event: e" in frames(whole)[-1]
         for cut in range(count + 1):
             rest = await watched.events_after(variant, cut)
             cursor = f"{run_id}:{cut}"
@@ -250,6 +260,15 @@ def check_ui_message(watched: Watched, kept: tuple[Turn, ...]) -> None:
     assert [ui_plain(part) for part in reader.parts] == [ui_plain(p) for p in shown["parts"]]
 
 
+def check_agent(watched: Watched, kept: tuple[Turn, ...]) -> None:
+    """An agent that loaded the thread at any moment gets it set right, and the run once more."""
+    format = WIRE_FORMATS[AG_UI]
+    for glance in watched.glances:
+        said = watched.prologue(AG_UI, None, replay=True) + payloads_of(watched.live[AG_UI])
+        reader = AgUiReader(format.snapshot(glance.turns)).read(said)
+        assert in_call_order(reader.messages) == format.snapshot(kept)
+
+
 def ui_plain(part: Json) -> Json:
     """A part without what a stream says of an input only when it is whole, or ran here."""
     unsaid = ("rawInput", "input", "providerExecuted")
@@ -280,6 +299,7 @@ async def sees_the_same(turns: tuple[RandomTurn, ...]) -> None:
                 await check_hydration(watched, kept)
                 check_state(watched, kept)
                 check_ui_message(watched, kept)
+                check_agent(watched, kept)
                 request = after_that(kept)
 
 
@@ -304,7 +324,7 @@ TURNS: dict[str, tuple[Reply, ...]] = {
 }
 
 
-@pytest.mark.parametrize("protocol", ["assistant-transport", "ui-message-stream"])
+@pytest.mark.parametrize("protocol", ["assistant-transport", "ui-message-stream", "ag-ui"])
 @pytest.mark.parametrize("kind", [*TURNS, "an error"])
 async def test_over_http_too_at_every_cursor(tmp_path: Path, kind: str, protocol: str) -> None:
     async with StrictEndpoint() as endpoint:
@@ -322,7 +342,10 @@ async def test_over_http_too_at_every_cursor(tmp_path: Path, kind: str, protocol
                 answer = await client.http.get("/chat/t1/stream", headers={"Last-Event-ID": cursor})
                 assert without_pings(answer.content) == frames_after(whole, cursor)
             thread = await client.thread("t1", protocol=protocol)
-            if protocol == "ui-message-stream":
+            if protocol == "ag-ui":
+                agent = AgUiReader().read(payloads_of(whole))
+                assert in_call_order(agent.messages) == thread["messages"]
+            elif protocol == "ui-message-stream":
                 reader = UIMessageReader().read(payloads_of(whole))
                 shown = thread["messages"][-1]
                 assert [ui_plain(p) for p in reader.parts] == [ui_plain(p) for p in shown["parts"]]

@@ -50,6 +50,54 @@ class Call:
 
 
 HI = {"type": "text", "text": "Hi"}
+AG_UI_HI = {"id": "m-new", "role": "user", "content": "Hi"}
+LG = "/langgraph/threads/{thread_id}"
+HUMAN: Json = {"assistant_id": "agent", "input": {"messages": [{"type": "human", "content": "Hi"}]}}
+AT_START: Json = {"checkpoint": {"checkpoint_id": "start"}}
+ANSWERED: Json = {"type": "tool", "tool_call_id": TOP_CALL, "content": '{"value": "red"}'}
+APPROVED: Json = {
+    "assistant_id": "agent",
+    "command": {"resume": {"decisions": [{"type": "approve"}]}},
+}
+RUN_CALLS: Mapping[str, Call] = {
+    "message": Call(200, body=HUMAN),
+    "message to a live thread": Call(409, LIVE, body=HUMAN),
+    "interrupt and start": Call(200, LIVE, body={**HUMAN, "multitask_strategy": "interrupt"}),
+    "message over a question": Call(200, WAITING, body=HUMAN),
+    "answer": Call(200, WAITING, body={"assistant_id": "agent", "input": {"messages": [ANSWERED]}}),
+    "approve": Call(200, GATED, body=APPROVED),
+}
+LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
+    ("GET", "/langgraph/info"): {"info": Call(200)},
+    ("POST", "/langgraph/assistants/search"): {"all": Call(200, body={})},
+    ("GET", "/langgraph/assistants/{assistant_id}"): {"one": Call(200)},
+    ("POST", "/langgraph/threads"): {
+        "hers, again": Call(200, body={"thread_id": "{thread}", "if_exists": "do_nothing"}),
+    },
+    ("POST", "/langgraph/threads/search"): {"all": Call(200, body={})},
+    ("GET", LG): {"ended": Call(200), "gated": Call(200, GATED), "live": Call(200, LIVE)},
+    ("DELETE", LG): {"ended": Call(204), "live": Call(204, LIVE)},
+    ("GET", f"{LG}/state"): {
+        "ended": Call(200),
+        "gated": Call(200, GATED),
+        "live": Call(200, LIVE),
+    },
+    ("GET", f"{LG}/state/{{checkpoint_id}}"): {"first": Call(200)},
+    ("POST", f"{LG}/history"): {"all": Call(200, body={}), "live": Call(200, LIVE, body={})},
+    ("POST", f"{LG}/runs"): RUN_CALLS,
+    ("POST", f"{LG}/runs/stream"): {**RUN_CALLS, "edit": Call(200, body={**HUMAN, **AT_START})},
+    ("GET", f"{LG}/runs/{{run_id}}"): {"ended": Call(200), "live": Call(200, LIVE)},
+    ("GET", f"{LG}/runs/{{run_id}}/stream"): {
+        "ended": Call(200),
+        "live": Call(200, LIVE),
+        "from an event on": Call(200, LIVE, headers={"Last-Event-ID": "{run}:1"}),
+    },
+    ("POST", f"{LG}/runs/{{run_id}}/cancel"): {
+        "live": Call(202, LIVE),
+        "live, and wait": Call(204, LIVE, query="?wait=1"),
+        "ended": Call(202),
+    },
+}
 DECISIONS: Json = {"approvals": [{"tool_call_id": PAY_CALL, "approved": True}]}
 CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("POST", "/chat"): {
@@ -173,6 +221,20 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
             },
         ),
     },
+    ("POST", "/ag-ui"): {
+        "message": Call(200, body={"threadId": "{thread}", "messages": [AG_UI_HI]}),
+        "edit": Call(
+            200,
+            body={
+                "threadId": "{thread}",
+                "messages": [AG_UI_HI],
+                "forwardedProps": {"edit": "{user}"},
+            },
+        ),
+    },
+    ("POST", "/ag-ui/{graph}"): {
+        "no such graph": Call(422, body={"threadId": "{thread}", "messages": [AG_UI_HI]}),
+    },
     ("GET", "/chat/{thread_id}/stream"): {
         "attach": Call(200, LIVE),
         "attach to nothing": Call(204),
@@ -200,6 +262,7 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
     },
     ("DELETE", "/threads/{thread_id}"): {"ended": Call(204), "live": Call(204, LIVE)},
     ("GET", "/graphs"): {"all": Call(200)},
+    ("GET", "/openapi.json"): {"all": Call(200)},
     ("GET", "/models"): {"all": Call(200)},
     ("GET", "/tools"): {"all": Call(200)},
     ("POST", "/tools/{name}"): {
@@ -217,6 +280,7 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "nothing": Call(422, GATED, body={}),
         "none": Call(404, body={"approved": True}),
     },
+    **LANGGRAPH,
     ("GET", "/me"): {"me": Call(200)},
     ("DELETE", "/me"): {
         "confirmed": Call(204, body={"confirm": ANN}),
@@ -296,7 +360,7 @@ class Stage:
         thread = ABSENT if absent else call.thread
         ids = {**self.ids[call.thread], "thread": thread, DONE: thread}
         approval = NO_APPROVAL if absent else ids.get("approval", NO_APPROVAL)
-        path = address(route, thread, call.tool, approval)
+        path = address(route, thread, call.tool, approval, ids["run"])
         named = partial(_named, ids=ids)
         return {
             "method": method,
@@ -306,9 +370,16 @@ class Stage:
         }
 
 
-def address(route: str, thread: str = DONE, tool: str = "echo", approval: str = NO_APPROVAL) -> str:
+def address(
+    route: str,
+    thread: str = DONE,
+    tool: str = "echo",
+    approval: str = NO_APPROVAL,
+    run: str = "run-1",
+) -> str:
     """Of a route: what stands in its place holders."""
-    path = route.replace("{thread_id}", thread).replace("{name}", tool)
+    path = route.replace("{thread_id}", thread).replace("{name}", tool).replace("{run_id}", run)
+    path = path.replace("{assistant_id}", "chat").replace("{checkpoint_id}", "start")
     return path.replace("{approval_id}", approval)
 
 

@@ -129,6 +129,15 @@ async def test_any_body_chooses_a_graph(body: dict[str, Any], client: Client) ->
     assert thread["messages"][-1]["parts"][-1]["text"] == "planner 1"
 
 
+async def test_the_address_of_ag_ui_may_name_the_graph(client: Client) -> None:
+    posted = {"threadId": "t1", "messages": [{"id": "u1", "role": "user", "content": "Hello"}]}
+    answer = await client.http.post("/ag-ui/critic", json=posted)
+    assert answer.status_code == 200, answer.text
+    assert (await client.thread("t1"))["graph"] == "critic"
+    answer = await client.http.post("/ag-ui/writer", json=posted)
+    assert (answer.status_code, answer.json()["code"]) == (409, "graph_mismatch")
+
+
 async def test_without_a_name_the_first_takes_a_new_thread(client: Client) -> None:
     thread_id, words = await said(client)
     assert words == "writer 1"

@@ -22,6 +22,10 @@ VIOLATIONS = {
         "server.protocols.ai_sdk.stream",
     ),
     "Only the tools of MCP servers know the protocol": ("graphs/limits.py", "mcp_types"),
+    "What measures is switched on, and nothing else knows it": (
+        "server/runs/run.py",
+        "prometheus_client",
+    ),
     "Only storage knows a database": ("server/runs/plan.py", "sqlalchemy"),
     "Only app.py chooses an implementation of storage": (
         "server/http/info.py",

@@ -8,6 +8,7 @@ CLIENTS_OF_MODELS = ("openai", "langchain_openai", "tiktoken")
 OF_EXTRAS = (
     *("anthropic", "langchain_anthropic", "google.genai", "langchain_google_genai", "ollama"),
     *("mcp", "mcp_types"),
+    "prometheus_client",
 )
 
 
@@ -31,3 +32,9 @@ def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
 def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:
     assert "limits" not in imported_by("server.__main__")
     assert "limits" in imported_by("server.users.quotas")
+
+
+def test_the_openapi_document_is_made_when_it_is_asked_for() -> None:
+    assert "server.http.openapi.document" not in imported_by("server.__main__")
+    schemas = {name for name in imported_by("server.__main__") if name.endswith("schemas")}
+    assert not {name for name in schemas if name.startswith("server.protocols")}

@@ -66,6 +66,7 @@ RUNS = settings(max_examples=sample(40, 12))
 
 PARTS = WIRE_FORMATS["assistant-transport"]
 UI = WIRE_FORMATS["ui-message-stream"]
+AG_UI = WIRE_FORMATS["ag-ui"]
 
 texts = st.lists(st.text(max_size=4), max_size=3)
 flags: st.SearchStrategy[bool] = st.booleans()
@@ -548,7 +549,13 @@ def test_use_chat_runs_only_the_calls_that_wait_for_it(run: Run) -> None:
 def test_only_the_prologue_depends_on_the_reader(run: Run) -> None:
     """Readers of one variant share the encoded chunks, whatever their views and replays."""
     posted = {"thread_id": "thread-1", "messages": []}
-    for format, views in ((PARTS, ({}, posted)), (PARTS, (None, None)), (UI, (None, posted))):
+    both: Sequence[tuple[WireFormat, Sequence[View]]] = (
+        (PARTS, ({}, posted)),
+        (PARTS, (None, None)),
+        (UI, (None, posted)),
+        (AG_UI, (None, [])),
+    )
+    for format, views in both:
         assert len({format.variant(view) for view in views}) == 1
         one, other = (format.encoder(run.context, view) for view in views)
         format.prologue(run.context, views[1], True)
@@ -565,6 +572,7 @@ def test_a_stream_that_needs_no_turns_is_the_same_without_them(run: Run) -> None
         if not format.needs_turns(header, view):
             assert encode(run, format, view, replay=True) == encode(bare, format, view, replay=True)
     assert PARTS.needs_turns(header, {})
+    assert AG_UI.needs_turns(header, None)
     assert UI.needs_turns(header, None) == header.continues
 
 

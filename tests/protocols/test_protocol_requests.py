@@ -426,12 +426,12 @@ def test_a_bad_body_gets_a_code_and_a_sentence_that_names_the_fault(
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ({"protocol": "ag-ui"}, "invalid_protocol"),
+        ({"protocol": "smoke-signals"}, "invalid_protocol"),
         ({"protocol": ""}, "invalid_protocol"),
         ({"on_busy": "wait"}, "invalid_on_busy"),
     ],
 )
-def test_an_unknown_name_in_the_query_is_refused(query: dict[str, str], code: str) -> None:
+def test_an_unknown_name_in_the_query_is_refused(query: dict[str, Any], code: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse({"message": "Hi"}, LIMITS, **query)
     assert caught.value.code == code

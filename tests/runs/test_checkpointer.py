@@ -2,11 +2,12 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
@@ -17,7 +18,7 @@ from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
 from server.storage.interfaces import StorageUnavailable
 from tests.support.backend import backend, key_of, message
 from tests.support.foreign_lock import foreign_lock
-from tests.support.waiting import HeldMethod, until
+from tests.support.waiting import until
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t1", "checkpoint_ns": ""}}
 LONG_MS = 60_000
@@ -104,33 +105,75 @@ async def test_a_write_that_failed_is_in_the_way_of_no_other(
     assert await saved(impatient) == [second, first]
 
 
-async def test_a_write_that_is_cancelled_leaves_nothing_and_the_database_free(
-    path: Path, impatient: SqliteCheckpointer, monkeypatch: pytest.MonkeyPatch
+async def test_a_write_that_is_cancelled_comes_to_its_end_before_the_thread_is_settled(
+    path: Path, patient: SqliteCheckpointer
 ) -> None:
-    commit = HeldMethod(monkeypatch, aiosqlite.Connection, "commit", once=True)
-    write = asyncio.create_task(put(impatient))
-    await commit.reached.wait()
-    write.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await write
-    with foreign_lock(path):
-        assert await saved(impatient) == []
-    second = await put(impatient)
-    assert await saved(impatient) == [second]
+    with patient.watch("t1") as writes:
+        with foreign_lock(path):
+            write = asyncio.create_task(put(patient))
+            await until(patient.lock.locked)
+            write.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await write
+            settled = asyncio.create_task(writes.settled())
+            assert await saved(patient) == []
+            assert not settled.done()
+        await settled
+        [written] = await saved(patient)
+    assert await put(patient) != written
+
+
+async def test_a_write_that_is_cancelled_before_it_begins_leaves_nothing(
+    path: Path, patient: SqliteCheckpointer
+) -> None:
+    with foreign_lock(path), patient.watch("t1") as writes:
+        first = asyncio.create_task(put(patient))
+        await until(patient.lock.locked)
+        second = asyncio.create_task(put(patient))
+        await asyncio.sleep(0)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        assert writes.newest is None
+    written = await first
+    assert await saved(patient) == [written]
+
+
+async def test_a_write_that_fails_halfway_leaves_nothing(patient: SqliteCheckpointer) -> None:
+    first = await put(patient)
+    config: RunnableConfig = {"configurable": {**CONFIG["configurable"], "checkpoint_id": first}}
+    patient.conn.execute(
+        "CREATE TRIGGER refuses BEFORE INSERT ON writes WHEN NEW.channel = 'second' "
+        "BEGIN SELECT RAISE(FAIL, 'refused'); END"
+    )
+    with pytest.raises(sqlite3.IntegrityError):
+        await patient.aput_writes(config, [("first", 1), ("second", 2)], "task")
+    await put(patient)
+    assert patient.conn.execute("SELECT count(*) FROM writes").fetchone() == (0,)
+
+
+async def test_a_graph_that_is_not_asynchronous_writes_from_any_thread(
+    patient: SqliteCheckpointer,
+) -> None:
+    checkpoint = empty_checkpoint()
+    await asyncio.to_thread(patient.put, CONFIG, checkpoint, {}, {})
+    found = await asyncio.to_thread(patient.get_tuple, CONFIG)
+    assert found is not None
+    assert found.checkpoint["id"] == checkpoint["id"]
 
 
 async def test_a_write_that_finds_the_disk_full_is_in_the_way_of_no_other(
     path: Path, impatient: SqliteCheckpointer
 ) -> None:
     first = await put(impatient)
-    await impatient.conn.execute("PRAGMA max_page_count = 1")  # no more than there are
+    impatient.conn.execute("PRAGMA max_page_count = 1")  # no more than there are
     large = empty_checkpoint() | {"channel_values": {"messages": "x" * 100_000}}
     with pytest.raises(StorageUnavailable) as error:
         await impatient.aput(CONFIG, large, {}, {})
     assert error.value.code == "storage_full"
     with foreign_lock(path):
         assert await saved(impatient) == [first]
-    await impatient.conn.execute("PRAGMA max_page_count = 1000000")
+    impatient.conn.execute("PRAGMA max_page_count = 1000000")
     second = await put(impatient)
     assert await saved(impatient) == [second, first]
 
@@ -174,24 +217,19 @@ async def test_what_was_read_is_kept_for_one_reader_only(patient: SqliteCheckpoi
 
 
 async def test_a_write_under_way_comes_to_its_end_before_the_database_is_closed(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path,
 ) -> None:
     """Closed in mid-transaction, SQLite can keep the file locked as long as a cursor lives."""
-    async with open_checkpointer(path) as checkpointer:
-        commit = HeldMethod(monkeypatch, checkpointer.conn, "commit", once=True)
-        writing = asyncio.create_task(put(checkpointer))
-        await commit.reached.wait()
-        closing = HeldMethod(monkeypatch, checkpointer.lock, "acquire")
-        closing.through.set()
-
-        async def let_through() -> None:
-            await closing.reached.wait()
-            commit.through.set()
-
-        letting = asyncio.create_task(let_through())
-    commit.through.set()
-    written = await writing
-    await letting
+    async with AsyncExitStack() as stack:
+        checkpointer = await stack.enter_async_context(open_checkpointer(path, LONG_MS))
+        with foreign_lock(path):
+            writing = asyncio.create_task(put(checkpointer))
+            await until(checkpointer.lock.locked)
+            closing = asyncio.create_task(stack.pop_all().aclose())
+            await until(lambda: not any("reads" in each.name for each in threading.enumerate()))
+            assert not closing.done()
+        await closing
+        written = await writing
     async with open_checkpointer(path) as again:
         assert await saved(again) == [written]
 
@@ -208,7 +246,7 @@ async def test_a_deletion_that_breaks_off_leaves_the_thread_as_it_once_was(
         assert isinstance(saver, SqliteCheckpointer)
         deletes_more, left = True, [whole]
         while deletes_more:
-            deletes_more = await saver._delete_newest(key_of().checkpoint_key)
+            deletes_more = saver._delete_newest(key_of().checkpoint_key)
             left.append([each.id for each in await inside.messages()])
         assert len({len(some) for some in left}) > 2, "it was deleted step by step"
         assert all(whole[: len(some)] == some for some in left)

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from server.storage.checkpointer import SqliteCheckpointer
 from server.turns.chunks import Approval
 from server.turns.messages import AssistantTurn, ToolCall, UserTurn
 from server.turns.requests import Branch, InvalidRequest, TurnRequest
@@ -32,7 +32,7 @@ async def crashed(
     async with backend(path, model, catalogue=tools.catalogue) as before:
         for request in others:
             await before.turn(request)
-        first_writes = HeldMethod(patch, AsyncSqliteSaver, "aput_writes")
+        first_writes = HeldMethod(patch, SqliteCheckpointer, "aput_writes")
         starting = asyncio.create_task(before.start(last))
         await first_writes.reached.wait()
         async with asyncio.timeout(WAIT_SECONDS):

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langchain_core.messages import ToolMessage
 
 from graphs.model_options import ModelOptions
 from graphs.openai_model import openai_model
 from server.runs.reader import LoggedRun
-from server.storage.checkpointer import ThreadWrites
+from server.storage.checkpointer import SqliteCheckpointer, ThreadWrites
 from server.storage.interfaces import ThreadEntry
 from server.turns.accumulate import accumulate
 from server.turns.chunks import (
@@ -155,7 +155,7 @@ async def test_a_run_can_be_stopped_while_its_request_is_being_checked(
 async def test_a_run_stopped_before_its_request_was_stored_keeps_it(
     inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = HeldMethod(monkeypatch, AsyncSqliteSaver, "aput", once=True)
+    first = HeldMethod(monkeypatch, SqliteCheckpointer, "aput", once=True)
     start = asyncio.create_task(inside.start(message("Hello")))
     await first.reached.wait()
     await stop(inside)
@@ -226,6 +226,37 @@ async def test_a_run_stopped_between_steps_keeps_what_the_tools_found(
     assert isinstance(call, ToolCall)
     assert call.result == {"word": "quick"}
     assert counting_tools.calls == {"quick": 1}
+    await takes_a_message(inside, endpoint)
+
+
+async def test_a_result_that_is_being_written_at_the_stop_is_the_calls_only_answer(
+    inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, through = threading.Event(), threading.Event()
+    put_writes = SqliteCheckpointer.put_writes
+
+    def held_write(saver: SqliteCheckpointer, config: Any, writes: Any, *task: str) -> None:
+        if any("ToolMessage" in repr(value) for _, value in writes):
+            reached.set()
+            through.wait()
+        put_writes(saver, config, writes, *task)
+
+    monkeypatch.setattr(SqliteCheckpointer, "put_writes", held_write)
+    endpoint.script(call_reply(("echo", '{"word":"quick"}')))
+    run = await inside.start(message("Hello"))
+    await until(reached.is_set)
+    stopping = asyncio.create_task(stop(inside))
+    at_work = f"run {run.header.run_id}"
+    await until(lambda: at_work not in {task.get_name() for task in asyncio.all_tasks()})
+    assert await inside.checkpoints.load(run.header.key)
+    through.set()
+    await stopping
+    (call,) = (await settled(inside, run)).parts
+    assert isinstance(call, ToolCall)
+    assert (call.end, call.result) == ("result", {"word": "quick"})
+    saved = (await inside.checkpoints.load(run.header.key)).messages
+    answers = [each for each in saved if isinstance(each, ToolMessage)]
+    assert len(answers) == 1
     await takes_a_message(inside, endpoint)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.limits import Limits
+from server.storage.checkpointer import SqliteCheckpointer
 from server.storage.store import SqliteStore
 from tests.support.backend import Backend, backend
 from tests.support.gated_tools import GatedTools
@@ -55,7 +55,7 @@ class Moment:
     @contextmanager
     def watches_writes(self) -> Iterator[None]:
         """It passes before and after every write to a database."""
-        methods = ((AsyncSqliteSaver, "aput"), (AsyncSqliteSaver, "aput_writes"))
+        methods = ((SqliteCheckpointer, "aput"), (SqliteCheckpointer, "aput_writes"))
         with pytest.MonkeyPatch.context() as patch:
             for owner, name in (*methods, (SqliteStore, "write")):
                 patch.setattr(owner, name, self._watched(getattr(owner, name)))

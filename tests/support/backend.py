@@ -14,12 +14,13 @@ from langchain_core.messages import BaseMessage
 from graphs.attached import attach
 from graphs.chat import build as built_in
 from graphs.classify import Classifier
+from graphs.client_state import ClientState
 from graphs.limits import Limits
 from graphs.loading import Build
 from graphs.result_view import ResultView, own_result
 from graphs.rights import UNENFORCED
 from server.protocols import DEFAULT
-from server.runs.checkpoints import Checkpoints, ThreadState
+from server.runs.checkpoints import Checkpoints
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.recovery import end_lost_runs
 from server.runs.run_audit import RunAudit
@@ -27,6 +28,7 @@ from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
+from server.runs.thread_state import ThreadState
 from server.storage.audit_records import AuditFilter, AuditRecord
 from server.storage.audit_store import SqliteAuditStore
 from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
@@ -135,6 +137,7 @@ async def backend(
     results: ResultView | None = None,
     context: Mapping[str, Any] | None = None,
     client_values: tuple[str, ...] = (),
+    client_state: tuple[str, ...] = (),
     policy: Policy = NO_POLICY,
     audits: bool = False,
     approval_seconds: float = 0,
@@ -149,7 +152,9 @@ async def backend(
         made = build(model, catalogue, checkpointer=checkpointer, **given)
         view = own_result if build is built_in else results
         graph = replace(
-            attach(made, checkpointer, context, results=view), is_built_in=build is built_in
+            attach(made, checkpointer, context, results=view),
+            client_state=ClientState(client_state),
+            is_built_in=build is built_in,
         )
         unknown: Disposition = "invalid" if build is built_in else "server"
         classifier = Classifier(catalogue, rights=UNENFORCED, unknown=unknown)

@@ -10,6 +10,7 @@ from server.turns.chunks import (
     Disposition,
     Done,
     Error,
+    GraphState,
     Interrupt,
     InterruptsDiscarded,
     MessageFinish,
@@ -93,6 +94,7 @@ class _Reader:
                     | ToolApproval
                     | ToolProgress
                     | Custom
+                    | GraphState
                     | Interrupt
                     | InterruptsDiscarded
                     | MessagesRemoved

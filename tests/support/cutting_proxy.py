@@ -23,8 +23,13 @@ class CuttingProxy:
     cuts: list[int]
     resumed: list[str | None] = field(default_factory=list)
     url: str = ""
+    connections: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.connections.add(task)
+        task.add_done_callback(self.connections.discard)
         upstream, downstream = await asyncio.open_connection(self.host, self.port)
         try:
             async with asyncio.TaskGroup() as both:
@@ -102,3 +107,8 @@ async def cutting_proxy(host: str, port: int, cuts: Sequence[int]) -> AsyncItera
     proxy.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server:
         yield proxy
+        # A client may keep its connections for what it asks next.
+        open_ones = [*proxy.connections]
+        for connection in open_ones:
+            connection.cancel()
+        await asyncio.gather(*open_ones, return_exceptions=True)

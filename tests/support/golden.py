@@ -40,6 +40,9 @@ _TEXTS: Mapping[str, str] = {
     "text-delta": "delta",
     "reasoning-delta": "delta",
     "tool-input-delta": "inputTextDelta",
+    "TEXT_MESSAGE_CONTENT": "delta",
+    "REASONING_MESSAGE_CONTENT": "delta",
+    "TOOL_CALL_ARGS": "delta",
 }
 """Payloads that may come in pieces: the key of their text. In assistant-transport it is
 `textDelta`, and of an `update-state` that appends it is the operation's `value`."""

@@ -31,6 +31,7 @@ from tests.support.endpoint import (
 from tests.support.endpoint.failures import rate_limited
 from tests.support.gated_tools import GatedTools
 from tests.support.golden import Json
+from tests.support.golden_ag_ui import AG_UI, AgUiPlay
 from tests.support.golden_play import AI_SDK, FORMATS, PARTS, STATE, Play
 from tests.support.scripted_model import ScriptedModel, call, finish, reasoning, text
 from tests.support.serving import endpoint_settings, serving
@@ -42,9 +43,21 @@ Model = Literal["endpoint", "scripted", "offline"]
 
 SYSTEM_PROMPT = "Say what the test says."
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
-RESULT = {PARTS: "result", STATE: "result", AI_SDK: "tool-output-available"}
-PROGRESS = {PARTS: "data", STATE: "data", AI_SDK: "tool-output-available"}
-PIECE = {PARTS: "text-delta", STATE: "text-delta", AI_SDK: "tool-input-delta"}
+RESULT = {
+    PARTS: "result",
+    STATE: "result",
+    AI_SDK: "tool-output-available",
+    AG_UI: "TOOL_CALL_RESULT",
+}
+PROGRESS = {PARTS: "data", STATE: "data", AI_SDK: "tool-output-available", AG_UI: "CUSTOM"}
+PIECE = {
+    PARTS: "text-delta",
+    STATE: "text-delta",
+    AI_SDK: "tool-input-delta",
+    AG_UI: "TOOL_CALL_ARGS",
+}
+AND_AG_UI = (*FORMATS, AG_UI)
+"""Those of the turns that AG-UI tells in events of its own."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +124,7 @@ def nobody_sets() -> Pause:
     return Pause(asyncio.Event())
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def plain_text(play: Play) -> None:
     play.endpoint.script(text_reply("Hello, “world”:\n\n* ünïcödé \\ and 🙂."))
     await play.turn(play.message("Say hello."))
@@ -119,7 +132,7 @@ async def plain_text(play: Play) -> None:
     await play.turn(play.message("And again."))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def a_picture(play: Play) -> None:
     play.endpoint.script(text_reply("A picture."))
     await play.turn(play.message("What is this?", picture=PICTURE))
@@ -151,14 +164,14 @@ async def two_tools_that_end_in_order(play: Play) -> None:
     await play.turn(play.message("Both."), [RESULT[play.format]], play.release)
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def two_tools_that_end_out_of_order(play: Play) -> None:
     calls = call_reply(hold("tea"), echo("milk"), ids=("call_1", "call_2"))
     play.endpoint.script(calls, text_reply("Tea and milk."))
     await play.turn(play.message("Both."), [RESULT[play.format]], play.release)
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def progress_of_a_tool(play: Play) -> None:
     calls = call_reply(("report", '{"word":"tea"}'), ids=("call_1",))
     play.endpoint.script(calls, text_reply("Reported."))
@@ -174,7 +187,7 @@ async def calls_without_ids_and_with_one_that_is_taken(play: Play) -> None:
     await play.turn(play.message("Then."))
 
 
-@scenario(model="scripted")
+@scenario(AND_AG_UI, model="scripted")
 async def text_and_reasoning(play: Play) -> None:
     thoughts = (reasoning("Hm, "), reasoning("tea."), text("Tea "), text("it is."))
     tea = call('{"word":"tea"}', name="echo", id="call_1")
@@ -183,7 +196,7 @@ async def text_and_reasoning(play: Play) -> None:
     await play.turn(play.message("Think."))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def a_chart_shown(play: Play) -> None:
     calls = call_reply(CHART, ids=("call_1",))
     play.endpoint.script(reply(Say("Look:"), *calls.steps))
@@ -192,7 +205,7 @@ async def a_chart_shown(play: Play) -> None:
     await play.turn(play.message("Thanks."))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def a_question_and_its_answer(play: Play) -> None:
     play.endpoint.script(reply(Say("Well."), *call_reply(QUESTION, ids=("call_1",)).steps))
     await play.turn(play.message("Book it."))
@@ -209,7 +222,7 @@ async def two_questions_answered_one_by_one(play: Play) -> None:
     await play.turn(play.answer("call_1", QUESTION[0], {"value": "fri"}))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def real_and_ui_calls_in_one_message(play: Play) -> None:
     ids = ("call_1", "call_2", "call_3")
     play.endpoint.script(call_reply(QUESTION, echo("tea"), CHART, ids=ids))
@@ -218,7 +231,7 @@ async def real_and_ui_calls_in_one_message(play: Play) -> None:
     await play.turn(play.answer("call_1", QUESTION[0], {"value": "fri"}))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def arguments_that_are_no_json(play: Play) -> None:
     broken = (("echo", '{"word": "tea'), (QUESTION[0], "{bad"), (CHART[0], "[1]"))
     play.endpoint.script(call_reply(*broken, ids=("call_1", "call_2", "call_3")))
@@ -250,7 +263,7 @@ async def a_tool_that_the_model_made_up(play: Play) -> None:
     await play.turn(play.message("Beam me up."))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def a_tool_of_the_client(play: Play) -> None:
     play.endpoint.script(call_reply(("pick_colour", '{"of":"tea"}'), ids=("call_1",)))
     await play.turn(play.with_tool(play.message("Paint."), "pick_colour", COLOUR))
@@ -268,7 +281,7 @@ async def a_misfit_of_a_tool_of_the_client(play: Play) -> None:
     await play.turn(play.with_tool(play.message("Paint."), "pick_colour", COLOUR))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def a_question_typed_past(play: Play) -> None:
     play.endpoint.script(call_reply(QUESTION, ids=("call_1",)))
     await play.turn(play.message("Book it."))
@@ -276,10 +289,14 @@ async def a_question_typed_past(play: Play) -> None:
     await play.turn(play.message("Never mind."))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def a_stop_in_the_text(play: Play) -> None:
     play.endpoint.script(reply(Say("So far."), nobody_sets()))
-    await play.turn(play.message("Tell me."), ["text-delta"], play.stop)
+    await play.turn(
+        play.message("Tell me."),
+        ["TEXT_MESSAGE_CONTENT" if play.format == AG_UI else "text-delta"],
+        play.stop,
+    )
     play.endpoint.script(text_reply("On and on."))
     await play.turn(play.message("Go on."))
 
@@ -291,7 +308,7 @@ async def a_stop_in_a_tool(play: Play) -> None:
     await play.turn(play.message("Both."), [RESULT[play.format]], play.stop)
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def a_stop_while_arguments_come(play: Play) -> None:
     play.endpoint.script(reply(Call(0, "call_1", "echo", '{"word": "te'), nobody_sets()))
     await play.turn(play.message("Call it."), [PIECE[play.format]], play.stop)
@@ -311,7 +328,7 @@ async def a_model_that_limits_requests(play: Play) -> None:
     await play.turn(play.message("Hurry."))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def a_model_that_breaks_off(play: Play) -> None:
     play.endpoint.script(reply(Say("It was "), Break()))
     await play.turn(play.message("Tell me."))
@@ -351,7 +368,7 @@ async def an_answer_made_anew(play: Play) -> None:
     await play.turn(play.regenerate(f"{play.message_ids[1]}.a"))
 
 
-@scenario()
+@scenario(AND_AG_UI)
 async def the_first_message_edited(play: Play) -> None:
     play.endpoint.script(call_reply(echo("tea"), ids=("call_1",)), text_reply("One."))
     await play.turn(play.message("First."))
@@ -369,7 +386,7 @@ async def the_offline_model(play: Play) -> None:
 PAY = ("pay", '{"word":"tea"}')
 
 
-@scenario(gated=True)
+@scenario(AND_AG_UI, gated=True)
 async def a_call_approved_beside_one_that_needs_none(play: Play) -> None:
     play.endpoint.script(reply(Say("Well."), *call_reply(echo("tea"), PAY, ids=TWO).steps))
     await play.turn(play.message("Buy tea."))
@@ -377,7 +394,7 @@ async def a_call_approved_beside_one_that_needs_none(play: Play) -> None:
     await play.turn(play.decision(("call_2", PAY[0], True, None)))
 
 
-@scenario(gated=True)
+@scenario(AND_AG_UI, gated=True)
 async def a_call_declined(play: Play) -> None:
     play.endpoint.script(call_reply(PAY, ids=("call_1",)))
     await play.turn(play.message("Buy tea."))
@@ -394,7 +411,7 @@ async def two_calls_of_which_one_is_declined(play: Play) -> None:
     await play.turn(play.decision(*decisions))
 
 
-@scenario(gated=True)
+@scenario(AND_AG_UI, gated=True)
 async def an_approved_call_stopped_and_asked_about_again(play: Play) -> None:
     slow = ("pay_slowly", golden.dumps({"word": play.format}))
     play.endpoint.script(call_reply(slow, ids=("call_1",)))
@@ -432,7 +449,8 @@ async def played(name: str, folder: Path) -> dict[str, Json]:
             told = {}
             for format in scenario.formats:
                 counting_tools.release.clear()
-                play = Play(format, client, endpoint, model, counting_tools)
+                kind = AgUiPlay if format == AG_UI else Play
+                play = kind(format, client, endpoint, model, counting_tools)
                 await scenario.play(play)
                 told[format] = {"turns": play.turns, "threads": await play.threads()}
         assert endpoint.refused == []
@@ -444,15 +462,17 @@ def file_of(name: str, format: str) -> Path:
     return FILES / f"{name}.{format}.json"
 
 
-def record(folder: Path, names: Sequence[str]) -> None:
-    """Write the transcripts of these scenarios, in each of their formats; without names those of
-    all, and nothing else."""
-    for old in () if names else folder.glob("*.json"):
+def record(folder: Path, names: Sequence[str], only: str | None = None) -> None:
+    """Write the transcripts of these scenarios, in each of their formats or in one; without names
+    those of all, and nothing else."""
+    for old in () if names or only else folder.glob("*.json"):
         old.unlink()
     for name in names or SCENARIOS:
         with TemporaryDirectory() as directory:
             told = asyncio.run(played(name, Path(directory)))
         for format, transcript in told.items():
+            if only not in (None, format):
+                continue
             path = folder / file_of(name, format).name
             path.write_text(golden.written(golden.normalised(transcript)), encoding="utf-8")
 
@@ -461,11 +481,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.support.golden_scenarios")
     parser.add_argument("--record", action="store_true", required=True)
     parser.add_argument("--folder", type=Path, default=FILES, help="where to write them")
+    parser.add_argument("--format", help="the only one to write")
     parser.add_argument("names", nargs="*", help="of scenarios; the others stay as they are")
     given = parser.parse_args()
     folder: Path = given.folder
     folder.mkdir(parents=True, exist_ok=True)
-    record(folder, given.names)
+    record(folder, given.names, given.format)
     sys.stdout.write(f"{len(list(folder.glob('*.json')))} transcripts in {folder}\n")
 
 

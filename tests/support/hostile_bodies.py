@@ -32,7 +32,7 @@ WHERE: dict[str, bytes] = {
     "an assistant's parts": b'{"id":"c","trigger":"submit-message",'
     b'"messages":[{"id":"m","role":"assistant","parts":%s}]}',
 }
-"""Places of the three wire formats."""
+"""Places of the bodies of `POST /chat`."""
 
 
 def repeated(item: bytes, size: int) -> bytes:
@@ -130,6 +130,90 @@ BODIES: dict[str, Sized] = {
         array(b'{"type":"tool-a","toolCallId":"c","state":"output-available","output":0}'),
     ),
 }
+
+
+AG_UI = b'{"threadId":"t","messages":[%s,{"id":"u","role":"user","content":"Hi"}]}'
+RUN = b'{"assistant_id":"agent","input":{"messages":%s}}'
+
+
+def framed(frame: bytes, value: Sized) -> Sized:
+    return lambda size: frame % value(size - len(frame))
+
+
+def items(item: bytes) -> Sized:
+    """Objects in a row, `#` in each its own number."""
+    return lambda size: b",".join(
+        item.replace(b"#", b"%d" % number) for number in range(size // (len(item) + 7))
+    )
+
+
+def objects(frame: bytes, item: bytes, most: int) -> Sized:
+    """As many as there may be JSON values in a body."""
+    return lambda size: frame % items(item)(min(size, most * (len(item) + 7)))
+
+
+ELSEWHERE: dict[str, tuple[str, Sized]] = {
+    "a history of AG-UI": (
+        "/ag-ui",
+        objects(AG_UI, b'{"id":"m#","role":"assistant","content":"x"}', 14_000),
+    ),
+    "results of AG-UI": (
+        "/ag-ui",
+        objects(AG_UI, b'{"id":"m#","role":"tool","toolCallId":"c#","content":"{}"}', 11_000),
+    ),
+    "calls of AG-UI": (
+        "/ag-ui",
+        framed(AG_UI % b'{"id":"a","role":"assistant","toolCalls":%s}', array(b'{"id":"c"}')),
+    ),
+    "a text of AG-UI": (
+        "/ag-ui",
+        framed(AG_UI % b'{"id":"a","role":"user","content":%s}', text(b"x ")),
+    ),
+    "tools of AG-UI": (
+        "/ag-ui",
+        framed(
+            b'{"messages":[{"role":"user","content":"Hi"}],"tools":%s}',
+            array(b'{"name":"a","parameters":{}}'),
+        ),
+    ),
+    "answers of AG-UI": (
+        "/ag-ui",
+        framed(
+            b'{"messages":[{"role":"user","content":"Hi"}],"resume":%s}',
+            array(b'{"interruptId":"i","status":"resolved","payload":1}'),
+        ),
+    ),
+    "messages of LangGraph": (
+        "/langgraph/threads/t/runs/stream",
+        framed(
+            RUN % b"[%s]",
+            items(b'{"type":"human","id":"h#","content":"x"}'),
+        ),
+    ),
+    "results of LangGraph": (
+        "/langgraph/threads/t/runs/stream",
+        objects(
+            RUN % b'[%s,{"type":"human","content":"Hi"}]',
+            b'{"type":"tool","id":"t#","tool_call_id":"c#","content":"{}"}',
+            9_000,
+        ),
+    ),
+    "modes of LangGraph": (
+        "/langgraph/threads/t/runs/stream",
+        framed(
+            b'{"assistant_id":"a","input":{"messages":"Hi"},"stream_mode":%s}', array(b'"values"')
+        ),
+    ),
+    "an answer of LangGraph": (
+        "/langgraph/threads/t/runs/stream",
+        framed(b'{"assistant_id":"a","command":{"resume":%s}}', array(b'{"type":"approve"}')),
+    ),
+    "a search of LangGraph": (
+        "/langgraph/threads/search",
+        framed(b'{"metadata":%s}', members(b"0")),
+    ),
+}
+"""Bodies of other addresses: where they are posted to."""
 
 
 def within(outer: str, item: Sized) -> Sized:

@@ -110,7 +110,7 @@ def worst_texts(pattern: Pattern[str]) -> list[Pumped]:
     They are made of samples of what the pattern matches, cut between two of its pieces: such a
     text goes far into the pattern before it fails, or fails anew from each repetition.
     """
-    tree = re._parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)  # type: ignore[attr-defined]
+    tree = re._parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
     samples = [list(_sample(tree, choice)) for choice in range(SAMPLES)]
     befores = {"": None} | {
         "".join(sample[:end]): None for sample in samples for end in range(len(sample) + 1)

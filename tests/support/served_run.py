@@ -11,10 +11,12 @@ from server.protocols.format import StreamContext, View
 from server.runs.reader import LoggedRun
 from server.turns.accumulate import accumulate
 from server.turns.chunks import Chunk, MessageFinish
+from server.turns.graph_state import GraphState, Values, state_after
 from server.turns.messages import AssistantTurn, Step, Turn, UserTurn
 from server.turns.requests import TurnRequest
 from tests.support import chunk_grammar
 from tests.support.backend import THREAD, Backend, chunks_of
+from tests.support.langgraph_reader import LangGraphReader, named_frames
 from tests.support.protocol_readers import (
     UIMessageReader,
     accumulated,
@@ -25,10 +27,12 @@ from tests.support.sse_frames import event_id, frames, frames_after
 
 Json = dict[str, Any]
 PARTS, STATE, UI = "assistant-transport", "assistant-transport with a state", "ui-message-stream"
+LANGGRAPH = "langgraph"
 VARIANTS: Mapping[str, tuple[str, View]] = {
     PARTS: ("assistant-transport", None),
     STATE: ("assistant-transport", {}),
     UI: ("ui-message-stream", None),
+    LANGGRAPH: ("langgraph", None),
 }
 """Of each variant its wire format, and a view that asks for it."""
 
@@ -45,6 +49,8 @@ class ServedRun:
     kept: tuple[Turn, ...]
     """The thread as the run left it."""
     thread_id: str = THREAD
+    kept_state: Values | None = None
+    """What clients see of the graph's state as the run left it; None: nothing."""
 
     @property
     def message_id(self) -> str:
@@ -81,13 +87,21 @@ class ServedRun:
         """The chunks keep their grammar, and add up to the thread."""
         chunk_grammar.check(self.chunks)
         assert _named(self.told) == _named(self.kept)
+        told = [chunk for chunk in self.chunks if isinstance(chunk, GraphState)]
+        assert [chunk.is_whole for chunk in told[:1]] == [True] * (self.kept_state is not None)
+        assert state_after(told, {}) == (self.kept_state or {})
 
     async def check_format(self, variant: str, *, in_order: bool = True) -> None:
         """A client of the wire format has the thread. `in_order`: it appends in the thread's order;
         models that speak at once are appended in the order of their first words."""
+        if variant == LANGGRAPH:
+            await self._check_langgraph()
+            return
         said = self._prologue(variant) + payloads(await self.bytes_after(variant, 0))
         if variant == STATE:
-            assert decoded_state({}, said) == state_snapshot(self.kept, self.thread_id)
+            assert decoded_state({}, said) == state_snapshot(
+                self.kept, self.thread_id, self.kept_state
+            )
             return
         loaded = WIRE_FORMATS[VARIANTS[variant][0]].snapshot(self.kept)[-1]
         snapshot = loaded["parts"] if loaded["role"] == "assistant" else []
@@ -101,6 +115,19 @@ class ServedRun:
             assert shown == expected
         else:
             assert sorted(shown, key=str) == sorted(expected, key=str)
+
+    async def _check_langgraph(self) -> None:
+        """Its values are the thread, and its messages add up to it."""
+        snapshot, reader = WIRE_FORMATS[LANGGRAPH].snapshot, LangGraphReader()
+        for message in snapshot(self.before):
+            reader.hold(message)
+        reader.read(named_frames(await self.bytes_after(LANGGRAPH, 0)))
+        expected = LangGraphReader()
+        for message in snapshot(self.kept):
+            expected.hold(message)
+        values = {key: item for key, item in reader.values.items() if key != "__interrupt__"}
+        assert values == {**(self.kept_state or {}), "messages": snapshot(self.kept)}
+        assert reader.built == expected.built
 
     async def check_cuts(self, variant: str, cuts: Sequence[int]) -> None:
         """A reader that comes with a cursor gets the rest of the same bytes."""
@@ -149,7 +176,9 @@ async def ended(inside: Backend, run: LoggedRun, thread: str = THREAD) -> Served
     """A run that was started, read to its end."""
     chunks = await chunks_of(run)
     before = await inside.reader.turns_before(run.header)
-    return ServedRun(run, chunks, before, await inside.turns(thread), thread)
+    state = await inside.state(thread)
+    kept = inside.reader.shown(state)
+    return ServedRun(run, chunks, before, kept, thread, state.graph_state)
 
 
 def _without(turn: Turn, removed: Set[str]) -> Turn | None:

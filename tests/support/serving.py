@@ -21,6 +21,7 @@ from server.connections import ConnectionLimits
 from server.http.state import AppState
 from server.serving import Server, with_state
 from server.settings import Settings
+from tests.support import documented
 from tests.support.endpoint import StrictEndpoint
 from tests.support.waiting import WAIT_SECONDS
 from tools.builtin import CATALOGUE
@@ -182,8 +183,10 @@ def endpoint_environment(endpoint: StrictEndpoint) -> dict[str, str]:
 
 
 def http_client(url: str) -> httpx.AsyncClient:
-    """Without certificates: there is no TLS, and to read them takes 40 ms."""
-    return httpx.AsyncClient(base_url=url, timeout=WAIT_SECONDS, verify=False)
+    """Without certificates: there is no TLS, and to read them takes 40 ms. Each answer is compared
+    with the OpenAPI document."""
+    hooks = {"response": [documented.check]}
+    return httpx.AsyncClient(base_url=url, timeout=WAIT_SECONDS, verify=False, event_hooks=hooks)
 
 
 @asynccontextmanager

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 from graphs.history import close_pending, for_model, pending_calls
 from graphs.state import add_messages_in_order
 from server.runs.approvals import Decider
-from server.runs.checkpoints import ThreadState
 from server.runs.plan import plan
+from server.runs.thread_state import ThreadState
 from server.turns.requests import (
     InvalidRequest,
     TextContent,
@@ -68,8 +68,8 @@ def test_any_history_with_any_request_is_accepted(
         planned = plan(request, state, CATALOGUE, Decider(LOCAL, "run-2"))
     except InvalidRequest:
         return
-    thread = planned.after
-    closed = add_messages_in_order(thread, [list(close_pending(thread, "closed", "Closed."))])
+    thread = planned.after.messages
+    closed = add_messages_in_order(list(thread), [list(close_pending(thread, "closed", "Closed."))])
     for limit in (BOUNDLESS, max_tokens):
         prompt = for_model(closed, "Be brief." if stated else "", limit)
         if prompt:

@@ -13,11 +13,13 @@ HEAD: Message = {"type": "http.response.start", "status": 200, "headers": []}
 END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
-class Transport:
-    aborted = False
+class Transport(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = asyncio.Event()
 
     def abort(self) -> None:
-        self.aborted = True
+        self.aborted.set()
 
 
 async def receive() -> Message:
@@ -66,13 +68,37 @@ async def test_a_timeout_of_the_responses_own_is_its_error() -> None:
             await sent_by(fails, expires_at)
 
 
-async def test_a_reader_that_takes_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "SEND_TIMEOUT_SECONDS", 0)
-    transport = Transport()
+@pytest.mark.parametrize("seconds", [0, 0.01])
+async def test_a_reader_that_takes_nothing_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr(readers, "SEND_TIMEOUT_SECONDS", seconds)
+    transport, taken = Transport(), []
 
-    async def never(_message: Message) -> None:
-        await asyncio.Event().wait()
+    async def one_message(message: Message) -> None:
+        taken.append(message)
+        if len(taken) > 1:
+            await transport.aborted.wait()
+
+    async def two_messages(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send(HEAD)
+        await send(END)
 
     scope = {"type": "http", "state": {TRANSPORT: transport}}
-    await respond_in_time(endless, scope, receive, never, None)
-    assert transport.aborted
+    await respond_in_time(two_messages, scope, receive, one_message, None)
+    assert taken == [HEAD, END]
+
+
+async def test_a_reader_to_whom_nothing_is_sent_is_not_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readers, "SEND_TIMEOUT_SECONDS", 0.001)
+    transport = Transport()
+    scope = {"type": "http", "state": {TRANSPORT: transport}}
+
+    async def send(_message: Message) -> None: ...
+
+    response = asyncio.create_task(respond_in_time(endless, scope, receive, send, None))
+    with pytest.raises(TimeoutError):  # fifty times as long
+        await asyncio.wait_for(transport.aborted.wait(), 0.05)
+    response.cancel()

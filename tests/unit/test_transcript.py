@@ -7,8 +7,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graphs.result_view import own_result
 from server.runs.approvals import Decider
-from server.runs.checkpoints import ThreadState
 from server.runs.plan import plan
+from server.runs.thread_state import ThreadState
 from server.runs.transcript import Transcript
 from server.turns.requests import TurnRequest
 from server.users.principal import LOCAL

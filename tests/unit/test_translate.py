@@ -11,6 +11,7 @@ from graphs.classify import Classifier
 from graphs.result_view import own_result
 from graphs.stored import Ended, ai_metadata
 from server.runs.failures import Failure
+from server.runs.thread_changes import ThreadBefore
 from server.runs.translate import Translator
 from server.turns.chunks import (
     ArgsFinish,
@@ -48,7 +49,8 @@ STOPPED: Ended = {"reason": "stopped"}
 
 
 def translator(*history: AnyMessage) -> Translator:
-    return Translator("u1.a", [HumanMessage("Go", id="u1"), *history], CLASSIFIER, own_result)
+    before = ThreadBefore([HumanMessage("Go", id="u1"), *history])
+    return Translator("u1.a", before, CLASSIFIER, own_result)
 
 
 def streams(step_id: str, *chunks: BaseMessage) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from langgraph.types import Overwrite
 from graphs.classify import Classifier
 from graphs.result_view import own_result
 from server.runs.speakers import Speakers
-from server.runs.thread_changes import ids_in
+from server.runs.thread_changes import ThreadBefore, ids_in
 from server.runs.transcript import Transcript
 from server.runs.translate import Translator
 from server.turns.accumulate import accumulate, is_in_order
@@ -38,7 +38,8 @@ FOREIGN = Classifier(Catalogue((), ()), unknown="server")
 
 
 def translator(*history: AnyMessage, speakers: Speakers | None = None) -> Translator:
-    return Translator("u1.a", [*history, HUMAN], FOREIGN, own_result, speakers)
+    before = ThreadBefore([*history, HUMAN])
+    return Translator("u1.a", before, FOREIGN, own_result, speakers)
 
 
 def says(

@@ -133,7 +133,7 @@ def _answers(message: Mapping[str, Any], where: str, limits: BodyLimits) -> tupl
     return tuple(
         _answer(part, named, limits)
         for part, named in _calls(message, where)
-        if part.get("state") in _OUTPUTS and part.get("providerExecuted") is not True
+        if str(part.get("state")) in _OUTPUTS and part.get("providerExecuted") is not True
     )
 
 

@@ -40,6 +40,7 @@ from server.turns.chunks import (
     Custom,
     Done,
     Error,
+    GraphState,
     Interrupt,
     InterruptsDiscarded,
     MessageFinish,
@@ -107,6 +108,7 @@ class UIMessageStreamEncoder:
             ToolApproval: self._approval,
             ToolProgress: self._progress,
             Custom: transient.custom,
+            GraphState: transient.ToldGraphState().take,
             Error: _error,
             MessageFinish: self._message_finish,
         }

@@ -1,7 +1,7 @@
 """AI SDK: data chunks that are no part of a message, for the app's `onData`.
 
-A client that loads the thread finds what is open beside the messages, or on their parts; custom
-events are not kept.
+A client that loads the thread finds what is open, and the graph's state, beside the messages, or on
+their parts; custom events are not kept.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,13 @@ from typing import Any
 from server.protocols.metadata import custom_json, interrupt_json, tool_approval_json
 from server.turns.chunks import (
     Custom,
+    GraphState,
     Interrupt,
     InterruptsDiscarded,
     MessagesRemoved,
     ToolApproval,
 )
+from server.turns.graph_state import Values, merged
 
 Payload = dict[str, Any]
 
@@ -37,6 +39,17 @@ def interrupts_discarded(chunk: InterruptsDiscarded) -> list[Payload]:
 
 def tool_approval(chunk: ToolApproval) -> list[Payload]:
     return _transient("tool-approval", tool_approval_json(chunk))
+
+
+class ToldGraphState:
+    """The graph's state, the whole each time: the app replaces what it has."""
+
+    def __init__(self) -> None:
+        self._values: Values = {}
+
+    def take(self, chunk: GraphState) -> list[Payload]:
+        self._values = merged(self._values, chunk)
+        return _transient("state", self._values)
 
 
 def _transient(name: str, data: Mapping[str, Any]) -> list[Payload]:

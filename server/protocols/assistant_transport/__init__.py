@@ -47,4 +47,4 @@ WIRE_FORMAT = WireFormat(
     snapshot=snapshot,
 )
 
-BODY_FORMAT = BodyFormat(recognises=recognises, parse=parse, answered_in=WIRE_FORMAT.name)
+BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, recognises=recognises)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.protocols.content import PARTS, checked, read_parts
+from server.protocols.content import PARTS, joined, read_parts
 from server.protocols.fields import BodyLimits, held_message_id, mapping, shown, string, thread_id
 from server.protocols.format import Parsed
 from server.protocols.tool_fields import approval_answer, tool_answer, tools_from_object
@@ -23,11 +23,9 @@ from server.turns.requests import (
     AttachRequest,
     Branch,
     InvalidRequest,
-    TextContent,
     ToolAnswer,
     TurnRequest,
     UserContent,
-    UserMessage,
 )
 
 _LOCAL_ID = "__LOCALID_"
@@ -60,7 +58,8 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         return Parsed(AttachRequest(thread_id), state)
     request = TurnRequest(
         thread_id=thread_id,
-        message=_joined(turn.messages, limits) if turn.messages else None,
+        # Messages that queued up during a run are one message of the next.
+        message=joined(turn.messages, "The messages together", limits) if turn.messages else None,
         answers=tuple(turn.answers),
         approvals=tuple(turn.approvals),
         branch=turn.branch,
@@ -142,16 +141,3 @@ _COMMANDS: Mapping[str, Callable[[_Turn, Mapping[str, Any], str, BodyLimits], No
     "add-tool-result": _add_tool_result,
     "tool-approval": _tool_approval,
 }
-
-
-def _joined(messages: Sequence[Sequence[UserContent]], limits: BodyLimits) -> UserMessage:
-    """The messages that queued up during a run are one message of the next: a text that follows
-    another's text is a new paragraph."""
-    joined: list[UserContent] = []
-    for content in messages:
-        match joined, content:
-            case [*_, TextContent(before)], [TextContent(after), *rest]:
-                joined[-1:] = [TextContent(f"{before}\n\n{after}"), *rest]
-            case _:
-                joined.extend(content)
-    return UserMessage(checked(joined, "The messages together", limits))

@@ -3,13 +3,10 @@
 from collections.abc import Collection, Sequence
 
 from server.protocols.assistant_transport.state import approvals
-from server.protocols.assistant_transport.state_operations import Operation, set_at
+from server.protocols.assistant_transport.state_operations import REFUSED, Operation, set_at
 from server.protocols.metadata import approval_json
 from server.turns.chunks import Approval
 from server.turns.messages import Turn
-
-_REFUSED = frozenset({"__proto__", "constructor", "prototype"})
-"""Names that the client takes in no path."""
 
 
 class StateApprovals:
@@ -22,7 +19,7 @@ class StateApprovals:
         if self._by_call.get(call_id) == value:
             return []
         self._by_call[call_id] = value
-        return self._whole() if call_id in _REFUSED else [set_at(["approvals", call_id], value)]
+        return self._whole() if call_id in REFUSED else [set_at(["approvals", call_id], value)]
 
     def remove(self, call_ids: Collection[str]) -> list[Operation]:
         """Those of calls that are no part of the thread any more."""

@@ -7,6 +7,9 @@ from server.protocols.json_text import dumps
 
 Operation = dict[str, Any]
 
+REFUSED = frozenset({"__proto__", "constructor", "prototype"})
+"""Names that the client takes in no path."""
+
 
 def update(operations: list[Operation]) -> str:
     return dumps({"type": "update-state", "operations": operations, "path": []})
@@ -24,17 +27,19 @@ def append_to(path: Sequence[str | int]) -> str:
 
 def catch_up(posted: Mapping[str, Any], state: Operation) -> list[Operation]:
     """What takes the client's state to the server's: the whole, unless it is of the same thread,
-    then the messages from the first that differs, and the approvals. What else the app keeps in it
-    stays."""
+    then the messages from the first that differs, the approvals, and the graph's own state if
+    clients see any. What else the app keeps in it stays."""
     theirs = posted.get("messages")
     if posted.get("thread_id") != state["thread_id"] or type(theirs) is not list:
         return [set_at([], state)]
     ours, asked = state["messages"], state.get("approvals", {})
     same = posted.get("approvals", {}) == asked
-    approvals = [] if same else [set_at(["approvals"], asked)]
+    others = [] if same else [set_at(["approvals"], asked)]
+    if "state" in state and posted.get("state") != state["state"]:
+        others.append(set_at(["state"], state["state"]))
     if len(theirs) > len(ours):
-        return [set_at(["messages"], ours), *approvals]
-    return [*from_first_difference(theirs, ours), *approvals]
+        return [set_at(["messages"], ours), *others]
+    return [*from_first_difference(theirs, ours), *others]
 
 
 def from_first_difference(theirs: Sequence[Any], ours: Sequence[Any]) -> list[Operation]:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from server.protocols.assistant_transport.state import ai_message, block, call_json, tool_message
+from server.protocols.assistant_transport.state import ai_message, call_json
+from server.protocols.langchain_messages import block, tool_message
 from server.turns.chunks import ArgsFinish, Part, ReasoningPart, Result, ToolCallPart
 from server.turns.messages import Reasoning, Text, ToolCall, with_args
 

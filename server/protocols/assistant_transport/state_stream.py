@@ -14,6 +14,7 @@ from typing import Any
 from server.protocols.assistant_transport import state_operations
 from server.protocols.assistant_transport.state import ai_message, approvals, snapshot
 from server.protocols.assistant_transport.state_approvals import StateApprovals
+from server.protocols.assistant_transport.state_graph import StateOfGraph
 from server.protocols.assistant_transport.state_operations import (
     Operation,
     append_to,
@@ -28,6 +29,7 @@ from server.protocols.json_text import quote
 from server.turns.chunks import (
     ArgsFinish,
     Chunk,
+    GraphState,
     Interrupt,
     MessageFinish,
     MessagesRemoved,
@@ -68,6 +70,7 @@ class StateEncoder:
             ToolSettled: self._settled,
             ToolApproval: self._approval,
             Interrupt: self._interrupt,
+            GraphState: StateOfGraph(context.graph_state).take,
         }
 
     def encode(self, chunk: Chunk) -> list[str]:
@@ -227,6 +230,6 @@ class StateEncoder:
 
 def catch_up(context: StreamContext, posted: View) -> list[str]:
     """What takes a client from the state that it posted to the state before the first chunk."""
-    state = snapshot(context.turns, context.thread_id)
+    state = snapshot(context.turns, context.thread_id, context.graph_state)
     operations = state_operations.catch_up(posted, state)
     return [update(operations)] if operations else []

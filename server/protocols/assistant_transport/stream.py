@@ -13,6 +13,7 @@ from server.protocols.json_text import DONE, dumps, quote
 from server.protocols.metadata import (
     custom_json,
     ended_json,
+    graph_state_json,
     interrupt_json,
     place_json,
     settled_json,
@@ -26,6 +27,7 @@ from server.turns.chunks import (
     Custom,
     Done,
     Error,
+    GraphState,
     Interrupt,
     InterruptsDiscarded,
     MessageFinish,
@@ -154,6 +156,10 @@ def _custom(chunk: Custom) -> str:
     return _data("custom", custom_json(chunk))
 
 
+def _graph_state(chunk: GraphState) -> str:
+    return _data("state", graph_state_json(chunk))
+
+
 def _step_withdrawn(chunk: StepWithdrawn) -> str:
     return _data("step-withdrawn", {"step_id": chunk.step_id, "parts": chunk.parts})
 
@@ -214,6 +220,7 @@ _ENCODE: Mapping[type[Chunk], Callable[[Any], str]] = {
     ToolApproval: _tool_approval,
     ToolProgress: _tool_progress,
     Custom: _custom,
+    GraphState: _graph_state,
     Error: _error,
     MessageFinish: _message_finish,
     Done: _done,

@@ -1,10 +1,8 @@
-"""The native body; it is answered in assistant-transport."""
+"""The native body; it is answered in the default format."""
 
 from server.protocols.format import BodyFormat
 from server.protocols.native.request import on_busy, parse
 
 __all__ = ["BODY_FORMAT", "on_busy"]
 
-BODY_FORMAT = BodyFormat(
-    recognises=lambda _body: True, parse=parse, answered_in="assistant-transport"
-)
+BODY_FORMAT = BodyFormat(parse, recognises=lambda _body: True)

@@ -20,6 +20,7 @@ from tests.graphs.zoo import (
     subgraphs,
     supervisor,
     swarm,
+    todos,
 )
 from tests.graphs.zoo.animal import Animal
 from tests.graphs.zoo.model import ReplyingModel
@@ -43,4 +44,5 @@ ZOO: tuple[Animal, ...] = (
     *subgraphs.ANIMALS,
     *routing.ANIMALS,
     *reducers.ANIMALS,
+    *todos.ANIMALS,
 )

@@ -36,6 +36,8 @@ class Animal:
     context: Mapping[str, Any] = field(default_factory=dict)
     input: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of the graph's input."""
+    client_state: tuple[str, ...] = ()
+    """Keys of its state that clients see."""
     parallel: bool = False
     """Whether several model calls speak at once, so that their words interleave."""
 

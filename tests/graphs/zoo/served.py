@@ -78,6 +78,7 @@ async def served(
         build=lambda model, *_, **__: animal.graph(model),
         context=animal.context,
         client_values=tuple(animal.input),
+        client_state=animal.client_state,
         results=results,
     )
     async with opened as inside:

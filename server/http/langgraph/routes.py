@@ -1,0 +1,36 @@
+"""LangGraph SDK: which endpoint answers where under `/langgraph`."""
+
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from server.http.authenticated import Authenticated
+from server.http.langgraph.assistants import ApiKeyHeader, Assistant, AssistantSearch, Info
+from server.http.langgraph.runs import Run, RunCancel, Runs, RunsStream, RunStream
+from server.http.langgraph.threads import Thread, ThreadHistory, Threads, ThreadSearch, ThreadState
+from server.http.permitted import Permitted
+
+_THREAD = "/langgraph/threads/{thread_id}"
+
+LANGGRAPH_ROUTES = tuple(
+    Route(
+        path,
+        endpoint,
+        middleware=[Middleware(ApiKeyHeader), Middleware(Authenticated), Middleware(Permitted)],
+    )
+    for path, endpoint in (
+        ("/langgraph/info", Info),
+        ("/langgraph/assistants/search", AssistantSearch),
+        ("/langgraph/assistants/{assistant_id}", Assistant),
+        ("/langgraph/threads", Threads),
+        ("/langgraph/threads/search", ThreadSearch),
+        (_THREAD, Thread),
+        (f"{_THREAD}/state", ThreadState),
+        (f"{_THREAD}/state/{{checkpoint_id}}", ThreadState),
+        (f"{_THREAD}/history", ThreadHistory),
+        (f"{_THREAD}/runs", Runs),
+        (f"{_THREAD}/runs/stream", RunsStream),
+        (f"{_THREAD}/runs/{{run_id}}", Run),
+        (f"{_THREAD}/runs/{{run_id}}/stream", RunStream),
+        (f"{_THREAD}/runs/{{run_id}}/cancel", RunCancel),
+    )
+)

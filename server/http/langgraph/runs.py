@@ -1,0 +1,217 @@
+"""LangGraph SDK: runs under `/langgraph`: start one, read it, ask how it stands, cancel it.
+
+`Content-Location` and `Location` are without the prefix: clients put their `apiUrl` before them.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+
+from server.http.chat import run_headers, stream_run
+from server.http.cursors import position
+from server.http.langgraph.saved import branch_at, find_thread
+from server.http.langgraph.threads import graph_named
+from server.http.problems import Problem, unknown_thread
+from server.http.state import ApiRequest, principal, rights, thread_key
+from server.protocols import wire_format
+from server.protocols.fields import thread_id
+from server.protocols.format import StreamContext
+from server.protocols.langgraph_sdk.request import ALL_MODES, Modes, Submission, modes, parse
+from server.protocols.langgraph_sdk.states import SavedThread
+from server.protocols.langgraph_sdk.turn_request import turn_request
+from server.runs.reader import LoggedRun
+from server.storage.interfaces import ThreadEntry
+from server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, RunEnded
+from server.turns.header import ThreadKey
+from server.turns.requests import InvalidRequest
+
+NAME = "langgraph"
+FROM_THE_START = "-1"
+"""As `Last-Event-ID`: clients that join a run which they have not read."""
+STATUS = {
+    "live": "running",
+    "finished": "success",
+    "waiting": "interrupted",
+    "stopped": "interrupted",
+    "failed": "error",
+    "interrupted": "error",
+}
+"""By the state of a thread's last run."""
+
+
+class Runs(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Start a run and wait for nothing."""
+        run, asked = await _start(request)
+        entry = await request.state["store"].get(run.header.key)
+        if entry is None:
+            raise unknown_thread(run.header.key)
+        headers = {**run_headers(run), **_places(run, asked.modes)}
+        return JSONResponse(_run(request, entry, run, "running"), headers=headers)
+
+
+class RunsStream(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Start a run and stream it."""
+        request.state["streams"].check(rights(request))  # before the run begins
+        run, asked = await _start(request)
+        return await _stream(request, run, asked.modes, stops=asked.stops_with_reader)
+
+
+class Run(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """How the run stands."""
+        place = await _find(request)
+        return JSONResponse(
+            _run(request, place.entry, place.run, await _status(place), place.run_id)
+        )
+
+
+class RunStream(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """Join: behind the event that `Last-Event-ID` names, or from the run's first. Of the
+        thread's last run that is held no more there is the end alone."""
+        place, query = await _find(request), request.query_params
+        # Python's client sends an empty one for none.
+        named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
+        asked = modes(named)
+        format = wire_format(NAME)
+        if place.run is None:
+            ending = format.idle(StreamContext(place.key.thread_id, ""), asked)
+            return request.state["streams"].whole(format, ending)
+        after, cursor = 0, request.headers.get("last-event-id")
+        if cursor and cursor != FROM_THE_START:
+            found = await position(request.state["reader"], place.key, cursor)
+            if found == "done":
+                ending = format.idle(StreamContext(place.key.thread_id, ""), asked)
+                return request.state["streams"].whole(format, ending)
+            if found == "lost" or found.run.header.run_id != place.run_id:
+                return request.state["streams"].cursor_lost(format)
+            after = found.after
+        stops = query.get("cancel_on_disconnect", "0") in ("1", "true")
+        return await _stream(request, place.run, asked, after=after, stops=stops)
+
+
+class RunCancel(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Stop the run: 202 when it is asked to; with `wait=1` 204 when the thread is saved and
+        free. Also of a run that has ended."""
+        query = request.query_params
+        action = query.get("action", "interrupt")
+        if action != "interrupt":
+            raise InvalidRequest(
+                "unsupported_option",
+                f"action is {action[:20]!r}: a run can be interrupted, and what it said is kept.",
+            )
+        place = await _find(request)
+        if query.get("wait", "0") in ("1", "true"):
+            if await request.state["store"].holder(place.key) == place.run_id:
+                await request.state["runs"].stop(place.key)
+            return Response(status_code=204)
+        request.state["runs"].ask_to_stop(place.run_id)
+        return JSONResponse({}, 202)
+
+
+async def _start(request: ApiRequest) -> tuple[LoggedRun, Submission]:
+    """Raises Problem, InvalidRequest, and what the start of a run raises."""
+    key = thread_key(request)
+    thread_id(key.thread_id)
+    read = partial(parse, limits=request.state["body_limits"])
+    asked, _ = await request.state["bodies"].read(request, read)
+    found = await find_thread(request, key) if asked.is_about_thread else None
+    thread = found.thread if found else SavedThread.of(key.thread_id, ())
+    if found and asked.branches_at is not None:
+        thread = await branch_at(request, found, asked.branches_at)
+    graph = graph_named(request, asked.assistant_id)
+    turn = turn_request(asked, thread, graph)
+    return await request.state["runs"].start(principal(request), turn, NAME), asked
+
+
+async def _stream(
+    request: ApiRequest, run: LoggedRun, asked: Modes, *, after: int = 0, stops: bool
+) -> Response:
+    run_id, runs = run.header.run_id, request.state["runs"]
+    return await stream_run(
+        request,
+        run,
+        wire_format(NAME),
+        asked,
+        after=after,
+        replay=True,
+        headers=_places(run, asked),
+        left=partial(runs.ask_to_stop, run_id) if stops else None,
+    )
+
+
+def _places(run: LoggedRun, asked: Modes) -> dict[str, str]:
+    """A client that joins again repeats nothing of what it asked: the address says it."""
+    place = f"/threads/{run.header.key.thread_id}/runs/{run.header.run_id}"
+    query = urlencode([("stream_mode", name) for name in sorted(asked)])
+    told = "" if asked == ALL_MODES else f"?{query}"
+    return {"Content-Location": place, "Location": f"{place}/stream{told}"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A run that a request's address names; `run` is None if its log is held no more."""
+
+    key: ThreadKey
+    run_id: str
+    entry: ThreadEntry
+    run: LoggedRun | None
+
+
+async def _find(request: ApiRequest) -> _Place:
+    """Raises Problem."""
+    key, run_id = thread_key(request), request.path_params["run_id"]
+    entry = await request.state["store"].get(key)
+    if entry is None:
+        raise unknown_thread(key)
+    run = await request.state["reader"].find(key, run_id)
+    if run is None and entry.run_id != run_id:
+        raise Problem(404, "run_not_found", "The thread has no such run, or it is held no more.")
+    return _Place(key, run_id, entry, run)
+
+
+async def _status(place: _Place) -> str:
+    if place.entry.run_id == place.run_id:
+        return STATUS[place.entry.run_state]
+    assert place.run is not None, "an older run is found by its log"
+    status = "success"
+    async for batch in place.run.log.read(0):
+        status = next((told for _, chunk in batch if (told := _ending(chunk))), status)
+    return status
+
+
+def _ending(chunk: Chunk) -> str | None:
+    """How a run ended, if this chunk says it."""
+    match chunk:
+        case Error():
+            return "error"
+        case RunEnded() | Interrupt() | MessageFinish("tool-calls"):
+            return "interrupted"
+    return None
+
+
+def _run(
+    request: ApiRequest,
+    entry: ThreadEntry,
+    run: LoggedRun | None,
+    status: str,
+    run_id: str | None = None,
+) -> dict[str, Any]:
+    return {
+        "run_id": run.header.run_id if run else run_id,
+        "thread_id": entry.id,
+        "assistant_id": request.state["graphs"].name_of(entry),
+        "created_at": entry.updated_at,
+        "updated_at": entry.updated_at,
+        "status": status,
+        "metadata": {},
+        "kwargs": {},
+        "multitask_strategy": "reject",
+    }

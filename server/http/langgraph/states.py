@@ -1,0 +1,82 @@
+"""LangGraph SDK: states as JSON. Each message is written once, however many states have it."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from server.http.thread_json import as_json, written
+from server.protocols.langgraph_sdk.states import (
+    SavedThread,
+    checkpoint_id,
+    state,
+    unknown_checkpoint,
+)
+from server.turns.graph_state import Values
+
+MAX_HISTORY_BYTES = 20_000_000
+"""Of a history: each of its states has all messages up to a boundary. Older states are left out."""
+
+
+async def history_json(
+    branches: AsyncIterator[SavedThread], limit: int, before: str | None, created_at: str
+) -> bytes:
+    """At most so many states, as a list, the newest of the first branch first: behind the state of
+    a checkpoint, if one is named. Of each further branch those that no other before it has.
+
+    Raises InvalidRequest if no state is of that checkpoint.
+    """
+    known, pieces, size = set[str](), list[bytes](), 0
+    is_behind = before is None
+    async for thread in branches:
+        counts = _new_states(thread, known)
+        if not is_behind:
+            ids = [checkpoint_id(thread.messages, count) for count in counts]
+            is_behind = before in ids
+            counts = counts[ids.index(before) + 1 :] if before in ids else []
+        texts = await written(thread.messages if counts else ())
+        for count in counts[: limit - len(pieces)]:
+            values = state(thread, thread.messages, count, created_at)
+            piece = _with_messages(values, texts[:count], _own_state(thread, len(texts) - count))
+            size += len(piece)
+            if pieces and size > MAX_HISTORY_BYTES:
+                break
+            pieces.append(piece)
+        if len(pieces) == limit or size > MAX_HISTORY_BYTES:
+            break
+    if before is not None and not is_behind:
+        raise unknown_checkpoint(before)
+    return b"[" + b",".join(pieces) + b"]"
+
+
+def _new_states(thread: SavedThread, known: set[str]) -> list[int]:
+    """How many messages each state has that is not known yet, the newest first; now they are. What
+    is before a message is the same in all branches that have it."""
+    counts = list[int]()
+    for count in range(len(thread.messages), -1, -1):
+        id = checkpoint_id(thread.messages, count)
+        if id in known:
+            break
+        known.add(id)
+        counts.append(count)
+    return counts
+
+
+async def state_json(thread: SavedThread, rest: Mapping[str, Any], count: int | None) -> bytes:
+    """One object: the `values` after the first `count` messages, None: after all; and the rest."""
+    messages = thread.messages
+    left = 0 if count is None else len(messages) - count
+    return _with_messages(rest, await written(messages[:count]), _own_state(thread, left))
+
+
+def _own_state(thread: SavedThread, left: int) -> Values:
+    """The graph's own, of the state that leaves out so many messages: that of the newest is known
+    alone."""
+    return {} if left or thread.head else thread.graph_state or {}
+
+
+def _with_messages(state: Mapping[str, Any], texts: Sequence[bytes], own: Values) -> bytes:
+    values = b"".join((b'{"messages":[', b",".join(texts), b"]", *_members(own), b"}"))
+    return b"".join((b'{"values":', values, b",", as_json(state)[1:]))
+
+
+def _members(own: Values) -> Sequence[bytes]:
+    return (b",", as_json(own)[1:-1]) if own else ()

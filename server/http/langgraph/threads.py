@@ -1,0 +1,216 @@
+"""LangGraph SDK: threads, their states and their history, under `/langgraph`.
+
+A thread begins with its first run: `POST /threads` gives an id, and keeps nothing. Until then its
+state is empty, as that of a thread that is not there.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+
+from server.http.langgraph.saved import Found, branch_at, branches_of, find_thread
+from server.http.langgraph.states import history_json, state_json
+from server.http.problems import Problem, unknown_thread
+from server.http.state import ApiRequest, owner, thread_key
+from server.protocols.fields import mapping, shown, string, thread_id
+from server.protocols.langgraph_sdk.snapshot import open_interrupts
+from server.protocols.langgraph_sdk.states import (
+    SavedThread,
+    boundary,
+    empty_state,
+    state,
+)
+from server.storage.interfaces import ThreadEntry
+from server.turns.header import ThreadKey
+from server.turns.requests import InvalidRequest
+
+Json = dict[str, Any]
+
+MAX_STATES = 1000
+STATES = 10
+"""LangGraph's own default."""
+MAX_FOUND = 1000
+PAGE_SIZE = 100
+STATUS = {"live": "busy", "waiting": "interrupted", "failed": "error"}
+"""By run state; of any other a thread is idle."""
+
+
+class Threads(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Body `{"thread_id"?, "if_exists"?: "raise" | "do_nothing", "metadata"?}`."""
+        fields, _ = await request.state["bodies"].read(request, _object)
+        given = fields.get("thread_id")
+        id = f"thread_{secrets.token_hex(10)}" if given is None else thread_id(given)
+        entry = await request.state["store"].get(ThreadKey(owner(request), id))
+        if entry is None:
+            return JSONResponse(_new(id))
+        if fields.get("if_exists") != "do_nothing":
+            raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
+        return JSONResponse(_thread(request, entry))
+
+
+class ThreadSearch(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Body `{"limit"?, "offset"?, "status"?, "metadata"?: {"graph_id" | "assistant_id"}}`: the
+        threads, by last activity, newest first. Of `values` they have the first message as far as
+        the title goes. No other metadata is kept: none has it."""
+        fields, _ = await request.state["bodies"].read(request, _object)
+        limit = _number(fields, "limit", STATES, MAX_FOUND)
+        offset = _number(fields, "offset", 0, None)
+        mapping(fields.get("metadata") or {}, "metadata")  # also if there is nothing to find
+        left = limit + offset
+        found: list[ThreadEntry] = []
+        async for entry in _entries(request):
+            if _matches(request, entry, fields):
+                found.append(entry)
+                if len(found) == left:
+                    break
+        return JSONResponse([_listed(request, entry) for entry in found[offset:]])
+
+
+class Thread(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """The thread with all its messages."""
+        found = await _known(request)
+        asked = open_interrupts(found.thread.turns, found.thread.interrupts) or []
+        rest = {"interrupts": {one["id"]: [one] for one in asked}}
+        values = {**_thread(request, found.entry), **rest}
+        return await _as_response(found.thread, values, None)
+
+    async def delete(self, request: ApiRequest) -> Response:
+        """Forget a thread, whether there is one or not; its live run is stopped first."""
+        await request.state["runs"].delete(thread_key(request))
+        return Response(status_code=204)
+
+
+class ThreadState(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """The newest state, or that of a checkpoint."""
+        found = await find_thread(request, thread_key(request))
+        if found is None:
+            return JSONResponse(empty_state())
+        named = request.path_params.get("checkpoint_id")
+        thread = found.thread if named is None else await branch_at(request, found, named)
+        messages = thread.messages
+        count = len(messages) if named is None else boundary(messages, named)
+        values = state(thread, messages, count, found.entry.updated_at)
+        return await _as_response(thread, values, count)
+
+
+class ThreadHistory(HTTPEndpoint):
+    async def post(self, request: ApiRequest) -> Response:
+        """Body `{"limit"?, "before"?: checkpoint}`: the states, newest first."""
+        fields, _ = await request.state["bodies"].read(request, _object)
+        limit, before = _number(fields, "limit", STATES, MAX_STATES), _before(fields)
+        found = await find_thread(request, thread_key(request))
+        if found is None:
+            return JSONResponse([])
+        async with aclosing(branches_of(request, found)) as branches:
+            body = await history_json(branches, limit, before, found.entry.updated_at)
+        return Response(body, media_type="application/json")
+
+
+async def _as_response(thread: SavedThread, rest: Mapping[str, Any], count: int | None) -> Response:
+    body = await state_json(thread, rest, count)
+    return Response(body, media_type="application/json")
+
+
+async def _known(request: ApiRequest) -> Found:
+    key = thread_key(request)
+    found = await find_thread(request, key)
+    if found is None:
+        raise unknown_thread(key)
+    return found
+
+
+async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
+    store, cursor = request.state["store"], None
+    while True:
+        page = await store.page(owner(request), PAGE_SIZE, cursor)
+        for entry in page.entries:
+            yield entry
+        cursor = page.cursor
+        if not cursor:
+            return
+
+
+def graph_named(request: ApiRequest, assistant_id: str) -> str | None:
+    """The graph of that name. None: there is none, and the default is meant."""
+    return assistant_id if assistant_id in request.state["graphs"].by_name else None
+
+
+def _matches(request: ApiRequest, entry: ThreadEntry, asked: Mapping[str, Any]) -> bool:
+    status, metadata = asked.get("status"), mapping(asked.get("metadata") or {}, "metadata")
+    if status is not None and STATUS.get(entry.run_state, "idle") != status:
+        return False
+    graphs = request.state["graphs"]
+    for name, value in metadata.items():
+        if name not in ("graph_id", "assistant_id") or not isinstance(value, str):
+            return False
+        if graphs.name_of(entry) != (graph_named(request, value) or graphs.default):
+            return False
+    return True
+
+
+def _thread(request: ApiRequest, entry: ThreadEntry) -> Json:
+    graph = request.state["graphs"].name_of(entry)
+    return {
+        "thread_id": entry.id,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "metadata": {"graph_id": graph, "assistant_id": graph, "title": entry.title},
+        "status": STATUS.get(entry.run_state, "idle"),
+        "config": {},
+        "interrupts": {},
+    }
+
+
+def _listed(request: ApiRequest, entry: ThreadEntry) -> Json:
+    first = {"type": "human", "content": entry.title}
+    return {**_thread(request, entry), "values": {"messages": [first] if entry.title else []}}
+
+
+def _new(id: str) -> Json:
+    now = datetime.now(UTC).isoformat()
+    return {
+        "thread_id": id,
+        "created_at": now,
+        "updated_at": now,
+        "metadata": {},
+        "status": "idle",
+        "config": {},
+        "interrupts": {},
+        "values": None,
+    }
+
+
+def _object(body: Any) -> Mapping[str, Any]:
+    return mapping(body, "The body")
+
+
+def _number(fields: Mapping[str, Any], name: str, default: int, most: int | None) -> int:
+    value = fields.get(name)
+    if value is None:
+        return default
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # an integer, as JSON Schema has it
+    least = 0 if most is None else 1
+    if type(value) is not int or value < least or (most is not None and value > most):
+        up_to = "" if most is None else f" to {most}"
+        raise InvalidRequest(
+            "invalid_limit", f"{name} is {shown(value)}: ask for {least}{up_to or ' or more'}."
+        )
+    return value
+
+
+def _before(fields: Mapping[str, Any]) -> str | None:
+    before = fields.get("before")
+    if isinstance(before, dict):
+        inner = before.get("configurable", before)
+        before = mapping(inner, "before").get("checkpoint_id")
+    return None if before is None else string(before, "before")

@@ -1,0 +1,127 @@
+"""The operations of threads: list, load, change, delete, export."""
+
+from server.http.openapi.answers import RUN_STATE, TEXT
+from server.http.openapi.operation import LINES, Answer, Example, Operation, query
+from server.http.openapi.problems import (
+    BODY,
+    BODY_FIELDS,
+    EXPORT,
+    PAGES,
+    PROTOCOL,
+    RUNS,
+    STORAGE,
+    THREAD,
+    THREADS,
+)
+from server.http.openapi.turns import PROTOCOL_PARAMETER
+from server.http.threads import MAX_MESSAGES, MAX_PAGE_SIZE, MAX_TITLE_CHARS, MESSAGES, PAGE_SIZE
+from server.protocols.body_schemas import NOT_BLANK, closed_object, ref
+
+OPERATIONS = {
+    ("GET", "/threads"): Operation(
+        "listThreads",
+        "List threads, newest first",
+        {200: Answer("A page of the list; without a cursor it is the last.", ref("ThreadList"))},
+        (THREADS.only("invalid_limit", "invalid_state", "invalid_cursor"), STORAGE),
+        parameters=(
+            query(
+                "limit",
+                {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE, "default": PAGE_SIZE},
+                "Threads of a page.",
+            ),
+            query("cursor", {**TEXT, "pattern": r"^([0-9]{1,18}\.[0-9]{1,18})?$"}, "Of the page."),
+            query("state", RUN_STATE, "Those whose last run is in it."),
+        ),
+        examples={
+            "a page": Example(200, query={"limit": "10", "state": "finished"}),
+            "more than there are in a page": Example(422, query={"limit": "1000"}),
+        },
+    ),
+    ("GET", "/threads/{thread_id}"): Operation(
+        "loadThread",
+        "Load a thread, or a page of it",
+        {200: Answer("The thread; its messages are in the wire format.", ref("Thread"))},
+        (THREAD, PROTOCOL, PAGES, THREADS.only("invalid_limit"), STORAGE),
+        parameters=(
+            PROTOCOL_PARAMETER,
+            query(
+                "limit",
+                {"type": "integer", "minimum": 1, "maximum": MAX_MESSAGES, "default": MESSAGES},
+                "Messages of the page.",
+            ),
+            query("before", TEXT, "The id of a message; the page ends with the one before it."),
+        ),
+        path={"thread_id": TEXT},
+        examples={
+            "a thread": Example(200, path={"thread_id": "{thread}"}),
+            "its messages as useChat has them": Example(
+                200, path={"thread_id": "{thread}"}, query={"protocol": "ui-message-stream"}
+            ),
+            "a page": Example(200, path={"thread_id": "{thread}"}, query={"limit": "1"}),
+            "a page before an unknown message": Example(
+                409, path={"thread_id": "{thread}"}, query={"before": "m9"}
+            ),
+            "a thread that there is not": Example(404, path={"thread_id": "t1"}),
+        },
+    ),
+    ("PATCH", "/threads/{thread_id}"): Operation(
+        "changeThread",
+        "Rename a thread, or choose its tools",
+        {200: Answer("The thread's entry in the list.", ref("ThreadEntry"))},
+        (
+            BODY,
+            THREAD,
+            THREADS.only("invalid_title"),
+            BODY_FIELDS.only("invalid_body", "invalid_text"),
+            RUNS.only("unknown_tool", "tool_not_allowed"),
+            STORAGE,
+        ),
+        path={"thread_id": TEXT},
+        body={
+            **closed_object(
+                (),
+                title={
+                    **TEXT,
+                    "pattern": NOT_BLANK,
+                    "description": f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside.",
+                },
+                allowed_tools={"type": ["array", "null"], "items": TEXT},
+            ),
+            "minProperties": 1,
+        },
+        examples={
+            "another title": Example(200, {"title": "Sums"}, path={"thread_id": "{thread}"}),
+            "no tool but one": Example(
+                200, {"allowed_tools": ["calculator"]}, path={"thread_id": "{thread}"}
+            ),
+            "no title": Example(422, {"title": ""}, path={"thread_id": "{thread}"}),
+        },
+    ),
+    ("DELETE", "/threads/{thread_id}"): Operation(
+        "deleteThread",
+        "Delete a thread",
+        {204: Answer("There is no such thread, or no more.")},
+        (STORAGE,),
+        "A live run is stopped first.",
+        path={"thread_id": TEXT},
+        examples={
+            "a thread": Example(204, path={"thread_id": "{thread}"}),
+            "a thread that there is not": Example(204, path={"thread_id": "t1"}),
+        },
+    ),
+    ("GET", "/export"): Operation(
+        "exportThreads",
+        "All threads of the caller",
+        {
+            200: Answer(
+                "A line a thread, newest first, each a JSON object: `ThreadLine`.",
+                TEXT,
+                LINES,
+                headers={"Content-Disposition": TEXT},
+            )
+        },
+        (PROTOCOL, EXPORT, STORAGE),
+        parameters=(PROTOCOL_PARAMETER,),
+        examples={"everything": Example(200)},
+    ),
+}

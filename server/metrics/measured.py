@@ -1,0 +1,76 @@
+"""What the metrics get of requests: how soon answers begin, how much is sent, what is refused."""
+
+from time import monotonic
+
+from prometheus_client import Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.http.audited import matched_route
+from server.http.problems import PROBLEM_CODE
+from server.http.readers import TRANSPORT
+from server.metrics.metrics import Metrics
+
+EVENT_STREAM = b"text/event-stream"
+
+
+class Measured:
+    """ASGI middleware around all others."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._streams: set[Answer] = set()
+        metrics.open_streams.set_function(lambda: len(self._streams))
+        metrics.waiting_bytes.set_function(self._waiting_bytes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = Answer(self._metrics, self._streams, scope, send)
+        try:
+            await self._app(scope, receive, answer.send)
+        finally:
+            self._streams.discard(answer)
+
+    def _waiting_bytes(self) -> int:
+        """Asked for on the thread of a scrape: hence the copy."""
+        transports = [answer.transport for answer in self._streams.copy()]
+        return sum(each.get_write_buffer_size() for each in transports if each)
+
+
+class Answer:
+    """The answer to one request, as it is sent."""
+
+    def __init__(self, metrics: Metrics, streams: "set[Answer]", scope: Scope, send: Send) -> None:
+        self.transport = scope.get("state", {}).get(TRANSPORT)
+        self._metrics = metrics
+        self._streams = streams
+        self._scope = scope
+        self._send = send
+        self._asked = monotonic()
+        self._awaits_chunk = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.body":
+            self._metrics.sent_bytes.inc(len(message.get("body", b"")))
+            if self._awaits_chunk:
+                self._awaits_chunk = False
+                self._observe(self._metrics.first_chunk)
+        elif message["type"] == "http.response.start":
+            self._begun(message)
+        await self._send(message)
+
+    def _begun(self, message: Message) -> None:
+        self._observe(self._metrics.headers)
+        code = self._scope.get(PROBLEM_CODE)
+        if code:
+            self._metrics.problems.labels(code).inc()
+        kind = dict(message.get("headers", ())).get(b"content-type", b"")
+        if kind.startswith(EVENT_STREAM):
+            self._awaits_chunk = True
+            self._streams.add(self)
+
+    def _observe(self, histogram: Histogram) -> None:
+        route = matched_route(self._scope) or "none"
+        histogram.labels(route).observe(monotonic() - self._asked)

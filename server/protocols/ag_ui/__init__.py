@@ -1,0 +1,56 @@
+"""AG-UI: `HttpAgent` of `@ag-ui/client`, and what builds on it (CopilotKit, assistant-ui).
+
+A view is the messages that the client has posted.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from server.protocols.ag_ui.interrupts import open_interrupts
+from server.protocols.ag_ui.replay import prologue, started
+from server.protocols.ag_ui.request import of_graph, parse
+from server.protocols.ag_ui.snapshot import snapshot
+from server.protocols.ag_ui.state import state_snapshot
+from server.protocols.ag_ui.stream import AgUiEncoder
+from server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from server.protocols.json_text import dumps
+from server.turns.chunks import Interrupt
+from server.turns.messages import Turn
+
+__all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
+
+
+def _encoder(context: StreamContext, _view: View) -> Encoder:
+    return AgUiEncoder(context)
+
+
+def _prologue(context: StreamContext, view: View, _replay: bool) -> list[str]:
+    return [dumps(payload) for payload in prologue(context, view)]
+
+
+def _idle(context: StreamContext, _view: View) -> list[str]:
+    """A client takes no stream without a run."""
+    begun, values = started(context), context.graph_state
+    state = [] if values is None else [state_snapshot(values)]
+    return [dumps(payload) for payload in (begun, *state, {**begun, "type": "RUN_FINISHED"})]
+
+
+def _waiting(turns: Sequence[Turn], interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
+    """`pendingInterrupts`, as an agent keeps them."""
+    waiting = open_interrupts(turns, interrupts)
+    return {"pendingInterrupts": waiting} if waiting else {}
+
+
+WIRE_FORMAT = WireFormat(
+    name="ag-ui",
+    headers={},
+    variant=lambda _view: None,
+    needs_turns=lambda _header, _view: True,
+    encoder=_encoder,
+    prologue=_prologue,
+    idle=_idle,
+    snapshot=snapshot,
+    waiting=_waiting,
+)
+
+BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, address="/ag-ui", of_graph=of_graph, has_history=True)

@@ -1,0 +1,51 @@
+"""The JSON Schemas of all formats, for the OpenAPI document; nothing else imports them."""
+
+from collections.abc import Mapping
+
+from server.protocols.ag_ui import schemas as ag_ui
+from server.protocols.ai_sdk import schemas as ai_sdk
+from server.protocols.assistant_transport import schemas as assistant_transport
+from server.protocols.body_schemas import Schema, Served, ref
+from server.protocols.langgraph_sdk import event_schemas as langgraph_events
+from server.protocols.langgraph_sdk import schemas as langgraph_sdk
+from server.protocols.native import schemas as native
+
+BODIES = (assistant_transport, ai_sdk, native)
+"""Of `POST /chat`, in the order of `server.protocols.BODY_FORMATS`."""
+AT_OWN_ADDRESSES = (ag_ui, langgraph_sdk)
+
+MESSAGES: Mapping[str, Schema] = {
+    "assistant-transport": assistant_transport.message(),
+    "ui-message-stream": ai_sdk.message(),
+    "ag-ui": ag_ui.message(),
+    "langgraph": langgraph_sdk.message(),
+}
+"""A message of a loaded thread, by wire format."""
+
+
+def body_components(served: Served) -> dict[str, Schema]:
+    """Every body of `POST /chat`, those that have addresses of their own, and what they are made
+    of, by name."""
+    of_chat = {name: one for format in BODIES for name, one in format.body(served).items()}
+    return {
+        **of_chat,
+        "ChatBody": {"anyOf": [ref(name) for name in of_chat]},
+        **{name: one for format in AT_OWN_ADDRESSES for name, one in format.body(served).items()},
+        **{
+            name: one
+            for format in (*BODIES, *AT_OWN_ADDRESSES)
+            for name, one in format.parts(served.limits).items()
+        },
+    }
+
+
+def message_components() -> dict[str, Schema]:
+    """`Message` of any wire format, and what else formats answer."""
+    named = {f"Message.{name}": schema for name, schema in MESSAGES.items()}
+    of_all = {"anyOf": [ref(name) for name in named]}
+    return {
+        **named,
+        "Message": of_all,
+        **langgraph_sdk.components(),
+        "LangGraph.Event": langgraph_events.event(),
+    }

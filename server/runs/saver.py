@@ -1,0 +1,60 @@
+"""What a checkpointer does for runs."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    empty_checkpoint,
+)
+
+_OLDEST = "00000000-0000-6000-8000-000000000000"
+"""Ids of checkpoints are UUIDs of version 6, in the order of their time."""
+
+
+class Writes(Protocol):
+    """What LangGraph has written to one thread while a run works on it."""
+
+    newest: str | None
+    """The id of the newest checkpoint; None if there is none yet."""
+
+    async def committed(self) -> None:
+        """Return when every write that was begun so far is on disk."""
+
+    async def settled(self) -> None:
+        """Return when no write is under way; cancelled ones too come to their end."""
+
+
+class Checkpointer(Protocol):
+    def watch(self, checkpoint_key: str) -> AbstractContextManager[Writes]:
+        """Follow the writes to a thread."""
+
+    async def adelete_thread(self, thread_id: str) -> None: ...
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None: ...
+
+    async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
+        """The ids of the root graph's checkpoints that no other follows, the newest first: of each
+        branch the last one."""
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig: ...
+
+
+async def put_beginning(saver: Checkpointer, checkpoint_key: str) -> str:
+    """Save a checkpoint with nothing in it, older than all others of the thread, so that it is
+    never taken for the thread as it is. Saved again it is the same. Returns its id."""
+    place: RunnableConfig = {"configurable": {"thread_id": checkpoint_key, "checkpoint_ns": ""}}
+    checkpoint = cast(Checkpoint, {**empty_checkpoint(), "id": _OLDEST})
+    await saver.aput(place, checkpoint, {"source": "fork", "step": -2, "parents": {}}, {})
+    return _OLDEST

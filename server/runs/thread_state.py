@@ -1,0 +1,56 @@
+"""A thread as it is saved, whatever graph works on it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from langchain_core.messages import AnyMessage, ToolCall
+
+from graphs.approvals import asked_in
+from graphs.history import pending_calls
+from graphs.result_view import ResultView, own_result
+from graphs.stored_approvals import AskedApproval
+from server.turns.chunks import Disposition, Interrupt
+from server.turns.graph_state import Values
+
+
+@dataclass(frozen=True)
+class ThreadState:
+    """What takes a look at the whole history is looked up once."""
+
+    messages: Sequence[AnyMessage] = ()
+    dispositions: Mapping[str, Disposition] = field(default_factory=dict)
+    """Of the thread's tool calls, by id."""
+    unfinished: bool = False
+    """Whether the graph has tasks left: a run is live, or broke off."""
+    checkpoint_id: str | None = None
+    """None: the thread has nothing saved."""
+    interrupts: tuple[Interrupt, ...] = ()
+    """What the graph has stopped to ask; it is `unfinished` then."""
+    results: ResultView = own_result
+    """What clients see of its tool results."""
+    graph_state: Values | None = None
+    """What clients see of the graph's state beside the messages; None: nothing of it, ever."""
+    spoiled: bool = False
+    """Whether a task that has finished wrote what the state does not take."""
+
+    @cached_property
+    def unanswered(self) -> Sequence[ToolCall]:
+        """The calls without an answer, in order."""
+        return pending_calls(self.messages)
+
+    @cached_property
+    def asked(self) -> Mapping[str, AskedApproval]:
+        """What people were asked about calls, by call id."""
+        return asked_in(self.messages)
+
+    def pending(self, *dispositions: Disposition) -> list[ToolCall]:
+        """The calls without an answer that have one of these dispositions, in order."""
+        return [
+            call
+            for call in self.unanswered
+            if self.dispositions.get(call["id"] or "") in dispositions
+        ]
+
+
+NEW_THREAD = ThreadState()

@@ -1,0 +1,45 @@
+"""The graph's own state as a run tells it: the whole first, then what has changed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from graphs.client_state import ClientState
+from server.turns.graph_state import GraphState, Values
+from tools import strict_json
+
+
+class ToldState:
+    """`before` are the values as the run begins; of a graph whose state clients do not see nothing
+    is ever told."""
+
+    def __init__(self, view: ClientState, before: Values | None) -> None:
+        self._view = view
+        self._newest = _texts(before or {})
+        self._told: dict[str, str] | None = None
+
+    def note(self, item: Mapping[str, Any]) -> None:
+        """Take an item of LangGraph's stream of values. Those of a subgraph are its own; one that
+        names interrupts has the state ahead of what the step's other tasks do."""
+        if self._view.names and not (item.get("ns") or item.get("interrupts")):
+            self._newest = self._view.texts(item["data"])
+
+    def tell(self, values: Values | None = None) -> list[GraphState]:
+        """What is new since it was told last; `values` are those that the thread has by now."""
+        if values is not None:
+            self._newest = _texts(values)
+        told, newest = self._told, self._newest
+        if told is newest or not self._view.names:
+            return []
+        self._told = newest
+        if told is None or told.keys() - newest.keys():
+            return [GraphState(_values(newest), is_whole=True)]
+        changed = {name: text for name, text in newest.items() if told.get(name) != text}
+        return [GraphState(_values(changed))] if changed else []
+
+
+def _texts(values: Values) -> dict[str, str]:
+    return {name: strict_json.write(value) for name, value in values.items()}
+
+
+def _values(texts: Mapping[str, str]) -> Values:
+    return {name: strict_json.read(text) for name, text in texts.items()}

@@ -1,0 +1,68 @@
+"""A server to be fuzzed, in a thread of its own, and schemathesis as a process beside it."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from server.settings import Settings
+from tests.support.serving import PROJECT, Client, serving, settings
+
+ROOM = {
+    "max_new_threads": 1_000_000,
+    "max_live_runs": 1_000,
+    "max_failed_logins": 1_000_000,
+    "max_run_seconds": 5.0,
+    "max_message_chars": 500,
+    "max_images": 2,
+    "max_body_bytes": 100_000,
+}
+"""The limits are small where they bound a value, and large where they would end the trying."""
+OPTIONS = ("--no-color", "--request-timeout", "20", "--warnings", "off")
+OURS_INSTEAD = ("--exclude-checks", "positive_data_acceptance")
+
+
+def fuzzed(folder: Path, **values: Any) -> Settings:
+    return settings(folder / "fuzz.db", **{**ROOM, **values})
+
+
+@contextmanager
+def in_thread(settings: Settings) -> Iterator[tuple[Client, asyncio.AbstractEventLoop]]:
+    """The server while the caller's thread does something else. Its client belongs to the loop."""
+    ready, ends = threading.Event(), asyncio.Event()
+    held: list[tuple[Client, asyncio.AbstractEventLoop]] = []
+
+    async def serve() -> None:
+        async with serving(settings) as client:
+            held.append((client, asyncio.get_running_loop()))
+            ready.set()
+            await ends.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert ready.wait(60), "the server did not start"
+    client, loop = held[0]
+    try:
+        yield client, loop
+    finally:
+        loop.call_soon_threadsafe(ends.set)
+        thread.join()
+
+
+def schemathesis(url: str, folder: Path, command: str, arguments: Sequence[str] = ()) -> int:
+    """Its exit status: 0 if it has found nothing. What it keeps is in the folder."""
+    program = Path(sys.executable).with_name("st")
+    hooks = {"SCHEMATHESIS_HOOKS": "tests.fuzz.checks", "PYTHONPATH": str(PROJECT)}
+    document = f"{url}/openapi.json"
+    found = subprocess.run(
+        [program, command, document, *OPTIONS, *OURS_INSTEAD, *arguments],
+        cwd=folder,
+        env={**os.environ, **hooks},
+        check=False,
+    )
+    return found.returncode

@@ -1,0 +1,115 @@
+"""GET /openapi.json of a real server, and every example that it has."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from openapi_spec_validator import validate
+
+from server.http.openapi.document import OPERATIONS
+from tests.support.serving import serving, settings
+from tests.support.users import client_of, keys_settings
+
+EXAMPLES = [
+    (method, path, name)
+    for (method, path), (_, operation) in OPERATIONS.items()
+    for name in operation.examples
+]
+
+
+async def document_of(client: Any) -> dict[str, Any]:
+    answer = await client.http.get("/openapi.json")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    found: dict[str, Any] = answer.json()
+    validate(found)
+    return found
+
+
+@pytest.mark.parametrize(("method", "path", "name"), EXAMPLES)
+async def test_an_example_is_answered_as_the_document_says(
+    tmp_path: Path, method: str, path: str, name: str
+) -> None:
+    """What is answered is compared with the document by the client of the tests."""
+    example = OPERATIONS[method, path][1].examples[name]
+    async with serving(settings(tmp_path / "t.db")) as client:
+        known: dict[str, str] = {}
+        if "{thread}" in example.path.values():
+            known["{thread}"], _ = await client.turn({"message": "What is 6 * 7?"})
+            known["{run}"] = (await client.thread(known["{thread}"]))["run_id"]
+        sent: dict[str, Any] = {"headers": example.headers, "params": example.query}
+        body = {} if example.body is None else {"json": example.body}
+        address = path.format(**filled(example.path, known))
+        answer = await client.http.request(method, address, **sent, **body)
+        assert answer.status_code == example.status, answer.text
+
+
+def filled(path: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    return {name: known.get(value, value) for name, value in path.items()}
+
+
+async def test_the_document_has_the_limits_and_names_of_its_server(tmp_path: Path) -> None:
+    given = {"max_message_chars": 123, "max_images": 3, "client_context": ("mood",)}
+    async with serving(settings(tmp_path / "t.db", **given)) as client:
+        schemas = (await document_of(client))["components"]["schemas"]
+        text, _ = schemas["UserMessage"]["anyOf"]
+        assert text["maxLength"] == 123
+        kinds = schemas["MessageBody"]["properties"]
+        assert kinds["model"]["anyOf"][0] == {"enum": ["offline"]}
+        assert [*kinds["configurable"]["properties"]] == ["mood"]
+
+
+async def test_without_authentication_the_document_names_no_credentials(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        found = await document_of(client)
+    assert "securitySchemes" not in found["components"]
+    assert "401" not in found["paths"]["/threads"]["get"]["responses"]
+
+
+async def test_with_authentication_only_callers_get_the_document(tmp_path: Path) -> None:
+    async with serving(keys_settings(tmp_path)) as client:
+        assert (await client.http.get("/openapi.json")).status_code == 401
+        async with client_of(client, "ann") as ann:
+            found = await document_of(ann)
+    assert found["components"]["securitySchemes"].keys() == {"credentials", "key", "session"}
+    assert found["paths"]["/threads"]["get"]["security"] == [{"credentials": []}, {"session": []}]
+    assert {"key": []} in found["paths"]["/langgraph/info"]["get"]["security"]
+    assert found["paths"]["/health"]["get"]["security"] == []
+    assert found["components"]["schemas"]["Confirmation"]["properties"]["confirm"] == {
+        "const": "ann"
+    }
+
+
+async def test_each_line_of_an_export_fits_the_document(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        for message in ("What is 6 * 7?", "Let me choose between red, green and blue"):
+            await client.turn({"message": message})
+        lines = (await client.http.get("/export")).text.splitlines()
+        assert len(lines) == 2
+        components = (await document_of(client))["components"]
+        for line in lines:
+            schema = {"$ref": "#/components/schemas/ThreadLine", "components": components}
+            jsonschema.validate(json.loads(line), schema)
+
+
+async def test_another_method_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        for path, method, allowed in (("/chat", "GET", "POST"), ("/threads", "PUT", "GET")):
+            answer = await client.http.request(method, path)
+            assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+            assert allowed in answer.headers["allow"]
+
+
+async def test_a_tool_part_whose_state_is_no_text_is_passed_over(tmp_path: Path) -> None:
+    part = {"type": "tool-choose", "toolCallId": "c1", "state": []}
+    body = {
+        "id": "t1",
+        "trigger": "submit-message",
+        "messages": [{"role": "assistant", "parts": [part]}],
+    }
+    async with serving(settings(tmp_path / "t.db")) as client:
+        answer = await client.http.post("/chat", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_do")

@@ -1,0 +1,229 @@
+"""What an AG-UI client makes of a stream: the rules that `@ag-ui/client` 0.0.59 and 1.0.0 share,
+and the messages that both build."""
+
+import copy
+from collections.abc import Iterable, Sequence
+
+import jsonpatch
+
+from tests.support.protocol_readers import BadStreamError, Json, events
+
+
+class AgUiReader:
+    """An agent: `messages` may be those that it holds when it posts. `read` takes one run."""
+
+    def __init__(self, messages: Iterable[Json] = ()) -> None:
+        self.messages: list[Json] = copy.deepcopy(list(messages))
+        self.interrupts: list[Json] = []
+        self.error: Json | None = None
+        self.finished: Json | None = None
+        self.custom: list[Json] = []
+        self.state: Json = {}
+        self.snapshots = 0
+        self._open: set[tuple[str, str]] = set()
+        self._is_running = False
+
+    def read(self, said: Iterable[str]) -> "AgUiReader":
+        self.error = self.finished = None
+        for event in events(said):
+            self._check(event)
+            getattr(self, "_on_" + event["type"].lower())(event)
+        if self._is_running:
+            raise BadStreamError("the stream ends without its end")
+        return self
+
+    def _check(self, event: Json) -> None:
+        required, optional = _KEYS[event["type"]]
+        keys = event.keys() - {"type"}
+        if not required <= keys <= required | optional:
+            raise BadStreamError(f"the schema refuses {event}")
+        if None in event.values():
+            raise BadStreamError(f"null in {event}")
+        if not self._is_running and event["type"] not in ("RUN_STARTED", "RUN_ERROR"):
+            raise BadStreamError(f"outside a run: {event}")
+
+    def _message(self, event: Json) -> Json:
+        known = [message for message in self.messages if message["id"] == event["messageId"]]
+        if not known:
+            raise BadStreamError(f"no message is known for {event}")
+        return known[0]
+
+    def _begin(self, kind: str, id: str) -> None:
+        if (kind, id) in self._open:
+            raise BadStreamError(f"{kind} {id} is open already")
+        self._open.add((kind, id))
+
+    def _end(self, kind: str, id: str) -> None:
+        if (kind, id) not in self._open:
+            raise BadStreamError(f"{kind} {id} is not open")
+        self._open.remove((kind, id))
+
+    def _need(self, kind: str, id: str) -> None:
+        self._end(kind, id)
+        self._begin(kind, id)
+
+    # the run
+
+    def _on_run_started(self, _: Json) -> None:
+        if self._is_running:
+            raise BadStreamError("a run starts inside a run")
+        self._is_running = True
+
+    def _on_run_finished(self, event: Json) -> None:
+        if self._open:
+            raise BadStreamError(f"still open at the end: {self._open}")
+        self._is_running = False
+        self.finished = event
+        outcome = event.get("outcome", {"type": "success"})
+        self.interrupts = outcome["interrupts"] if outcome["type"] == "interrupt" else []
+        for interrupt in self.interrupts:
+            if not {"id", "reason"} <= interrupt.keys() <= _INTERRUPT or None in interrupt.values():
+                raise BadStreamError(f"the schema refuses {interrupt}")
+
+    def _on_run_error(self, event: Json) -> None:
+        self._is_running = False
+        self.error = event
+
+    def _on_messages_snapshot(self, event: Json) -> None:
+        """Merges by id, in place; of one id the last counts. Reasoning stays, as it is, unless the
+        snapshot has some."""
+        self.snapshots += 1
+        given = copy.deepcopy(event["messages"])
+        new = {message["id"]: message for message in given}
+        has_reasoning = any(message["role"] == "reasoning" for message in given)
+        kept: list[Json] = []
+        for message in self.messages:
+            if message["role"] == "reasoning" and not has_reasoning:
+                kept.append(message)
+            elif message["id"] in new:
+                kept.append(new[message["id"]])
+        known = {message["id"] for message in kept}
+        self.messages = [*kept, *(message for message in given if message["id"] not in known)]
+
+    def _on_custom(self, event: Json) -> None:
+        self.custom.append({"name": event["name"], "value": event["value"]})
+
+    def _on_state_snapshot(self, event: Json) -> None:
+        self.state = copy.deepcopy(event["snapshot"])
+
+    def _on_state_delta(self, event: Json) -> None:
+        self.state = jsonpatch.apply_patch(self.state, event["delta"])
+
+    # parts
+
+    def _on_text_message_start(self, event: Json) -> None:
+        self._begin("text", event["messageId"])
+        if all(message["id"] != event["messageId"] for message in self.messages):
+            self.messages.append({"id": event["messageId"], "role": event["role"], "content": ""})
+
+    def _on_text_message_content(self, event: Json) -> None:
+        self._need("text", event["messageId"])
+        message = self._message(event)
+        message["content"] = message.get("content", "") + event["delta"]
+
+    def _on_text_message_end(self, event: Json) -> None:
+        self._end("text", event["messageId"])
+
+    def _on_reasoning_start(self, event: Json) -> None:
+        self._begin("span", event["messageId"])
+
+    def _on_reasoning_message_start(self, event: Json) -> None:
+        self._begin("reasoning", event["messageId"])
+        if all(message["id"] != event["messageId"] for message in self.messages):
+            self.messages.append({"id": event["messageId"], "role": "reasoning", "content": ""})
+
+    def _on_reasoning_message_content(self, event: Json) -> None:
+        self._need("reasoning", event["messageId"])
+        self._message(event)["content"] += event["delta"]
+
+    def _on_reasoning_message_end(self, event: Json) -> None:
+        self._end("reasoning", event["messageId"])
+
+    def _on_reasoning_end(self, event: Json) -> None:
+        self._end("span", event["messageId"])
+
+    def _on_tool_call_start(self, event: Json) -> None:
+        self._begin("call", event["toolCallId"])
+        if self._call(event) is not None:
+            return
+        parent = [m for m in self.messages if m["id"] == event["parentMessageId"]]
+        if not parent:
+            parent = [{"id": event["parentMessageId"], "role": "assistant"}]
+            self.messages += parent
+        function = {"name": event["toolCallName"], "arguments": ""}
+        call = {"id": event["toolCallId"], "type": "function", "function": function}
+        parent[0].setdefault("toolCalls", []).append(call)
+
+    def _on_tool_call_args(self, event: Json) -> None:
+        self._need("call", event["toolCallId"])
+        call = self._call(event)
+        assert call is not None
+        call["function"]["arguments"] += event["delta"]
+
+    def _on_tool_call_end(self, event: Json) -> None:
+        self._end("call", event["toolCallId"])
+
+    def _on_tool_call_result(self, event: Json) -> None:
+        """Behind the message that made the call, and its results so far."""
+        message = {
+            "id": event["messageId"],
+            "role": "tool",
+            "toolCallId": event["toolCallId"],
+            "content": event["content"],
+        }
+        place = len(self.messages)
+        for index, known in enumerate(self.messages):
+            if any(call["id"] == event["toolCallId"] for call in known.get("toolCalls", ())):
+                place = index + 1
+                while place < len(self.messages) and self.messages[place]["role"] == "tool":
+                    place += 1
+                break
+        self.messages.insert(place, message)
+
+    def _call(self, event: Json) -> Json | None:
+        calls = (call for message in self.messages for call in message.get("toolCalls", ()))
+        return next((call for call in calls if call["id"] == event["toolCallId"]), None)
+
+
+def in_call_order(messages: Sequence[Json]) -> list[Json]:
+    """The messages, with the results of calls that were made together in the order of the calls: a
+    client has them as they came."""
+    ordered: list[Json] = []
+    places: dict[str, int] = {}
+    results: list[Json] = []
+    for message in messages:
+        if message["role"] == "tool":
+            results.append(message)
+            continue
+        ordered += sorted(results, key=lambda result: places.get(result["toolCallId"], 0))
+        results = []
+        places |= {call["id"]: n for n, call in enumerate(message.get("toolCalls", ()))}
+        ordered.append(message)
+    return [*ordered, *sorted(results, key=lambda result: places.get(result["toolCallId"], 0))]
+
+
+_ID = {"messageId"}
+_CALL = {"toolCallId"}
+_INTERRUPT = {"id", "reason", "message", "toolCallId", "responseSchema", "expiresAt", "metadata"}
+_KEYS: dict[str, tuple[set[str], set[str]]] = {
+    "RUN_STARTED": ({"threadId", "runId"}, set()),
+    "RUN_FINISHED": ({"threadId", "runId"}, {"usage", "result", "outcome"}),
+    "RUN_ERROR": ({"message"}, {"code"}),
+    "MESSAGES_SNAPSHOT": ({"messages"}, set()),
+    "CUSTOM": ({"name", "value"}, set()),
+    "STATE_SNAPSHOT": ({"snapshot"}, set()),
+    "STATE_DELTA": ({"delta"}, set()),
+    "TEXT_MESSAGE_START": (_ID | {"role"}, set()),
+    "TEXT_MESSAGE_CONTENT": (_ID | {"delta"}, set()),
+    "TEXT_MESSAGE_END": (_ID, set()),
+    "REASONING_START": (_ID, set()),
+    "REASONING_MESSAGE_START": (_ID | {"role"}, set()),
+    "REASONING_MESSAGE_CONTENT": (_ID | {"delta"}, set()),
+    "REASONING_MESSAGE_END": (_ID, set()),
+    "REASONING_END": (_ID, set()),
+    "TOOL_CALL_START": (_CALL | {"toolCallName", "parentMessageId"}, set()),
+    "TOOL_CALL_ARGS": (_CALL | {"delta"}, set()),
+    "TOOL_CALL_END": (_CALL, set()),
+    "TOOL_CALL_RESULT": (_ID | _CALL | {"content"}, {"role"}),
+}
+"""Of each event the keys that are required, and those that both versions accept besides."""
