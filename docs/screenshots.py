@@ -4,7 +4,6 @@ The real server with the offline model on a fresh database, in Chromium.
 """
 
 import asyncio
-import shutil
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -15,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from tests.support.chromium import CHROMIUM
 from tests.support.serving import serving, settings
 
 IMAGES = Path(__file__).parent / "images"
@@ -107,7 +107,7 @@ async def main() -> None:
             async_playwright() as playwright,
         ):
             browser = await playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
             )
             for picture in PICTURES:
                 await take(browser, str(client.http.base_url), picture)

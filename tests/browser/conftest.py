@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -15,16 +14,13 @@ from playwright.async_api import Browser, async_playwright
 
 from tests.browser.scripted_wire import ScriptedWire, scripted_wire
 from tests.browser.site import Account, Visit
+from tests.support.chromium import CHROMIUM, INSTALL
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import StrictEndpoint
 from tests.support.samples import sample
 from tests.support.serving import Client, endpoint_settings, serving, settings
 
 FOLDER = Path(__file__).parent
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")
-"""The first draws no windows: it takes half the time."""
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-INSTALL = "apt install chromium-headless-shell"
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -49,9 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if inspect.iscoroutinefunction(getattr(item, "function", None)):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
         if CHROMIUM is None and not os.environ.get("CI") and "browser" in _fixtures(item):
-            item.add_marker(
-                pytest.mark.skip(reason="there is no Chromium: apt install chromium-headless-shell")
-            )
+            item.add_marker(pytest.mark.skip(reason=f"there is no Chromium: {INSTALL}"))
 
 
 def _fixtures(item: pytest.Item) -> list[str]:

@@ -1,11 +1,10 @@
 // assistant-ui on the AI SDK's wire: `useChatRuntime` in a page.
 
-import "./page.mjs";
+import { rendered } from "./assistant-ui-page.mjs";
 import { AssistantRuntimeProvider } from "@assistant-ui/react";
 import { AssistantChatTransport, useChatRuntime } from "@assistant-ui/react-ai-sdk";
 import { lastAssistantMessageIsCompleteWithApprovalResponses } from "ai-v7";
 import { createElement } from "react";
-import { createRoot } from "react-dom/client";
 import { changes, serve, until } from "./driver.mjs";
 
 serve(async ({ url }) => {
@@ -26,19 +25,7 @@ serve(async ({ url }) => {
     return createElement(AssistantRuntimeProvider, { runtime });
   }
 
-  const root = createRoot(document.body.appendChild(document.createElement("div")));
-  root.render(createElement(App));
-  await new Promise((resolve) => setTimeout(resolve)).then(() =>
-    until(
-      (changed) => runtime.threads.subscribe(changed),
-      () => !runtime.threads.getState().isLoading,
-    ),
-  );
-  const thread = () => runtime.thread;
-  const onChange = (changed) => {
-    const stops = [thread().subscribe(changed), change.subscribe(changed)];
-    return () => stops.forEach((stop) => stop());
-  };
+  const { thread, message, messages, onChange, close } = await rendered(App, () => runtime, change);
   async function turn(begin) {
     const ended = seen.finished;
     await begin();
@@ -49,17 +36,14 @@ serve(async ({ url }) => {
     send: ({ text }) => turn(() => thread().append(text)),
     decide: ({ messageId, toolCallId, approved, reason }) =>
       turn(() =>
-        thread()
-          .getMessageById(messageId)
+        message(messageId)
           .getMessagePartByToolCallId(toolCallId)
           .respondToToolApproval({ approved, reason }),
       ),
     report: () => ({
-      messages: thread()
-        .getState()
-        .messages.map(({ id, role, content, status }) => ({ id, role, content, status })),
+      messages: messages(),
       ...seen,
     }),
-    close: () => root.unmount(),
+    close,
   };
 });

@@ -1,6 +1,6 @@
 // assistant-ui: `useAssistantTransportRuntime`, with the converter of its official example.
 
-import "./page.mjs";
+import { rendered } from "./assistant-ui-page.mjs";
 import {
   AssistantRuntimeProvider,
   AuiConfig,
@@ -11,7 +11,6 @@ import {
 } from "@assistant-ui/react";
 import { convertLangChainMessages } from "@assistant-ui/react-langgraph";
 import { createElement } from "react";
-import { createRoot } from "react-dom/client";
 import { changes, serve, until } from "./driver.mjs";
 
 const langChain = createMessageConverter(convertLangChainMessages);
@@ -86,19 +85,7 @@ serve(async ({ url, state = { messages: [] }, tools = [] }) => {
     return null;
   }
 
-  const root = createRoot(document.body.appendChild(document.createElement("div")));
-  root.render(createElement(App));
-  await new Promise((resolve) => setTimeout(resolve)).then(() =>
-    until(
-      (changed) => runtime.threads.subscribe(changed),
-      () => !runtime.threads.getState().isLoading,
-    ),
-  );
-  const thread = () => runtime.thread;
-  const onChange = (changed) => {
-    const stops = [thread().subscribe(changed), change.subscribe(changed)];
-    return () => stops.forEach((stop) => stop());
-  };
+  const { thread, message, messages, onChange, close } = await rendered(App, () => runtime, change);
   let awaited = 0;
   const idle = () => run.started > awaited && !run.live && !run.sending;
   const settled = () => until(onChange, idle);
@@ -107,7 +94,6 @@ serve(async ({ url, state = { messages: [] }, tools = [] }) => {
     act();
     return wait === false ? null : settled();
   };
-  const message = (id) => thread().getMessageById(id);
 
   return {
     send: ({ text, wait }) => begun(() => thread().append(text), wait),
@@ -141,12 +127,10 @@ serve(async ({ url, state = { messages: [] }, tools = [] }) => {
           ?.content.some((part) => part.text?.includes(text)),
       ),
     report: () => ({
-      messages: thread()
-        .getState()
-        .messages.map(({ id, role, content, status }) => ({ id, role, content, status })),
+      messages: messages(),
       state: thread().getState().state,
       ...seen,
     }),
-    close: () => root.unmount(),
+    close,
   };
 });

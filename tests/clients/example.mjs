@@ -76,6 +76,7 @@ serve(async ({ example, url, hash = "", storage = {} }) => {
     [...document.querySelectorAll("button")].find(
       (element) => element.textContent.trim() === name && !element.disabled,
     );
+  const choice = (value) => document.querySelector(`input[value="${value}"]:enabled`);
   const seen = (holds) => until(change.subscribe, holds);
   async function write(selector, text) {
     await seen(() => document.querySelector(selector));
@@ -88,7 +89,9 @@ serve(async ({ example, url, hash = "", storage = {} }) => {
 
   return {
     press: ({ name }) => press(name),
-    choose: ({ value }) => document.querySelector(`input[value="${value}"]`).click(),
+    choose: ({ value }) =>
+      // The question's text streams in before its options do.
+      seen(() => choice(value)).then(() => choice(value).click()),
     async type({ text }) {
       await write("[aria-label=Message]", text);
       await press("Send");

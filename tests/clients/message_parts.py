@@ -1,10 +1,10 @@
 """What a client, or hydrate, holds of a message, in one form for all: see `scripted_turns`."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tests.clients.scripted_turns import PENDING, Part, call, failure
+from tests.clients.scripted_turns import PENDING, Part, call, failure, text
 
 
 def parts_of_ui_message(message: Mapping[str, Any]) -> list[Part]:
@@ -78,3 +78,25 @@ def _result(part: Mapping[str, Any]) -> Any:
         return part["result"]
     error = part["result"]["error"]
     return failure(f"{error['message']} ({error['id']})" if "id" in error else error["message"])
+
+
+def parts_of_langchain_messages(messages: list[dict[str, Any]]) -> list[Part]:
+    """Of the messages that answer one of the user's."""
+    results = {m["tool_call_id"]: m for m in messages if m["type"] == "tool"}
+    return [part for m in messages if m["type"] == "ai" for part in _langchain_parts(m, results)]
+
+
+def _langchain_parts(message: dict[str, Any], results: Mapping[str, Any]) -> Iterator[Part]:
+    content = message["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    yield from (text(block["text"]) for block in blocks if block.get("text"))
+    for one in message["tool_calls"]:
+        args = None if "partial_json" in one else one["args"]
+        answer = results.get(one["id"])
+        result = PENDING if answer is None else _langchain_result(answer)
+        yield call(one["name"], args, result)
+
+
+def _langchain_result(message: dict[str, Any]) -> Any:
+    result = json.loads(message["content"])
+    return failure(result["error"]["message"]) if message["status"] == "error" else result

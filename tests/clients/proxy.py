@@ -1,6 +1,7 @@
 """TCP between a client and a server, cut when a test wants it."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,8 +31,11 @@ class Proxy:
         try:
             request = await reader.readuntil(HEAD_END)
             self.requests.append(request)
+            length = re.search(rb"(?i)content-length: *([0-9]+)", request)
+            body = await reader.readexactly(int(length[1])) if length else b""
             # One request a connection: the end of its answer is the end of the line.
-            to_server.write(request.replace(b"connection: keep-alive", b"connection: close"))
+            head = request.replace(b"connection: keep-alive", b"connection: close")
+            to_server.write(head + body)
             head = await upstream.readuntil(HEAD_END)
             streams = b"transfer-encoding: chunked" in head.lower()
             writer.write(head + (_chunk(RETRY) if streams else b""))

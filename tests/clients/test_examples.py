@@ -20,14 +20,14 @@ from tests.support.serving import PROJECT
 APPS = PROJECT / "docs" / "examples"
 ALLOWED = {"allowed_origins": ("http://localhost:5173",)}
 ASK = call_reply(("request_user_selection", QUESTION), ids=("call_1",))
-NAMES = ("use-chat", "assistant-ui")
+NAMES = ("use-chat", "assistant-ui", "use-stream", "ag-ui")
 EXAMPLES = pytest.mark.parametrize("example", NAMES)
 
 
 def one_example(name: str) -> pytest.MarkDecorator:
-    """This one; in a long run the other too. Each starts a process and bundles the app."""
+    """This one; in a long run the others too. Each starts a process and bundles the app."""
     others = [pytest.param(other, marks=pytest.mark.long) for other in NAMES if other != name]
-    return pytest.mark.parametrize("example", [name, *others[: sample(1, 0)]])
+    return pytest.mark.parametrize("example", [name, *others[: sample(len(others), 0)]])
 
 
 @pytest.fixture
@@ -143,10 +143,13 @@ async def test_a_reload_in_mid_turn_shows_the_turn_to_its_end(
         await reloaded.do(
             "open", example=example, url=server.url, hash=kept["hash"], storage=kept["storage"]
         )
-        thread_id = (await the_thread(server))["id"]
+        thread = await the_thread(server)
+        thread_id, run_id = thread["id"], thread["run_id"]
         again = {
             "use-chat": f"GET /chat/{thread_id}/stream",
             "assistant-ui": "POST /chat",
+            "use-stream": f"GET /langgraph/threads/{thread_id}/runs/{run_id}/stream",
+            "ag-ui": f"GET /chat/{thread_id}/stream",
         }
         await reloaded.do("answered", request=again[example])
         pause.event.set()
@@ -174,11 +177,14 @@ async def test_a_reload_after_the_end_shows_what_was_missed(
         assert (await report(reloaded))["text"].count("The tide") == 1
 
 
-async def test_again_makes_the_last_answer_anew(tmp_path: Path, tab: ClientProcess) -> None:
+@pytest.mark.parametrize("example", ["use-chat", "use-stream", "ag-ui"])
+async def test_again_makes_the_last_answer_anew(
+    example: str, tmp_path: Path, tab: ClientProcess
+) -> None:
     async with scripted_server(
         tmp_path, text_reply("First."), text_reply("Second."), **ALLOWED
     ) as server:
-        await tab.do("open", example="use-chat", url=server.url)
+        await tab.do("open", example=example, url=server.url)
         await tab.do("type", text="Go on")
         await tab.do("shows", text="First.")
         await tab.do("press", name="Again")

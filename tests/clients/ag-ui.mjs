@@ -1,0 +1,84 @@
+// AG-UI: the HttpAgent of `@ag-ui/client`, 1.0.0 or, as `ag-ui.mjs v0`, 0.0.59.
+
+import { resumingFetch } from "../../docs/examples/ag-ui/resuming.js";
+import { changes, serve, until } from "./driver.mjs";
+
+const { HttpAgent } = await import(
+  process.argv[2] === "v0" ? "@ag-ui/client-v0" : "@ag-ui/client"
+);
+
+serve((options) => {
+  const { url, threadId, messages = [], pendingInterrupts = [], tools = [] } = options;
+  const seen = { events: [], errors: [], failures: [] };
+  const change = changes();
+  const attach = () => fetch(`${url}/chat/${threadId}/stream?protocol=ag-ui`);
+  const agent = new HttpAgent({
+    url: `${url}/ag-ui`,
+    threadId,
+    initialMessages: messages,
+    ...(options.resumes && { fetch: resumingFetch(url, 0) }),
+    ...(options.attaches && { fetch: attach }),
+  });
+  agent.pendingInterrupts = pendingInterrupts;
+  agent.subscribe({
+    onEvent({ event }) {
+      seen.events.push(event);
+    },
+    onMessagesChanged: () => change.tell(),
+    onRunErrorEvent({ event }) {
+      seen.errors.push({ code: event.code, message: event.message });
+    },
+    onRunFailed({ error }) {
+      // A problem is no `application/json` to the client: its payload is the text.
+      const { code } = error.status ? JSON.parse(error.payload) : {};
+      seen.failures.push({ message: error.message, status: error.status, code });
+    },
+  });
+  let running = Promise.resolve();
+
+  function run({ wait, ...parameters } = {}) {
+    running = agent.runAgent({ tools, ...parameters }).then(
+      ({ result }) => result ?? null,
+      () => null,
+    );
+    return wait === false ? null : running;
+  }
+
+  return {
+    send({ text, content = text, id = crypto.randomUUID(), ...parameters }) {
+      agent.addMessage({ id, role: "user", content });
+      return run(parameters);
+    },
+    run,
+    answer({ toolCallId, content, error, ...parameters }) {
+      const answer = { id: crypto.randomUUID(), role: "tool", toolCallId, content };
+      agent.addMessage({ ...answer, ...(error && { error }) });
+      return run(parameters);
+    },
+    cut({ id, text, ...parameters }) {
+      const place = agent.messages.findIndex((message) => message.id === id);
+      const message = agent.messages[place];
+      agent.setMessages([
+        ...agent.messages.slice(0, place),
+        text === undefined ? message : { ...message, content: text },
+      ]);
+      return run(parameters);
+    },
+    forget: ({ id }) => agent.setMessages(agent.messages.filter((message) => message.id !== id)),
+    leave: () => agent.abortRun(),
+    settled: () => running,
+    saying: ({ text }) =>
+      until(change.subscribe, () =>
+        agent.messages.some(({ content }) => JSON.stringify(content ?? "").includes(text)),
+      ),
+    report: () => ({
+      messages: agent.messages,
+      state: agent.state,
+      pendingInterrupts: agent.pendingInterrupts,
+      isRunning: agent.isRunning,
+      ...seen,
+      events: seen.events.map(({ type }) => type),
+    }),
+    close: () => agent.abortRun(),
+  };
+});
