@@ -7,7 +7,18 @@ import argparse
 import subprocess
 import sys
 
-BENCHMARKS = ("turns", "storage", "streams", "tools", "mcp", "page", "attack", "users", "growth")
+BENCHMARKS = (
+    "turns",
+    "storage",
+    "streams",
+    "tools",
+    "mcp",
+    "page",
+    "attack",
+    "users",
+    "observation",
+    "growth",
+)
 NAMED = ("before",)
 
 

@@ -11,8 +11,10 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from sqlalchemy import Connection, insert
 
@@ -21,12 +23,14 @@ from server.protocols import DEFAULT
 from server.runs.retention import DAY_SECONDS
 from server.storage.store import SqliteStore
 from server.storage.tables import activities, threads
+from server.turns.chunks import TextDelta
 from server.turns.header import ThreadKey
 from server.turns.pages import WHOLE, TurnPage
 from server.turns.requests import Branch, TurnRequest
 from server.users.principal import Principal
-from tests.support.backend import Backend, backend, key_of, message
+from tests.support.backend import Backend, backend, chunks_of, chunks_until, key_of, message
 from tests.support.long_threads import history
+from tools.threads import beside_loop
 
 LISTED = (1_000, 10_000, 100_000)
 """Threads of the whole server."""
@@ -60,6 +64,38 @@ async def timed(operation: Operation, repeats: int = REPEATS) -> float:
         await operation()
         taken.append(time.perf_counter() - start)
     return statistics.median(taken) * 1000
+
+
+@contextmanager
+def watched(held: list[float]) -> Iterator[None]:
+    """The CPU seconds of each piece of work that the loop does at once."""
+    run = asyncio.Handle._run
+
+    def timed_run(handle: asyncio.Handle) -> None:
+        start = time.thread_time()
+        run(handle)
+        held.append(time.thread_time() - start)
+
+    with patch.object(asyncio.Handle, "_run", timed_run):
+        yield
+
+
+async def held(operation: Operation, repeats: int = REPEATS) -> tuple[float, float]:
+    """Milliseconds of the event loop: the longest piece, and all."""
+    longest, whole = [], []
+    for _ in range(repeats):
+        gc.collect()
+        pieces: list[float] = []
+        await asyncio.sleep(0)
+        with watched(pieces):
+            await asyncio.create_task(_awaited(operation))
+        longest.append(max(pieces))
+        whole.append(sum(pieces))
+    return statistics.median(longest) * 1000, statistics.median(whole) * 1000
+
+
+async def _awaited(operation: Operation) -> None:
+    await operation()
 
 
 def report(what: str, sizes: Sequence[int], rows: Sequence[Mapping[str, float]]) -> None:
@@ -125,20 +161,39 @@ async def of_a_thread(inside: Backend, thread: str) -> dict[str, float]:
     ids = [turn.id for turn in inside.reader.shown(state)]
     middle = TurnPage(50, before=ids[len(ids) // 2])
 
-    async def show(page: TurnPage) -> None:
-        DEFAULT.snapshot(inside.reader.page(state, page)[0])
-
     async def hydrate(page: TurnPage) -> None:
-        shown, _ = inside.reader.page(await inside.state(thread), page)
-        DEFAULT.snapshot(shown)
+        state = await inside.state(thread)
+        shown = await beside_loop(len(state.messages), lambda: inside.reader.page(state, page)[0])
+        await beside_loop(len(shown), lambda: DEFAULT.snapshot(shown))
 
+    async def post() -> None:
+        await inside.turn(message(), thread)
+
+    async def first_word() -> float:
+        """Milliseconds."""
+        gc.collect()
+        start = time.perf_counter()
+        run = await inside.start(message(), thread)
+        await chunks_until(run, lambda chunks: any(isinstance(c, TextDelta) for c in chunks))
+        taken = time.perf_counter() - start
+        await chunks_of(run)
+        return taken * 1000
+
+    page_longest, page_whole = await held(lambda: hydrate(newest))
+    all_longest, all_whole = await held(lambda: hydrate(WHOLE), 3)
+    turn_longest, turn_whole = await held(post, 3)
     return {
         "hydrate the newest 50 messages": await timed(lambda: hydrate(newest)),
         "hydrate 50 from the middle": await timed(lambda: hydrate(middle)),
         "hydrate all": await timed(lambda: hydrate(WHOLE), 3),
-        "of that on the event loop, of the newest 50": await timed(lambda: show(newest)),
-        "of that on the event loop, of all": await timed(lambda: show(WHOLE), 3),
-        "a turn": await timed(lambda: inside.turn(message(), thread), 3),
+        "a turn": await timed(post, 3),
+        "its first word": statistics.median([await first_word() for _ in range(3)]),
+        "of that on the event loop, of the newest 50": page_whole,
+        "of that on the event loop, of all": all_whole,
+        "of that on the event loop, of a turn": turn_whole,
+        "in one piece, of the newest 50": page_longest,
+        "in one piece, of all": all_longest,
+        "in one piece, of a turn": turn_longest,
         "delete": await timed(lambda: inside.runs.delete(key_of(thread)), 1),
     }
 

@@ -5,7 +5,6 @@ while 1000 words stream in, one event each.
 """
 
 import asyncio
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from playwright.async_api import CDPSession, Page, async_playwright, expect
 
+from tests.support.chromium import CHROMIUM
 from tests.support.serving import serving, settings
 
 WORDS = 1000
@@ -34,14 +34,13 @@ class PageCost:
 
 async def measure() -> PageCost | None:
     """None without Chromium."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
+    if CHROMIUM is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         paced = settings(Path(folder) / "page.db", offline_word_seconds=WORD_SECONDS)
         async with serving(paced) as client, async_playwright() as playwright:
             browser = await playwright.chromium.launch(
-                executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
             )
             page = await browser.new_page()
             cost = await _measure(page, str(client.http.base_url))

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.benchmarks.clock_model import clock_model
+from tests.benchmarks.clock_model import ClockModel, clock_model
 from tests.benchmarks.processes import Process, started
 from tests.support.endpoint import Body, Call, Reply, StrictEndpoint, text_reply
 
@@ -83,15 +83,20 @@ def say_lags(name: str, lags: list[float]) -> None:
     say(f"{name}: delivery lag p99", cuts[98] * 1000, " ms")
 
 
+async def warm_up(process: Process, model: ClockModel) -> None:
+    """Caches, pools and threads that a server has once are not a stream's."""
+    words, model.words = model.words, 1
+    async with asyncio.timeout(60):
+        readers = [Reader(process.url) for _ in range(WARM_RUNS)]
+        await asyncio.gather(*(reader.post({"message": "Warm up."}) for reader in readers))
+    model.words = words
+
+
 async def many_streams() -> None:
     """So many runs at once, each with its reader, each saying a word a second."""
     async with clock_model(STREAM_WORDS, STREAM_SECONDS) as model:
         with server(model.url, **UNCAPPED) as process:
-            warm = Reader(process.url)
-            async with asyncio.timeout(60):
-                model.words = 1
-                await warm.post({"message": "Warm up."})
-                model.words = STREAM_WORDS
+            await warm_up(process, model)
             before, cpu = process.memory_bytes(), process.cpu_seconds()
             readers = [Reader(process.url) for _ in range(STREAMS)]
             start = time.monotonic()
@@ -109,6 +114,26 @@ async def many_streams() -> None:
             say(f"{STREAMS} streams: server CPU a stream", (process.cpu_seconds() - cpu), " ms")
             # The first words come while other runs begin: that load is not a stream's.
             say_lags(f"{STREAMS} streams", [lag for r in readers for lag in r.lags[-5:]])
+
+
+async def many_readers_of_a_word_a_while() -> None:
+    """One run that as many read: what a further reader costs in memory."""
+    async with clock_model(STREAM_WORDS, STREAM_SECONDS) as model:
+        with server(model.url, **UNCAPPED) as process:
+            await warm_up(process, model)
+            readers = [Reader(process.url) for _ in range(STREAMS)]
+            first = asyncio.create_task(readers[0].post({"thread_id": "t", "message": "Go."}))
+            await readers[0].opened.wait()
+            before, reading = process.memory_bytes(), [first]
+            for reader in readers[1:]:
+                reading.append(asyncio.create_task(reader.get("/chat/t/stream")))
+                await asyncio.sleep(SPREAD_SECONDS / STREAMS)
+            for reader in readers:
+                await reader.opened.wait()
+            grown = process.memory_bytes() - before
+            say(f"{STREAMS} readers of a run: memory a reader", grown / STREAMS / 1024, " KiB")
+            await asyncio.gather(*reading)
+            say_lags(f"{STREAMS} readers of a run", [lag for r in readers for lag in r.lags[-5:]])
 
 
 async def many_readers() -> None:
@@ -201,7 +226,14 @@ async def finished_runs() -> None:
 async def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    for measure in (many_streams, many_readers, long_replay, finished_runs):
+    measures = (
+        many_streams,
+        many_readers_of_a_word_a_while,
+        many_readers,
+        long_replay,
+        finished_runs,
+    )
+    for measure in measures:
         await measure()
 
 

@@ -1,0 +1,1 @@
+"""A server under a mix of use for long: does anything grow that should not?"""
