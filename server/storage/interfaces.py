@@ -48,6 +48,10 @@ class StorageUnavailable(StorageError):
         super().__init__(self.message if cause is None else f"{self.message} ({cause})")
 
 
+class LeaseLost(StorageError):
+    """Another worker has the claim on the thread, or may have it: nothing was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadEntry:
     """A thread in the list. Times are UTC, ISO 8601; run id and state are of its last run."""
@@ -73,11 +77,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class LostRun:
-    """A run that was live when its process died."""
+    """A run that was live, or a deletion that was under way, when its process died."""
 
     key: ThreadKey
     run_id: str
     graph: str | None = None
+    purpose: Literal["run", "deletion"] = "run"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ They have one implementation per engine; `tests/support/contracts` holds any of 
 behaviour. Importing this module imports no engine.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -65,3 +65,18 @@ class RunLogs(Protocol):
 
     async def discard_thread(self, key: ThreadKey) -> None:
         """Drop the logs of all runs of a thread."""
+
+
+class SharedLogs(RunLogs, Protocol):
+    """The logs of several workers' runs: any worker reads them, one worker writes each."""
+
+    async def take_over(self, run_id: str) -> RunLog | None:
+        """Make this worker the one that writes the log of a run whose claim it has taken over: what
+        the worker before it appends from here on is refused. None: the log is lost."""
+
+    def on_silence(self, ask: Callable[[RunHeader], Awaitable[None]]) -> None:
+        """Have `ask` called for a log that is read here and has been silent for a while: its run
+        may be over without having said so."""
+
+    async def check(self) -> None:
+        """Raises StorageUnavailable if no run can be streamed now."""
