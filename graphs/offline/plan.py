@@ -109,7 +109,7 @@ _STAND_IN = Result("calculator", {}, {"expression": "1", "value": 1})
 
 
 def _ordered(text: str, tools: Tools) -> list[list[str]]:
-    """The message's steps. Rendering ends the turn: it goes into the last, behind what is to be told."""
+    """The message's steps. Rendering ends the turn: it comes last, behind what is to be told."""
 
     def asks_at(clause: str) -> list[Ask]:
         back = points_back(clause)
