@@ -74,6 +74,11 @@ export function formatMoment(instant, now = new Date()) {
   return (date.toDateString() === now.toDateString() ? clock : moment).format(date);
 }
 
+const second = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+
+/** An instant, in ISO 8601, to the second, by the clock of whoever reads it. */
+export const formatInstant = (instant) => second.format(new Date(instant));
+
 export const plural = (count, noun) => `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
