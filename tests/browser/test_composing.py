@@ -5,13 +5,13 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.conftest import ALL_LOOKS
+from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 
-all_looks = pytest.mark.parametrize("look", ALL_LOOKS)
-on_phone = pytest.mark.parametrize("look", ["phone light", "phone dark"])
+both_looks = pytest.mark.parametrize("look", LOOKS)
+on_phone = pytest.mark.parametrize("look", LOOKS[1:])
 
 LINES = "\n".join(f"Line {number}" for number in range(40))
 
@@ -32,7 +32,7 @@ async def test_escape_that_ends_a_word_of_an_input_method_does_not_stop_the_run(
     await expect(slow_visit.reply.get_by_text("Stopped")).to_have_count(0)
 
 
-@all_looks
+@both_looks
 async def test_a_message_while_a_reply_streams_stays_and_the_page_says_why(
     slow_visit: Visit,
 ) -> None:
@@ -44,7 +44,7 @@ async def test_a_message_while_a_reply_streams_stays_and_the_page_says_why(
     await expect(note).to_contain_text("Send it when the reply is complete")
     await expect(slow_visit.status).to_contain_text("Send it when the reply is complete")
     await expect(slow_visit.field).to_have_value("And then?")
-    assert await axe(slow_visit.page, AXE.read_text()) == []
+    assert await axe(slow_visit.page, AXE) == []
     await slow_visit.page.keyboard.press("Escape")
     await slow_visit.idle()
     await expect(note).to_be_empty()
@@ -68,7 +68,7 @@ async def test_on_a_desktop_enter_sends(visit: Visit) -> None:
     await visit.idle()
 
 
-@all_looks
+@both_looks
 async def test_the_editor_of_a_long_message_shows_it(visit: Visit) -> None:
     await visit.ask(LINES)
     await visit.said.hover()
@@ -81,7 +81,7 @@ async def test_the_editor_of_a_long_message_shows_it(visit: Visit) -> None:
     assert await field.evaluate(height) < 120
 
 
-@all_looks
+@both_looks
 async def test_copied_is_said_without_moving_anything(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
@@ -100,7 +100,7 @@ async def test_copied_is_said_without_moving_anything(
         assert await button.evaluate(beside) == before
 
 
-@all_looks
+@both_looks
 async def test_a_question_with_one_option_is_only_confirmed(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
@@ -113,14 +113,14 @@ async def test_a_question_with_one_option_is_only_confirmed(
     await expect(scripted_visit.reply).to_contain_text("North it is.")
 
 
-@all_looks
+@both_looks
 async def test_what_a_tool_found_is_said_before_the_chart_ends_the_turn(visit: Visit) -> None:
     reply = await visit.ask("What is 6 * 7, and draw a bar chart of apples 3, pears 5")
     await expect(reply.locator("figure.bar_chart")).to_be_visible()
     await expect(reply.locator(".markdown").last).to_contain_text("6 * 7 = 42.")
 
 
-@pytest.mark.parametrize("look", ["phone light", "phone dark", "desktop light"])
+@both_looks
 async def test_the_title_has_its_room_on_a_narrow_phone(visit: Visit) -> None:
     await visit.page.set_viewport_size({"width": 360, "height": 740})
     await visit.ask("Which of the inverters had the most faults")
@@ -130,4 +130,4 @@ async def test_the_title_has_its_room_on_a_narrow_phone(visit: Visit) -> None:
     assert title["width"] > 200
     assert badge["y"] >= title["y"] + title["height"] - 2
     assert badge["x"] + badge["width"] <= 360
-    assert await axe(visit.page, AXE.read_text()) == []
+    assert await axe(visit.page, AXE) == []

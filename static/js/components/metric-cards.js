@@ -1,7 +1,7 @@
 /** A few figures, large. */
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { formatterOf } from "../format.js";
+import { formatterOf, isDate } from "../format.js";
 
 const TONES = ["info", "success", "warning", "danger"];
 
@@ -12,11 +12,13 @@ export const metricCards = ({ cards }) => html`
 /** Too long for a large type: a date, a name. */
 const isLong = (value) => typeof value === "string" && value.length > 8;
 
+const dateWords = (value) => value.split(/[T ]/).map((word) => html`<span class="date">${word}</span> `);
+
 const card = ({ label, value, unit, delta, tone }) => html`
   <div class="metric ${TONES.includes(tone) ? tone : ""}">
     <dt>${label}</dt>
     <dd>
-      <span class="metric-value ${isLong(value) ? "long" : ""}">${formatterOf(label, unit ? [] : [value])(value)}</span>
+      <span class="metric-value ${isLong(value) ? "long" : ""}">${isDate(value) ? dateWords(value) : formatterOf(label, unit ? [] : [value])(value)}</span>
       ${unit ? html`<span class="metric-unit">${unit}</span>` : nothing}
       ${delta ? html`<span class="metric-delta">${delta}</span>` : nothing}
     </dd>
