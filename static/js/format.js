@@ -75,9 +75,13 @@ export function formatMoment(instant, now = new Date()) {
 }
 
 const second = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+const clockSecond = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
 
-/** An instant, in ISO 8601, to the second, by the clock of whoever reads it. */
-export const formatInstant = (instant) => second.format(new Date(instant));
+/** The same to the second. */
+export function formatInstant(instant, now = new Date()) {
+  const date = new Date(instant);
+  return (date.toDateString() === now.toDateString() ? clockSecond : second).format(date);
+}
 
 export const plural = (count, noun) => `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;
 

@@ -146,7 +146,7 @@ function keepDates(block) {
       const whole = rest.splitText(rest.data.indexOf(date));
       rest = whole.splitText(date.length);
       const span = document.createElement("span");
-      span.className = "date";
+      span.className = "iso";
       whole.replaceWith(span);
       span.append(whole);
     }

@@ -77,8 +77,10 @@ const entry = ({ id, title, told, run_state: runState }, openId, actions) => htm
     @click=${(event) => actions.onOpen(event, id)}
   >
     ${Object.hasOwn(MARKS, runState) ? html`<span class="run-mark ${runState}" role="img" aria-label=${MARKS[runState]}></span>` : nothing}
-    <span class="thread-title">${title || "Untitled"}</span>
-    ${told ? html`<span class="thread-told">${told}</span>` : nothing}
+    <span class="thread-name">
+      <span class="thread-title">${title || "Untitled"}</span>
+      ${told ? html`<span class="thread-told">${told}</span>` : nothing}
+    </span>
   </a>
   <span class="thread-actions">
     <button type="button" class="icon-button" aria-label="Rename ${named(title, told)}" title="Rename" @click=${() => actions.onRename(id)}>

@@ -13,6 +13,8 @@ from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 both_looks = pytest.mark.parametrize("look", LOOKS)
 on_phone = pytest.mark.parametrize("look", LOOKS[1:])
 
+BOXES = """(button) => [button, ...button.parentElement.children].map((one) =>
+  JSON.stringify(one.getBoundingClientRect()))"""
 LINES = "\n".join(f"Line {number}" for number in range(40))
 
 
@@ -93,11 +95,10 @@ async def test_copied_is_said_without_moving_anything(
         scripted_visit.reply.get_by_role("button", name="Copy message"),
         scripted_visit.page.locator(".copy-code"),
     ):
-        beside = "(button) => [button, ...button.parentElement.children].map((one) => JSON.stringify(one.getBoundingClientRect()))"
-        before = await button.evaluate(beside)
+        before = await button.evaluate(BOXES)
         await button.click()
         await expect(button).to_have_attribute("data-copy", "copied")
-        assert await button.evaluate(beside) == before
+        assert await button.evaluate(BOXES) == before
 
 
 @both_looks

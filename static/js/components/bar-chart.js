@@ -44,7 +44,7 @@ function picture({ categories, series, y_label: yLabel, x_label: named }, width)
     ${ticks.map((tick) => gridLine(tick, y(tick), width))}
     ${series.map((item, i) => group(item, i, series.length, { categories, slot, y }))}
     <line class="axis" x1=${EDGE.left} x2=${width - EDGE.right} y1=${y(0)} y2=${y(0)}></line>
-    ${labels.map((label, i) => (i % every ? nothing : categoryLabel(label, categories[i], { x: EDGE.left + slot * (i + 0.5), y: bottom + 18, room: roomOf(slot * every) })))}
+    ${labels.map((label, i) => (i % every ? nothing : categoryLabel(label, categories[i], { x: EDGE.left + slot * (i + 0.5), y: bottom + 18, room: roomOf(slot * every), end: dates ? width - 2 : Infinity })))}
     ${yLabel ? svg`<text class="axis-name" x="2" y="12">${yLabel}</text>` : nothing}
     ${xLabel
       ? svg`<text class="axis-name" text-anchor="middle" x=${width / 2} y=${HEIGHT - 4}>${xLabel}</text>`
@@ -70,7 +70,7 @@ function group({ name, data }, index, count, { categories, slot, y }) {
 }
 
 const LABEL_PX = 26;
-const widest = (labels) => Math.max(...labels.map(({ length }) => length + 1)) * CHAR_PX;
+const widest = (labels) => Math.max(...labels.map(({ length }) => length + 3)) * CHAR_PX;
 const roomOf = (px) => Math.max(3, Math.floor(px / CHAR_PX));
 
 /** Labels that do not fit lose the words that all of them begin with: these name the axis. */
@@ -90,9 +90,9 @@ function sharedWords([first, ...others]) {
   return first.slice(0, end);
 }
 
-function categoryLabel(label, category, { x, y, room }) {
+function categoryLabel(label, category, { x, y, room, end }) {
   const text = label.length > room ? `${label.slice(0, room - 1)}…` : label;
-  return svg`<text class="tick" text-anchor="middle" x=${x} y=${y}>${text}<title>${category}</title></text>`;
+  return svg`<text class="tick" text-anchor="middle" x=${Math.min(x, end - (text.length * CHAR_PX) / 2)} y=${y}>${text}<title>${category}</title></text>`;
 }
 
 /** Round values that enclose both; at least two. */

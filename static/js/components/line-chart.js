@@ -159,7 +159,7 @@ class Lines {
             size: axis.kind === "time" ? 50 : 36,
             ...(axis.kind === "names" ? this.#named() : {}),
             ...(axis.kind === "time" ? { values: timeLabels } : {}),
-            ...(axis.kind === "numbers" ? { values: written(xLabel ?? "", this.#props.x) } : {}),
+            ...(axis.kind === "numbers" ? { values: written(xLabel ?? "", this.#props.x), ...wholeSteps(this.#props.x) } : {}),
           },
           {
             ...look,
@@ -193,6 +193,10 @@ const failed = (onRetry) => html`
 `;
 
 const short = (label) => (label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL - 1)}…` : label);
+
+/** Between whole numbers there are no others on the axis: no 2020.5. */
+const wholeSteps = (x) => (x.every(Number.isInteger) ? { incrs: WHOLE_STEPS } : {});
+const WHOLE_STEPS = Array.from({ length: 14 }, (_, power) => [1, 2, 5].map((factor) => factor * 10 ** power)).flat();
 
 const written = (label, x) => {
   const format = formatterOf(label, x);

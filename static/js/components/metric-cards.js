@@ -12,7 +12,7 @@ export const metricCards = ({ cards }) => html`
 /** Too long for a large type: a date, a name. */
 const isLong = (value) => typeof value === "string" && value.length > 8;
 
-const dateWords = (value) => value.split(/[T ]/).map((word) => html`<span class="date">${word}</span> `);
+const dateWords = (value) => value.split(/[T ]/).map((word) => html`<span class="iso">${word}</span> `);
 
 const card = ({ label, value, unit, delta, tone }) => html`
   <div class="metric ${TONES.includes(tone) ? tone : ""}">

@@ -34,7 +34,7 @@ const scroller = (name, heads, rows, { isRight, formats }) => html`
       <tbody>
         ${rows.map(
           (row) => html`<tr>
-            ${row.map((value, i) => html`<td class="${isRight[i] ? "right" : ""} ${isDate(value) ? "date" : ""}">${formats[i](value)}</td>`)}
+            ${row.map((value, i) => html`<td class="${isRight[i] ? "right" : ""} ${isDate(value) ? "iso" : ""}">${formats[i](value)}</td>`)}
           </tr>`,
         )}
       </tbody>
