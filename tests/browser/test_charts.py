@@ -1,4 +1,4 @@
-"""Charts and figures: what is drawn where it is hard to draw, and how numbers and dates are written."""
+"""Charts and figures: what is drawn where that is hard; how numbers and dates are written."""
 
 import json
 from itertools import pairwise
@@ -118,7 +118,7 @@ COLOURS = """(canvas, names) => {
   return colours.map(([r, g, b]) => {
     let count = 0;
     for (let i = 0; i < data.length; i += 4)
-      if (Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12) count += 1;
+      if ([r, g, b].every((part, at) => Math.abs(data[i + at] - part) < 5)) count += 1;
     return count;
   });
 }"""
@@ -152,7 +152,7 @@ async def test_years_and_codes_are_written_without_separators(
 
 
 TEXTS = """(labels) => labels.map((label) =>
-  [...label.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ data }) => data).join("").trim())"""
+  [...label.childNodes].map(({ nodeType, data }) => nodeType === 3 ? data : "").join("").trim())"""
 
 
 @both_looks
