@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.runs.capacity import TooManyRuns
 from server.runs.runs import RunInProgress
 from server.runs.shutdown import ShuttingDown
+from server.runs.thread_version import ThreadChanged, UnknownThread
 from server.storage.interfaces import StorageUnavailable
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest
@@ -142,6 +143,27 @@ async def _busy(_request: Request, error: Exception) -> Response:
     ).response()
 
 
+async def _unknown_thread(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, UnknownThread)
+    return unknown_thread(error.key).response()
+
+
+async def _changed(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, ThreadChanged)
+    entry, ids = error.entry, error.new_messages
+    since: dict[str, Any] = {} if ids is None else {"new_messages": ids}
+    return Problem(
+        409,
+        "thread_changed",
+        "The thread has gone on since. GET it, and send the request again with its run_id if that "
+        "is still what you want.",
+        run_id=entry.run_id,
+        run_state=entry.run_state,
+        updated_at=entry.updated_at,
+        **since,
+    ).response()
+
+
 async def _shutting_down(_request: Request, _error: Exception) -> Response:
     return SHUTTING_DOWN.response()
 
@@ -190,6 +212,8 @@ HANDLERS: dict[Any, Handler] = {
     Problem: _problem,
     InvalidRequest: _invalid,
     RunInProgress: _busy,
+    UnknownThread: _unknown_thread,
+    ThreadChanged: _changed,
     ShuttingDown: _shutting_down,
     TooManyRuns: _too_many_runs,
     Forbidden: _forbidden,

@@ -7,7 +7,8 @@ A body of `POST /chat` is recognised by its shape:
     any other object                        native, answered in assistant-transport
 
 Other forms have an address of their own. Each may also have what `server.protocols.graph_values`
-reads: the `graph`, values for it, and the answers that it is resumed with.
+reads: the `graph`, values for it, and the answers that it is resumed with, and which
+state of the thread it was made on.
 """
 
 from collections.abc import Mapping
@@ -19,9 +20,11 @@ from server.protocols.fields import BodyLimits, mapping, shown
 from server.protocols.format import BodyFormat, View, WireFormat
 from server.protocols.graph_values import (
     allowed_tools,
+    based_on,
     graph_name,
     graph_values,
     model_name,
+    must_exist,
     on_interrupt,
     resume,
 )
@@ -98,6 +101,8 @@ def parse(
             values=graph_values(of_graph, limits),
             on_interrupt=on_interrupt(of_graph),
             allowed_tools=allowed_tools(of_graph),
+            must_exist=must_exist(of_graph),
+            based_on=based_on(of_graph),
         )
     if on_busy is not None:
         wanted = native.on_busy(on_busy)

@@ -152,6 +152,14 @@ def every_body(served: Served) -> dict[str, Schema]:
             }
         ),
         "on_interrupt": nullable(choice("discard", "reject")),
+        "must_exist": {
+            "type": ["boolean", "null"],
+            "description": "Answer 404 if there is no such thread, rather than begin it.",
+        },
+        "based_on": {
+            "type": ["string", "null"],
+            "description": "The id of the thread's last run: after another one the answer is 409.",
+        },
     }
 
 

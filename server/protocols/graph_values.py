@@ -1,4 +1,4 @@
-"""What any body may say of the graph.
+"""What any body may say of the graph, and of its thread.
 
 graph          the name of one
 model          the name of one, as GET /models lists them
@@ -7,6 +7,8 @@ resume         answers to what it has stopped to ask: {interrupt id: value}, or 
                if one interrupt is open
 allowed_tools  names of the tools that the run may use, among those that its caller may use
 on_interrupt   "discard" (the default) or "reject": what a new message does to an open interrupt
+must_exist     true: refuse the request if there is no such thread, rather than begin it
+based_on       the id of the thread's last run: refuse the request if there has been another since
 """
 
 from collections.abc import Mapping
@@ -17,7 +19,8 @@ from server.turns.requests import GraphValues, InvalidRequest, OnInterrupt, Resu
 from tools import strict_json
 
 VALUES = ("context", "configurable", "input")
-KEYS = ("graph", "model", *VALUES, "allowed_tools", "resume", "on_interrupt")
+OF_THREAD = ("must_exist", "based_on")
+KEYS = ("graph", "model", *VALUES, "allowed_tools", "resume", "on_interrupt", *OF_THREAD)
 _ON_INTERRUPT: tuple[OnInterrupt, ...] = ("discard", "reject")
 
 
@@ -58,6 +61,19 @@ def on_interrupt(body: Mapping[str, Any]) -> OnInterrupt:
         "invalid_on_interrupt",
         f"on_interrupt is {shown(given)}: send {' or '.join(_ON_INTERRUPT)}.",
     )
+
+
+def must_exist(body: Mapping[str, Any]) -> bool:
+    """Raises InvalidRequest."""
+    given = body.get("must_exist")
+    if given is None or isinstance(given, bool):
+        return bool(given)
+    raise InvalidRequest("invalid_body", f"must_exist is {shown(given)}: send true or false.")
+
+
+def based_on(body: Mapping[str, Any]) -> str | None:
+    """Raises InvalidRequest."""
+    return None if body.get("based_on") is None else string(body["based_on"], "based_on")
 
 
 def graph_values(body: Mapping[str, Any], limits: BodyLimits) -> GraphValues:

@@ -16,6 +16,7 @@ from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
 from server.runs.setup_hash import setup_hash
 from server.runs.start import RunSettings, RunStart
+from server.runs.thread_version import check_version
 from server.runs.tool_choice import narrowed
 from server.turns.requests import TurnRequest
 from server.users.principal import Principal
@@ -46,11 +47,13 @@ class RunStarts:
         """Of a thread that is claimed; `by` gives the request's approvals, and the request has
         `stopped` these runs.
 
-        Raises InvalidRequest if the thread cannot take the request.
+        Raises InvalidRequest if the thread cannot take the request, and UnknownThread or
+        ThreadChanged if it is not the one that the request was made on.
         """
         catalogue, settings = self.catalogue.current, self.settings
         graph = self.graphs.choose(request, claim.thread)
         checkpoints = self.graphs.checkpoints(graph)
+        await check_version(request, claim, checkpoints)
         self.models.check(request, checkpoints.attached, rights)
         check_values(request, checkpoints.attached, settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)

@@ -25,6 +25,7 @@ from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
 from server.runs.summary import all_chunks, summary
+from server.runs.thread_version import check_may_stop
 from server.storage.audit_records import Records
 from server.storage.interfaces import Held, Repeated, ThreadEntry, ThreadStore
 from server.storage.run_logs import RunLogs
@@ -98,8 +99,8 @@ class Runs:
         principal.
 
         The same idempotency key with the same digest gives the same run. Raises RunInProgress if
-        the thread has a live run that is not to be stopped, InvalidRequest if the thread cannot
-        take the request, ShuttingDown, and by the policy Forbidden or LimitExceeded.
+        the thread has a live run that is not to be stopped, InvalidRequest, UnknownThread or
+        ThreadChanged if it cannot take the request, ShuttingDown, Forbidden and LimitExceeded.
         """
         rights, by = self._policy.rights(principal), decider or principal
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
@@ -139,9 +140,8 @@ class Runs:
             records,
             closes_approvals=start.plan.closes_approvals,
         )
-        watch = self._audit.watch(start)
         checkpoints = self._graphs.checkpoints(start.graph)
-        run = Run(start, checkpoints, self._store, claim.log, claim.stop, watch)
+        run = Run(start, checkpoints, self._store, claim.log, claim.stop, self._audit.watch(start))
         life = self._see_through(run, claim, keyed=keyed)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
         self._lives.add(task)
@@ -175,6 +175,7 @@ class Runs:
         )
         if live and request.on_busy != "stop":
             raise RunInProgress(live.header)
+        await check_may_stop(request, key, held, self._store)
         await self._claims.end(key, held.run_id, STOPPED)
 
     async def _see_through(self, run: Run, claim: Claim, *, keyed: bool) -> None:

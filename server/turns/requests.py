@@ -148,6 +148,11 @@ class TurnRequest:
     on_interrupt: OnInterrupt = "discard"
     """What a new message does to an interrupt that is open."""
     on_busy: OnBusy = "reject"
+    must_exist: bool = False
+    """Refuse the request if there is no such thread, rather than begin it."""
+    based_on: str | None = None
+    """The id of the thread's last run, as the client knows it: if there has been another since,
+    refuse the request. None: whatever was the last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ NATIVE: list[dict[str, Any]] = [
     {"thread_id": "t1", "edit": {"message_id": "m1", "message": {"parts": [{"type": "text"}]}}},
     {"resume": {"a": 1}, "graph": "chat", "model": "m", "context": {"a": 1}, "input": {"b": 2}},
     {"regenerate": True, "allowed_tools": ["a"], "on_busy": "stop", "on_interrupt": "reject"},
+    {"regenerate": True, "thread_id": "t", "must_exist": True, "based_on": "run"},
 ]
 AG_UI: list[dict[str, Any]] = [
     {

@@ -116,6 +116,9 @@ def _problem() -> Schema:
             run_id=TEXT,
             stream_url=TEXT,
             stop_url=TEXT,
+            run_state=TEXT,
+            updated_at=TEXT,
+            new_messages={"type": "array", "items": TEXT},
         ),
         "description": "A problem as of RFC 9457.",
     }

@@ -12,6 +12,7 @@ from server.http.openapi.problems import (
     STORAGE,
     STREAMS,
     THREAD,
+    VERSION,
 )
 from server.protocols import WIRE_FORMATS
 from server.protocols.body_schemas import choice, ref
@@ -30,7 +31,7 @@ STARTED = {
     ),
 }
 """What answers each post that starts a run."""
-START_PROBLEMS = (BODY, BODY_FIELDS, PROTOCOL, IDEMPOTENCY, *START, STREAMS, STORAGE)
+START_PROBLEMS = (BODY, BODY_FIELDS, PROTOCOL, IDEMPOTENCY, *START, VERSION, STREAMS, STORAGE)
 START_PARAMETERS = (
     PROTOCOL_PARAMETER,
     query(
@@ -88,6 +89,9 @@ OPERATIONS = {
                 202, {"message": "Hello"}, headers={"Prefer": "respond-async"}
             ),
             "nothing to do": Example(422, {}),
+            "a thread that must exist": Example(
+                404, {"thread_id": "no-such-thread", "message": "Hello", "must_exist": True}
+            ),
             "nothing to go on with": Example(409, {"continue": True}),
             "a format that there is not": Example(
                 422, {"message": "Hello"}, query={"protocol": "soap"}

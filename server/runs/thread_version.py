@@ -1,0 +1,66 @@
+"""Whether a thread is still the one that a request was made on.
+
+A thread's version is the id of its last run: nothing but a run changes its messages.
+"""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from graphs import stored
+from graphs.history import from_user
+from server.runs.checkpoints import Checkpoints
+from server.runs.claims import Claim
+from server.storage.interfaces import Held, ThreadEntry, ThreadStore
+from server.turns.header import ThreadKey
+from server.turns.requests import TurnRequest
+
+
+class UnknownThread(Exception):
+    """The request names a thread that must exist, and does not."""
+
+    def __init__(self, key: ThreadKey) -> None:
+        super().__init__(f"there is no thread {key.thread_id!r}")
+        self.key = key
+
+
+class ThreadChanged(Exception):
+    """The thread has had another run since the one that the request was made on."""
+
+    def __init__(self, entry: ThreadEntry, new_messages: Sequence[str] | None) -> None:
+        super().__init__(f"run {entry.run_id} was the last")
+        self.entry = entry
+        self.new_messages = new_messages
+        """The ids of the user messages since; None: the thread does not hold the answer that the
+        request was made on."""
+
+
+async def check_version(request: TurnRequest, claim: Claim, checkpoints: Checkpoints) -> None:
+    """Raises UnknownThread, ThreadChanged."""
+    entry = claim.thread
+    if entry is None:
+        if request.must_exist or request.based_on is not None:
+            raise UnknownThread(claim.key)
+    elif request.based_on not in (None, entry.run_id):
+        state = await checkpoints.load(claim.key)
+        raise ThreadChanged(entry, _since(state.messages, request.based_on))
+
+
+async def check_may_stop(
+    request: TurnRequest, key: ThreadKey, held: Held, store: ThreadStore
+) -> None:
+    """Before the request stops the thread's live run. Raises ThreadChanged if it was made on an
+    earlier one."""
+    if request.based_on in (None, held.run_id):
+        return
+    entry = await store.get(key)
+    if entry is not None:
+        raise ThreadChanged(entry, None)
+
+
+def _since(messages: Sequence[AnyMessage], run_id: str | None) -> Sequence[str] | None:
+    for index in reversed(range(len(messages))):
+        message = messages[index]
+        if isinstance(message, AIMessage) and stored.run_id(message) == run_id:
+            return [one.id or "" for one in from_user(messages[index + 1 :])]
+    return None
