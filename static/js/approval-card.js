@@ -47,6 +47,7 @@ function form(call, { tool, answer, asker, since, until, note }, onDecide) {
       aria-describedby="${key}-about"
       aria-busy=${isOnItsWay(answer)}
       data-approval=${call.approval.id}
+      data-keep="approval-${call.approval.id}"
       @submit=${(event) => event.preventDefault()}
     >
       <fieldset class="interrupt-fields" ?disabled=${isShut}>

@@ -3,16 +3,15 @@
 import { fitHeight } from "./field-height.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 
-const DRAFT = "draft";
-
 export class Composer {
   #form;
   #field;
   #button;
   #busy = false;
-  #keepsDraft = false;
+  /** Sent, and not taken yet: still to be kept. */
+  #sent = "";
 
-  /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast, onBusy}} actions */
+  /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast, onBusy, onDraft}} actions */
   constructor(form, actions) {
     this.#form = form;
     this.#field = form.querySelector("textarea");
@@ -32,21 +31,16 @@ export class Composer {
     this.#changed();
   }
 
-  /** From now on what is written outlives a reload: it is known who writes it. */
-  keepDraft() {
-    if (this.#keepsDraft) return;
-    this.#keepsDraft = true;
-    this.restore(sessionStorage.getItem(DRAFT) ?? "");
-    this.#keep();
+  /** Another thread is open: the field has the words that were written there. */
+  open(draft) {
+    this.#sent = "";
+    this.#field.value = draft;
+    this.#changed();
   }
 
-  forgetDraft() {
-    this.#keepsDraft = false;
-    sessionStorage.removeItem(DRAFT);
-  }
-
-  /** The server has the message that was sent: until then it is still the draft. */
+  /** What was sent is kept elsewhere by now: until then it is still the draft. */
   taken() {
+    this.#sent = "";
     this.#keep();
   }
 
@@ -54,14 +48,18 @@ export class Composer {
     this.#field.focus({ preventScroll: true });
   }
 
+  get text() {
+    return this.#field.value;
+  }
+
   get isEmpty() {
     return !this.#field.value.trim();
   }
 
-  /** Give back a message that was not taken, unless another one is begun already. */
+  /** Give back a message that was not taken, ahead of one that is begun already. */
   restore(text) {
-    if (!this.isEmpty) return;
-    this.#field.value = text;
+    this.#sent = "";
+    this.#field.value = joined(text, this.#field.value);
     this.#changed();
     this.#keep();
   }
@@ -81,6 +79,7 @@ export class Composer {
   #send() {
     const text = this.#field.value.trim();
     if (!text) return;
+    this.#sent = joined(this.#sent, text);
     this.#field.value = "";
     this.#changed();
     this.focus();
@@ -99,7 +98,7 @@ export class Composer {
   }
 
   #keep() {
-    if (this.#keepsDraft) sessionStorage.setItem(DRAFT, this.#field.value);
+    this.actions.onDraft(joined(this.#sent, this.#field.value));
   }
 
   #changed() {
@@ -107,3 +106,5 @@ export class Composer {
     this.#button.disabled = !this.#busy && this.isEmpty;
   }
 }
+
+const joined = (...texts) => texts.filter((text) => text.trim()).join("\n\n");

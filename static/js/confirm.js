@@ -1,8 +1,9 @@
 /** A question before something that cannot be undone. */
 
-/** @param {HTMLDialogElement} dialog @returns {Promise<boolean>} */
-export function confirmed(dialog, question) {
+/** @param {HTMLDialogElement} dialog @param {string} [word]  on the button that does it @returns {Promise<boolean>} */
+export function confirmed(dialog, question, word = "Delete") {
   dialog.querySelector("p").textContent = question;
+  dialog.querySelector("[value=yes]").textContent = word;
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {

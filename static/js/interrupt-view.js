@@ -72,7 +72,7 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
     if (answer) onAnswer({ [id]: answer.value });
   };
   return html`
-    <form class="question interrupt" novalidate aria-busy=${isSending} @submit=${submit}>
+    <form class="question interrupt" novalidate data-keep="interrupt-${id}" aria-busy=${isSending} @submit=${submit}>
       <fieldset class="interrupt-fields" ?disabled=${isShut} aria-describedby="${key}-hint">
         ${guard([interrupt], () => VIEWS[requestOf(interrupt).kind](requestOf(interrupt), interrupt))}
         <p class="question-hint" id="${key}-hint" role="alert"></p>

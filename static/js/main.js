@@ -9,6 +9,8 @@ import { barView, noteView } from "./bar-view.js";
 import { copy } from "./clipboard.js";
 import { Composer } from "./composer.js";
 import { confirmed } from "./confirm.js";
+import { Drafts } from "./drafts.js";
+import { FormKeeper } from "./form-keeper.js";
 import { InspectorPanel } from "./inspector-panel.js";
 import { isComposing } from "./keys.js";
 import { currentId, showId, urlOf } from "./location.js";
@@ -16,7 +18,9 @@ import { LoginDialog } from "./login-dialog.js";
 import { Models } from "./models.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
+import { textOf } from "./parts.js";
 import { Follower } from "./scroll.js";
+import { sentenceOf } from "./sentences.js";
 import { Session } from "./session.js";
 import { onWord, tell } from "./tabs.js";
 import { lighten, nextTheme } from "./theme.js";
@@ -44,6 +48,7 @@ const page = {
   limit: Infinity,
   /** Of the first message of the thread that was painted last. */
   firstKey: null,
+  /** The message that is edited: `{id, text, version, error?}`. */
   editing: null,
   failure: null,
   /** Why what was just tried has no effect yet. */
@@ -79,14 +84,17 @@ const composer = new Composer(element("composer"), {
   onStop: () => thread.stop(),
   onEditLast: editLast,
   onBusy: sayBusy,
+  onDraft: (draft) => drafts.keep(thread.state.id, { draft }),
 });
+const drafts = new Drafts();
+const forms = new FormKeeper(element("log"), (kept) => drafts.keep(thread.state.id, { forms: kept }));
 const session = new Session(new LoginDialog(element("login")), {
-  onUser({ method, display_name: name, approves }) {
+  onUser({ id, method, display_name: name, approves }) {
     page.asker = method === "off" ? null : name;
     list.isShared = method !== "off";
     if (approves) approvals.refresh();
     models.load();
-    composer.keepDraft();
+    keepWords(id);
     paintAll();
   },
   onEnd: leave,
@@ -106,7 +114,10 @@ const approvals = new WaitingApprovals(() => {
 const thread = new ThreadStore({
   onChange: () => paintThread(),
   onStarted(id, isNew) {
+    if (isNew) drafts.forget(null);
     composer.taken();
+    if (page.editing === null) drafts.keep(id, { edit: null });
+    else page.editing.version = thread.state.version;
     showId(id, { replace: !isNew });
     list.refresh();
     tell({ type: "run", id });
@@ -120,6 +131,15 @@ const thread = new ThreadStore({
   onEvent: (event) => inspector.event(event),
   onRequest: (body) => inspector.request(body),
   onRefused: (text) => composer.restore(text),
+  onEditRefused({ id, text }, error) {
+    const { version } = thread.state;
+    page.editing = { id, text, version, error: sentenceOf(error) };
+    checkEditing();
+    paintThread();
+    requestAnimationFrame(() => focusEditor());
+  },
+  onOutbox: (id, outbox) => drafts.keep(id, { outbox }),
+  onWaits: () => composer.taken(),
   onNotLoaded: (error) => told(Promise.reject(error)),
 });
 
@@ -145,18 +165,35 @@ const threadActions = {
     if (thread.state.resuming) focusQuestion();
   },
   onEdit(messageId) {
-    page.editing = messageId;
+    const { messages, version } = thread.state;
+    const message = messages.find(({ id }) => id === messageId);
+    page.editing = messageId === null ? null : { id: messageId, text: textOf(message), version };
+    drafts.keep(thread.state.id, { edit: page.editing });
     paintThread();
     if (messageId === null) composer.focus();
     else requestAnimationFrame(() => focusEditor());
   },
+  onEditInput(text) {
+    page.editing.text = text;
+    drafts.keep(thread.state.id, { edit: page.editing });
+  },
   onEdited(messageId, text) {
+    const { version } = page.editing;
+    if (thread.busy) {
+      page.editing = { ...page.editing, error: "A reply is being written. Stop it, or wait for its end." };
+      paintThread();
+      return;
+    }
     page.editing = null;
     follower.pin();
     composer.focus();
-    thread.edit(messageId, text);
+    thread.edit(messageId, text, version);
   },
-  onRegenerate(messageId) {
+  async onRegenerate(messageId) {
+    const { messages } = thread.state;
+    const dropped = messages.slice(messages.findIndex(({ id }) => id === messageId) + 1);
+    if (dropped.length && !(await confirmed(element("confirm"), droppedWords(dropped), "Regenerate"))) return;
+    if (thread.busy) return;
     follower.pin();
     composer.focus();
     thread.regenerate(messageId);
@@ -171,7 +208,17 @@ const threadActions = {
   onExample: (text) => send(text),
   onRetry: () => thread.retry(),
   onResume: () => thread.resume(),
-  onNew: () => open(null),
+  onWithdraw(item) {
+    thread.withdraw(item);
+    composer.restore(item.text);
+    composer.focus();
+  },
+  async onNew() {
+    const { text } = composer;
+    drafts.forget(thread.state.id);
+    await open(null);
+    if (text.trim()) composer.restore(text);
+  },
 };
 
 const listActions = {
@@ -200,6 +247,7 @@ const listActions = {
     const at = threads.findIndex((entry) => entry.id === id);
     const next = threads[at + 1] ?? threads[at - 1];
     if (!(await told(list.forget(id)))) return;
+    drafts.forget(id);
     tell({ type: "threads" });
     if (thread.state.id === id) open(null);
     afterPaint(() => {
@@ -213,7 +261,9 @@ const listActions = {
 const paintThread = painter(() => {
   const { state } = thread;
   follower.hasEnd = state.messages.length > 0;
+  checkEditing();
   renderThread(state);
+  forms.restore(state.run === null && !state.loading && state.messages.length > 0);
   render(noteView(state.run, page.failure, page.hint), element("connection"));
   element("latest").hidden = follower.pinned;
   composer.show(thread.busy, Boolean(state.run?.stopping));
@@ -302,7 +352,7 @@ const titleOf = (state) =>
 /** Nothing stays of whoever was logged in: neither on the page, nor in its memory, nor in storage. */
 function leave() {
   document.body.hidden = true;
-  composer.forgetDraft();
+  drafts.clear();
   location.replace(urlOf(null));
 }
 
@@ -312,21 +362,64 @@ function changeTheme() {
 }
 
 function send(text) {
+  if (thread.state.missing) {
+    composer.restore(text);
+    element("log").querySelector("button")?.focus();
+    return;
+  }
   follower.pin();
-  page.editing = null;
   thread.send(text);
+}
+
+/** It is known who writes: from now on words are kept, and those of an earlier visit come back. */
+function keepWords(owner) {
+  if (drafts.isOpen) return;
+  const { id } = thread.state;
+  drafts.start(owner);
+  const { text } = composer;
+  if (!text.trim()) showWords(id);
+  else drafts.keep(id, { draft: text });
+  if (!thread.state.outbox.length) thread.take(drafts.of(id).outbox);
+}
+
+/** What was written in a thread and not sent. */
+function showWords(id) {
+  const { draft, edit, forms: kept } = drafts.of(id);
+  composer.open(draft);
+  forms.open(kept);
+  page.editing = edit;
+  paintThread();
+}
+
+/** The message that is edited may be gone by now: what was typed goes to the field. */
+function checkEditing() {
+  const { messages, loading, run, hasEarlier } = thread.state;
+  if (page.editing === null || loading || run || !messages.length || hasEarlier) return;
+  if (messages.some(({ id }) => id === page.editing.id)) return;
+  const { text, error } = page.editing;
+  page.editing = null;
+  drafts.keep(thread.state.id, { edit: null });
+  composer.restore(text);
+  told(Promise.reject(new Error(error ?? "The message that you edit is gone. What you have typed is in the field.")));
+}
+
+function droppedWords(messages) {
+  const count = messages.length === 1 ? "The message" : `The ${messages.length} messages`;
+  const first = messages.map(textOf).find(Boolean) ?? "";
+  const quoted = first.length > 60 ? `${first.slice(0, 60)}…` : first;
+  return `Regenerate this reply? ${count} after it${quoted ? `, from “${quoted}” on,` : ""} will be dropped from the thread.`;
 }
 
 async function open(id, { isBack = false } = {}) {
   page.places.set(thread.state.id, follower.place);
   const place = isBack ? page.places.get(id) : null;
   if (!isBack) showId(id);
-  page.editing = null;
   announcer.reset();
   panels.closeDrawer();
   follower.pin();
   page.limit = FIRST_PAINT;
-  const loaded = thread.open(id);
+  const loaded = thread.open(id, drafts.of(id).outbox);
+  showWords(id);
   paintList();
   await loaded;
   if (thread.state.id !== id) return;
@@ -461,6 +554,7 @@ function listen() {
     if (document.body.hidden) location.reload();
     else session.check();
   });
+  addEventListener("online", () => thread.comeBack());
   onWord(({ type, id }) => {
     if (type !== "run" && type !== "threads") return;
     list.refresh();
@@ -476,7 +570,7 @@ function noticeDecision() {
 
 /** Another tab may have gone on with this thread. */
 function catchUp() {
-  if (!thread.busy && thread.state.id !== null && page.editing === null) thread.refresh();
+  if (!thread.busy && thread.state.id !== null) thread.refresh();
 }
 
 async function learnModel() {

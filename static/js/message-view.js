@@ -19,15 +19,16 @@ import { toolCard } from "./tool-card.js";
 
 /**
  * @param {object} message
- * @param {{answers: object, decisions: object, asker: string | null, tools, editing: boolean, idle: boolean}} about
- * @param {{onAnswer, onDecide, onEdit, onEdited, onRegenerate}} actions
+ * @param {{answers: object, decisions: object, asker: string | null, tools, editing, dropped: number, idle: boolean}} about
+ *   `editing`: `{text, error?}` of a message that is edited; `dropped`: messages that the edit replaces
+ * @param {{onAnswer, onDecide, onEdit, onEditInput, onEdited, onRegenerate}} actions
  */
 export const messageView = (message, about, actions) =>
   message.role === "user" ? userMessage(message, about, actions) : assistantMessage(message, about, actions);
 
-function userMessage(message, { editing, idle }, actions) {
+function userMessage(message, { editing, dropped, idle }, actions) {
   const text = textOf(message);
-  if (editing) return editor(message, text, actions);
+  if (editing) return editor(message, editing, dropped, actions);
   const images = message.parts.filter((part) => part.type === "image");
   return html`
     <article class="message user" aria-label="You" data-message=${message.id ?? nothing}>
@@ -56,7 +57,10 @@ const image = ({ image: address }) =>
 /** It is measured once it is in the page. */
 const fitEditor = (field) => field && queueMicrotask(() => fitHeight(field, 0.6));
 
-function editor(message, text, actions) {
+const replaced = (count) =>
+  count === 1 ? "The message that follows is replaced." : `The ${count} messages that follow are replaced.`;
+
+function editor(message, { text, error }, dropped, actions) {
   const submit = (event) => {
     event.preventDefault();
     const edited = new FormData(event.currentTarget).get("text").trim();
@@ -81,11 +85,15 @@ function editor(message, text, actions) {
         enterkeyhint=${enterHint()}
         .defaultValue=${text}
         ${ref(fitEditor)}
-        @input=${({ currentTarget }) => fitEditor(currentTarget)}
+        @input=${({ currentTarget }) => {
+          fitEditor(currentTarget);
+          actions.onEditInput(currentTarget.value);
+        }}
         @keydown=${keys}
       ></textarea>
+      ${error ? html`<p class="question-failed" role="alert">${icons.warning} Not sent. ${error}</p>` : nothing}
       <div class="editor-bar">
-        <span class="muted">What follows this message is replaced.</span>
+        <span class="muted">${dropped ? replaced(dropped) : nothing}</span>
         <button type="button" class="quiet" @click=${() => actions.onEdit(null)}>Cancel</button>
         <button type="submit" class="primary">Send</button>
       </div>

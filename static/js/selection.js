@@ -86,7 +86,7 @@ function form(question, callId, answer, onAnswer) {
   };
   const hintId = `hint-${callId}`;
   return html`
-    <form class="question" novalidate data-call=${callId} @submit=${submit}>
+    <form class="question" novalidate data-call=${callId} data-keep="call-${callId}" @submit=${submit}>
       <fieldset aria-describedby=${hintId}>
         <legend class="question-prompt">${question.prompt}</legend>
         ${FIELDS[question.kind](question, answer?.result ?? presetOf(question))}

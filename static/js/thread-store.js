@@ -7,8 +7,10 @@ import * as api from "./api.js";
 import { isOnItsWay, undecided } from "./approvals.js";
 import { keyed } from "./interrupts.js";
 import { hydrated, joined, newAnswer, newQuestion, restored, settledIn, upTo } from "./messages.js";
+import { marked, newItem, without } from "./outbox.js";
 import { toAccumulated } from "./parts.js";
 import { DONE, readRun } from "./run-stream.js";
+import { sentenceOf } from "./sentences.js";
 import { Turn } from "./turn.js";
 
 const EMPTY = {
@@ -20,6 +22,10 @@ const EMPTY = {
   loadingEarlier: false,
   earlierFailed: false,
   runState: null,
+  /** The id of its last run, as far as it is known here: what an edit is made on. */
+  version: undefined,
+  /** Messages that could not be sent yet; see `outbox.js`. */
+  outbox: [],
   loading: false,
   missing: false,
   run: null,
@@ -33,6 +39,8 @@ const EMPTY = {
 };
 
 const MAX_DECISION_TRIES = 3;
+const RETRY_MS = 10_000;
+const MAX_RETRY_MS = 60_000;
 const DECIDED = { message: "Somebody else has decided on this call, or it waits no longer." };
 
 export class ThreadStore {
@@ -40,8 +48,13 @@ export class ThreadStore {
   /** The model that new turns name; null: the server's. A turn that goes on keeps its own. */
   model = null;
   #reader = null;
+  #retryTimer;
+  #retryMs = RETRY_MS;
 
-  /** @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onNotLoaded}} listeners */
+  /**
+   * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused, onOutbox, onWaits,
+   *   onNotLoaded}} listeners
+   */
   constructor(listeners) {
     this.listeners = listeners;
   }
@@ -50,11 +63,21 @@ export class ThreadStore {
     return this.state.run !== null;
   }
 
-  /** Show a thread, and go on with its live run if there is one; null: a new thread. */
-  async open(id) {
+  /**
+   * Show a thread, and go on with its live run if there is one; null: a new thread.
+   *
+   * @param {object[]} outbox  messages that are still to be sent there
+   */
+  async open(id, outbox = []) {
     this.#leave();
-    this.#set({ ...EMPTY, id, loading: id !== null });
-    if (id !== null) await this.refresh();
+    this.#set({ ...EMPTY, id, loading: id !== null, outbox });
+    await this.#reload();
+  }
+
+  async #reload() {
+    const { id } = this.state;
+    await this.refresh();
+    if (this.state.id === id && !this.state.problem) this.flush();
   }
 
   /** Load the thread again: what the server says holds. */
@@ -104,24 +127,67 @@ export class ThreadStore {
     this.listeners.onNotLoaded(error);
   }
 
+  /** A message goes behind those that wait to be sent. */
   send(text) {
-    const before = this.state.messages;
-    this.#set({ ...this.state, messages: [...before, newQuestion(text), newAnswer()] });
-    return this.#post({ message: text, ...this.#named }, { before, text });
+    const { id, outbox } = this.state;
+    const item = newItem(text, id, outbox, this.#named);
+    if (!outbox.length) return this.#deliver(item);
+    this.#outboxIs([...outbox, item]);
+    return this.flush();
   }
 
-  edit(messageId, text) {
+  /** Send the first of the messages that wait, unless a run is live; its end sends the next. */
+  flush() {
+    const { outbox, loading, missing } = this.state;
+    if (!outbox.length || this.busy || loading || missing) return undefined;
+    return this.#deliver(outbox[0]);
+  }
+
+  /** Messages of an earlier visit, of which it is known only now that they may be sent. */
+  take(outbox) {
+    if (!outbox.length) return;
+    this.#set({ ...this.state, outbox });
+    this.flush();
+  }
+
+  /** Do not send a message that waits. */
+  withdraw(item) {
+    this.#outboxIs(without(this.state.outbox, item.id));
+  }
+
+  /** The network is back. */
+  comeBack() {
+    if (this.state.problem?.isUnreachable) return this.retry();
+    return this.flush();
+  }
+
+  #deliver(item) {
+    const before = this.state.messages;
+    const isWaiting = this.state.outbox.some(({ id }) => id === item.id);
+    const outbox = isWaiting ? marked(this.state.outbox, item, true) : this.state.outbox;
+    this.#set({ ...this.state, outbox, messages: [...before, newQuestion(item.text), newAnswer()] });
+    return this.#post(item.body, { before, item }, item.key);
+  }
+
+  #outboxIs(outbox) {
+    this.#set({ ...this.state, outbox });
+    this.listeners.onOutbox(this.state.id, outbox.map(({ isSending: _, ...item }) => item));
+  }
+
+  /** @param {string} [version]  the one that the edit was begun on */
+  edit(messageId, text, version) {
     const before = this.state.messages;
     const kept = upTo(before, messageId);
     this.#set({ ...this.state, messages: [...kept, newQuestion(text), newAnswer()] });
     const edit = { message_id: messageId, message: text };
-    return this.#post({ edit, ...this.#named }, { before });
+    return this.#post({ edit, based_on: version, ...this.#named }, { before, edited: { id: messageId, text } });
   }
 
   regenerate(messageId) {
     const before = this.state.messages;
     this.#set({ ...this.state, messages: [...upTo(before, messageId), newAnswer()] });
-    return this.#post({ regenerate: messageId, ...this.#named }, { before });
+    const body = { regenerate: messageId, based_on: this.state.version };
+    return this.#post({ ...body, ...this.#named }, { before });
   }
 
   /** Go on after a stop, an error or a crash, from where the server says that the thread is. */
@@ -208,15 +274,15 @@ export class ThreadStore {
     return before;
   }
 
-  async #post(body, undo) {
-    const key = crypto.randomUUID();
+  async #post(body, undo, key = crypto.randomUUID()) {
     const id = this.state.id;
-    const sent = id === null ? body : { thread_id: id, ...body };
+    const sent = id === null ? body : { thread_id: id, must_exist: true, ...body };
     const attempt = () => this.#start(sent, key, undo, attempt);
     await attempt();
   }
 
   async #start(body, key, undo, again) {
+    clearTimeout(this.#retryTimer);
     const reader = this.#reader = new AbortController();
     const turn = new Turn(this.state.messages.at(-1), performance.now());
     this.#set({ ...this.state, problem: null, run: { id: null, attempt: 0 } });
@@ -235,7 +301,7 @@ export class ThreadStore {
   }
 
   /** The server has taken the request: the thread and its messages get their ids. */
-  #begun(headers, turn, { callId, resumed }) {
+  #begun(headers, turn, { callId, resumed, item }) {
     const userId = headers.get("X-Message-Id");
     const id = headers.get("X-Thread-Id");
     const isNew = this.state.id === null;
@@ -245,10 +311,13 @@ export class ThreadStore {
     );
     const run = { ...this.state.run, id: headers.get("X-Run-Id") };
     const interrupts = resumed ? this.#notAnswered() : [];
-    this.#set({ ...this.state, id, messages, run, interrupts, resuming: null, runState: "live" });
+    const about = { id, messages, run, interrupts, version: run.id };
+    this.#set({ ...this.state, ...about, resuming: null, runState: "live" });
+    this.#retryMs = RETRY_MS;
     if (callId) this.#accepted(callId, turn);
     this.#update(turn);
     this.listeners.onStarted(id, isNew);
+    if (this.state.outbox.length) this.#outboxIs(without(this.state.outbox, item?.id));
   }
 
   #attach({ id, run }) {
@@ -299,6 +368,13 @@ export class ThreadStore {
     const orderly = end === DONE && !turn.message.error && !turn.message.ended && !turn.isStale;
     if (!orderly) await this.refresh();
     this.listeners.onSettled(this.state);
+    if (!this.state.problem && !this.#isAsked) this.flush();
+  }
+
+  /** A message that waits closes no question that the person has not seen. */
+  get #isAsked() {
+    const { interrupts, messages } = this.state;
+    return interrupts.length > 0 || Boolean(messages.at(-1)?.parts.some(({ state }) => state === "pending"));
   }
 
   #closeRun(turn) {
@@ -312,7 +388,7 @@ export class ThreadStore {
   }
 
   #refused(error, undo, again) {
-    const { text, callId, resumed } = undo;
+    const { item, callId, resumed } = undo;
     const before = restored(undo.before, this.state.messages);
     this.#reader = null;
     this.#set({ ...this.state, run: null });
@@ -331,6 +407,18 @@ export class ThreadStore {
       if (!error.isTransient) this.refresh();
       return;
     }
+    if (error.code === "thread_not_found") {
+      this.#gone(undo);
+      return;
+    }
+    if (item) {
+      this.#notSent(error, item, before);
+      return;
+    }
+    if (undo.edited) {
+      this.#notEdited(error, undo.edited, before);
+      return;
+    }
     if (error.isTransient) {
       const waiting = this.state.messages.map((message) =>
         message.running ? { ...message, running: false } : message,
@@ -340,9 +428,54 @@ export class ThreadStore {
       return;
     }
     this.#set({ ...this.state, messages: before });
-    if (text !== undefined) this.listeners.onRefused(text);
     this.#fail(error, null);
-    if (error.code === "run_in_progress" || error.status === 409) this.refresh();
+    if (error.status === 409) this.refresh();
+  }
+
+  /** The thread was deleted elsewhere: the words that were meant for it go back to the field. */
+  #gone({ item, edited }) {
+    const words = [...this.state.outbox.map(({ text }) => text), (edited ?? item)?.text];
+    if (this.state.outbox.some(({ id }) => id === item?.id)) words.pop();
+    this.#outboxIs([]);
+    this.#set({ ...this.state, messages: [], interrupts: [], missing: true });
+    for (const text of words.filter(Boolean).reverse()) this.listeners.onRefused(text);
+  }
+
+  /** A message waits until the server can be reached, or goes back to the field. */
+  #notSent(error, item, before) {
+    const waits = this.state.outbox.some(({ id }) => id === item.id);
+    const isBusy = waits && error.code === "run_in_progress";
+    this.#set({ ...this.state, messages: before });
+    if (error.isTransient || isBusy) {
+      this.#outboxIs(marked(this.state.outbox, item, false));
+      this.listeners.onWaits();
+      if (isBusy) this.refresh();
+      else this.#failedToSend(error);
+      return;
+    }
+    this.#outboxIs(without(this.state.outbox, item.id));
+    // It had come through, and only the answer to that was lost.
+    if (error.code === "message_exists") this.listeners.onWaits();
+    else {
+      this.listeners.onRefused(item.text);
+      this.#fail(error, null);
+    }
+    if (error.status === 409) this.refresh();
+  }
+
+  #failedToSend(error) {
+    this.#fail(error, () => this.flush());
+    if (!this.state.problem.isUnreachable) return;
+    this.#retryTimer = setTimeout(() => this.comeBack(), this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
+  }
+
+  /** The editor opens again with what was typed and why; if the thread has changed, on what it is now. */
+  async #notEdited(error, edited, messages) {
+    const { id } = this.state;
+    this.#set({ ...this.state, messages });
+    if (error.status === 409) await this.refresh();
+    if (this.state.id === id) this.listeners.onEditRefused(edited, error);
   }
 
   /** The forms open again; one that was answered elsewhere is gone when the thread is loaded. */
@@ -386,19 +519,21 @@ export class ThreadStore {
   #notLoaded(error) {
     const missing = error.status === 404;
     this.#set({ ...this.state, loading: false, missing });
-    if (!missing) this.#fail(error, () => this.refresh());
+    if (missing) this.#gone({});
+    else this.#fail(error, () => this.#reload());
   }
 
   #hydrate(loaded) {
     const shown = joined(loaded, this.state.messages, this.state.hasEarlier);
     const interrupts = keyed(loaded.interrupts ?? [], this.state.interrupts);
-    const { id, title, run_state: runState } = loaded;
-    const about = { id, title, runState, loading: false, missing: false };
+    const { id, title, run_state: runState, run_id: version } = loaded;
+    const about = { id, title, runState, version, loading: false, missing: false };
     this.#set({ ...this.state, ...about, ...shown, interrupts });
   }
 
   #fail(error, retry) {
-    const problem = { code: error.code ?? "failed", detail: error.message, retry };
+    const isUnreachable = error.status === 0 && retry !== null;
+    const problem = { code: error.code ?? "failed", detail: sentenceOf(error), retry, isUnreachable };
     this.#set({ ...this.state, problem });
   }
 
@@ -446,6 +581,7 @@ export class ThreadStore {
   }
 
   #leave() {
+    clearTimeout(this.#retryTimer);
     this.#reader?.abort();
     this.#reader = null;
     this.#wake();

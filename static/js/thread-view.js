@@ -7,17 +7,19 @@ import { isUndecided } from "./approvals.js";
 import { icons } from "./icons.js";
 import { interruptsView } from "./interrupt-view.js";
 import { messageView } from "./message-view.js";
+import { outboxView } from "./outbox-view.js";
 
 /**
  * @param {object} state  of the thread store
- * @param {{examples: string[], editing: string | null, limit: number, asker: string | null, tools}} about
+ * @param {{examples: string[], editing: object | null, limit: number, asker: string | null, tools}} about
  *   `limit`: messages; `tools`: see `tools.js`
  * @param {object} actions
  */
 export function threadView(state, { examples, editing, limit, asker, tools }, actions) {
   if (state.loading && !state.messages.length) return skeleton();
   if (state.missing) return missing(actions);
-  if (!state.messages.length && !state.problem) return empty(examples, actions);
+  const unsent = state.outbox.filter(({ isSending }) => !isSending);
+  if (!state.messages.length && !state.problem && !unsent.length) return empty(examples, actions);
   const idle = state.run === null;
   const messages = state.messages.filter((message) => !isEmpty(message, state));
   return html`
@@ -26,13 +28,14 @@ export function threadView(state, { examples, editing, limit, asker, tools }, ac
       limit < messages.length ? messages.slice(-limit) : messages,
       (message) => message.key,
       (message) => {
-        const isEdited = editing !== null && message.id === editing;
+        const isEdited = editing !== null && message.id === editing.id;
+        const dropped = isEdited ? messages.length - messages.indexOf(message) - 1 : 0;
         const { answers, decisions } = state;
-        const about = { answers, decisions, asker, tools, editing: isEdited, idle };
+        const about = { answers, decisions, asker, tools, editing: isEdited ? editing : null, dropped, idle };
         return guard([message, ...Object.values(about)], () => messageView(message, about, actions));
       },
     )}
-    ${interruptsView(state, actions)} ${ending(state, actions)}
+    ${interruptsView(state, actions)} ${outboxView(unsent, actions)} ${ending(state, actions)}
   `;
 }
 
@@ -59,7 +62,7 @@ const skeleton = () => html`
 const missing = (actions) => html`
   <div class="empty">
     <h2>This thread is gone</h2>
-    <p>It was deleted, or the link is not whole.</p>
+    <p>It was deleted, or the link is not whole. What you have written comes along into a new one.</p>
     <button type="button" class="primary" @click=${actions.onNew}>New thread</button>
   </div>
 `;

@@ -1,0 +1,91 @@
+/**
+ * What a person has written and not sent, by thread, until it is sent or somebody else logs in: drafts
+ * and messages that wait in the browser's storage, open edits and forms in the tab's. Nothing is kept
+ * before it is known who writes.
+ */
+
+const OWNER = "words-of";
+const PREFIX = "words:";
+const MAX_THREADS = 60;
+const MAX_CHARS = 300_000;
+const NOTHING = { draft: "", edit: null, forms: {}, outbox: [] };
+
+const keyOf = (id) => `${PREFIX}${id ?? ""}`;
+const PLACES = [
+  [localStorage, ["draft", "outbox"]],
+  [sessionStorage, ["edit", "forms"]],
+];
+const kept = (storage) => Object.keys(storage).filter((key) => key.startsWith(PREFIX));
+
+export class Drafts {
+  isOpen = false;
+
+  /** @param {string} owner  whose words they are: those of anybody else are forgotten */
+  start(owner) {
+    if (localStorage.getItem(OWNER) !== owner) this.clear();
+    localStorage.setItem(OWNER, owner);
+    this.isOpen = true;
+  }
+
+  clear() {
+    this.isOpen = false;
+    localStorage.removeItem(OWNER);
+    for (const [storage] of PLACES) for (const key of kept(storage)) storage.removeItem(key);
+  }
+
+  /** @returns {{draft: string, edit: {id, text, version} | null, forms: object, outbox: object[]}} */
+  of(id) {
+    if (!this.isOpen) return NOTHING;
+    const words = PLACES.map(([storage]) => parsed(storage.getItem(keyOf(id))));
+    return Object.assign({}, NOTHING, ...words);
+  }
+
+  /** @param {string | null} id  of a thread; null: the one that is not begun @param {object} changes */
+  keep(id, changes) {
+    if (!this.isOpen) return;
+    const words = { ...this.of(id), ...changes };
+    for (const [storage, names] of PLACES) {
+      const own = names.filter((name) => !isEmpty(words[name])).map((name) => [name, words[name]]);
+      if (own.length) store(storage, keyOf(id), { ...Object.fromEntries(own), at: Date.now() });
+      else storage.removeItem(keyOf(id));
+    }
+  }
+
+  forget(id) {
+    for (const [storage] of PLACES) storage.removeItem(keyOf(id));
+  }
+}
+
+const isEmpty = (value) => !value || !(typeof value === "string" ? value : Object.keys(value).length);
+
+function parsed(text) {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** What is too long, or finds no room, is on the page alone. */
+function store(storage, key, words) {
+  const text = JSON.stringify(words);
+  if (text.length > MAX_CHARS) return;
+  const others = kept(storage).filter((other) => other !== key);
+  if (others.length >= MAX_THREADS) {
+    for (const old of byAge(storage, others).slice(MAX_THREADS - 1)) storage.removeItem(old);
+  }
+  try {
+    storage.setItem(key, text);
+  } catch {
+    // The storage is full.
+  }
+}
+
+/** The newest first; what is to be sent is not forgotten for drafts. */
+function byAge(storage, keys) {
+  const ages = keys.map((key) => {
+    const { at = 0, outbox = [] } = parsed(storage.getItem(key));
+    return [key, outbox.length ? Infinity : at];
+  });
+  return ages.sort(([, one], [, other]) => (one < other ? 1 : -1)).map(([key]) => key);
+}

@@ -1,0 +1,31 @@
+/**
+ * Messages that wait to be sent. Each has an id of its own from the beginning: sent twice, it is in
+ * the thread once.
+ */
+
+const hex = (length) => crypto.randomUUID().replaceAll("-", "").slice(0, length);
+
+/**
+ * @param {string} text
+ * @param {string | null} threadId  null: the message begins a thread
+ * @param {object[]} waiting  those before it; the first of a new thread has named it
+ * @param {object} further  keys of the body
+ */
+export function newItem(text, threadId, waiting, further) {
+  const where = threadId === null
+    ? { thread_id: waiting[0]?.body.thread_id ?? `thread_${hex(20)}` }
+    : { thread_id: threadId, must_exist: true };
+  const id = `msg_${hex(16)}`;
+  const message = { id, parts: [{ type: "text", text }] };
+  return { id, text, key: crypto.randomUUID(), body: { ...where, message, ...further } };
+}
+
+export const without = (items, id) => items.filter((item) => item.id !== id);
+
+/** The items with one of them on its way, or back. */
+export function marked(items, item, isSending) {
+  const changed = { ...item, isSending };
+  return items.some(({ id }) => id === item.id)
+    ? items.map((one) => (one.id === item.id ? changed : one))
+    : [...items, changed];
+}
