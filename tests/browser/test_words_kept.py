@@ -89,6 +89,7 @@ async def test_an_edit_of_a_thread_that_has_gone_on_elsewhere_is_asked_about_fir
     await field.fill("First, in other words")
     other = await visitors.beside(scripted_visit)
     await other.open(await scripted_visit.thread_id())
+    await expect(other.replies).to_have_count(1)
     await other.ask("Second")
 
     await expect(scripted_visit.reply).to_contain_text("Answer 2.")
