@@ -14,11 +14,11 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graphs import stored
 from graphs.history import close_pending
-from graphs.parts import partial_message
 from graphs.stored import Ended
 from server.runs.approvals import asked_again
 from server.runs.checkpoints import Checkpoints
 from server.runs.failures import Failure
+from server.runs.kept_words import unsaved_messages
 from server.runs.plan import Plan
 from server.runs.thread_state import ThreadState
 from server.runs.told_state import ToldState
@@ -85,10 +85,7 @@ async def _at_rest(run: Unfinished) -> ThreadState:
 def _spoken(run: Unfinished, messages: Sequence[AnyMessage]) -> list[AIMessage]:
     """What streamed and is not saved; if that is nothing, the run's last message, or an empty one
     if the model has not said a word."""
-    unsaved = [
-        step.message or partial_message(run.run_id, step.step_id, step.parts.parts)
-        for step in run.translator.unsaved
-    ]
+    unsaved = unsaved_messages(run.run_id, run.translator)
     return unsaved or [_last_message(run, messages)]
 
 

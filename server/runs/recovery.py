@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage
 from graphs import stored
 from server.runs.approvals import may_have_run
 from server.runs.endings import broke_off
+from server.runs.kept_words import restored
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.runs.thread_state import ThreadState
@@ -27,6 +28,7 @@ async def end_lost_runs(
 ) -> None:
     """Give each run that was live the end that its thread shows.
 
+    Of an answer that was being written the thread gets what is kept (`kept_words`).
     A thread with nothing saved is deleted: its first request was not answered yet. Needs the store
     and the checkpoints to itself, before the first request.
     """
@@ -44,6 +46,10 @@ async def end_lost_runs(
             await store.delete(lost.key, audit.lost(lost, "interrupted"))
         else:
             end = _end_of(state)
+            words = await store.words(lost.key, lost.run_id) if end == "interrupted" else None
+            if words:
+                state = await restored(words, state, lost.key, graphs.checkpoints(lost.graph))
+            await store.forget_words(lost.key)
             records = audit.lost(lost, end, state)
             waiting = waiting_approvals(state, lost.key, approval_seconds)
             await store.end_run(lost.key, lost.run_id, end, records, waiting)

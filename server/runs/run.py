@@ -17,6 +17,7 @@ from server.runs.checkpoints import Checkpoints
 from server.runs.exits import contained_exits
 from server.runs.failures import Failure, failure
 from server.runs.finalize import Unfinished, finalize
+from server.runs.kept_words import KeptWords
 from server.runs.log_writer import LogWriter, Watch
 from server.runs.saver import Writes
 from server.runs.signals import StopSignal
@@ -80,6 +81,7 @@ class Run:
             checkpoints.attached.results,
             checkpoints.speakers,
         )
+        self._words = KeptWords(store, start.key, start.run_id, self._translator)
         view, before = checkpoints.attached.client_state, start.plan.before
         self._state = ToldState(view, before.graph_state)
 
@@ -89,11 +91,12 @@ class Run:
         Returns the terminal chunks, to be logged when the thread is free again.
         """
         try:
-            with (
-                self._checkpoints.watch(self.start.key) as writes,
-                ended_when_unread(self._raw_log, self._stop, self.start.limits.unread_seconds),
-            ):
-                return await self._to_its_end(writes)
+            async with self._words:
+                with (
+                    self._checkpoints.watch(self.start.key) as writes,
+                    ended_when_unread(self._raw_log, self._stop, self.start.limits.unread_seconds),
+                ):
+                    return await self._to_its_end(writes)
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self._translator.finalize([], failed=self._fail(cause))
 
@@ -150,6 +153,7 @@ class Run:
                     if self.first_word is None and any(map(_is_text, chunks)):
                         self.first_word = time.monotonic()
                     await self.log.write(chunks)
+                    self._words.note()
                     await self._keep_to_size(chunks)
 
     async def _keep_to_size(self, chunks: Sequence[Chunk]) -> None:

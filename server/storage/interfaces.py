@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from server.storage.audit_records import Records
+from server.storage.unfinished_answers import UnfinishedAnswers
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
@@ -141,7 +142,7 @@ class Repeated:
 ClaimResult = Granted | Held | Repeated
 
 
-class ThreadStore(Protocol):
+class ThreadStore(UnfinishedAnswers, Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading

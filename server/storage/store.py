@@ -17,6 +17,7 @@ from server.storage import (
     idle_threads,
     tables,
     thread_list,
+    unfinished,
     unused_space,
 )
 from server.storage.audit_records import Records
@@ -148,6 +149,7 @@ class SqliteStore:
                 audit_trail.append(connection, records)
             claims.remove_thread(connection, key)
             approvals.remove_thread(connection, key)
+            unfinished.remove(connection, key)
 
         await self.write(remove)
 
@@ -166,6 +168,15 @@ class SqliteStore:
 
     async def approval(self, id: str) -> WaitingApproval | None:
         return await self.read(approvals.get, id)
+
+    async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
+        await self.write(unfinished.put, key, run_id, words)
+
+    async def words(self, key: ThreadKey, run_id: str) -> str | None:
+        return await self.read(unfinished.get, key, run_id)
+
+    async def forget_words(self, key: ThreadKey) -> None:
+        await self.write(unfinished.remove, key)
 
     async def shrink(self) -> bool:
         return await self.write(unused_space.give_back)

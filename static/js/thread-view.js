@@ -94,9 +94,10 @@ function ending(state, actions) {
   const goOn = (word) =>
     html`<button type="button" @click=${actions.onResume}>${icons.again} ${word}</button>`;
   if (last.error) return banner("danger", "The reply broke off.", goOn("Retry"));
+  if (last.ended && state.runState === "interrupted") return interrupted(goOn("Continue"));
   if (last.ended) return banner("info", "The reply is not finished.", goOn("Continue"));
   const isCut = last.role === "user" || (last.finishReason === undefined && state.runState !== "finished");
-  if (isCut) return banner("warning", "The reply was interrupted before it was finished.", goOn("Continue"));
+  if (isCut) return interrupted(goOn("Continue"));
   return nothing;
 }
 
@@ -105,6 +106,8 @@ function waitsForApproval({ parts }, { runState }) {
   const open = parts.filter(isUndecided);
   return runState === "interrupted" ? open.some(({ approval }) => approval.mayHaveRun) : open.length > 0;
 }
+
+const interrupted = (button) => banner("warning", "The reply was interrupted before it was finished.", button);
 
 const banner = (tone, words, button) => html`
   <div class="banner ${tone}" role="alert">

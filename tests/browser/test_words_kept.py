@@ -2,6 +2,8 @@
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from tests.browser.site import Visit
 from tests.support.endpoint import Call, StrictEndpoint, reply, text_reply
 from tests.support.forked_server import forked_server
 from tests.support.serving import Client, serving, settings
+from tests.support.waiting import eventually, until
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 WRONG = "no-such-thread"
@@ -93,6 +96,7 @@ async def test_an_edit_of_a_thread_that_has_gone_on_elsewhere_is_asked_about_fir
     await other.ask("Second")
 
     await expect(scripted_visit.reply).to_contain_text("Answer 2.")
+    await expect(scripted_visit.reply).to_have_attribute("aria-busy", "false")
     await expect(field).to_have_value("First, in other words")
     await field.press("Enter")
     problem = scripted_visit.log.get_by_role("alert")
@@ -275,6 +279,35 @@ async def test_a_message_to_a_server_that_was_killed_is_sent_to_the_next(
 
 
 @both_looks
+async def test_what_a_killed_server_had_said_stays_on_the_page_and_is_continued(
+    visitors: Visitors, tmp_path: Path, look: str
+) -> None:
+    database = tmp_path / "t.db"
+
+    def kept() -> list[str]:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as store:
+            return [words for (words,) in store.execute("SELECT words FROM unfinished_answers")]
+
+    async with forked_server(database, OFFLINE_WORD_SECONDS="0.1") as server:
+        port = int(server.url.rpartition(":")[2])
+        visit = await (await visitors(server.url, look)).open()
+        await visit.say("Write 60 words")
+        await until(lambda: any("lighthouse" in words for words in kept()))
+        await expect(visit.reply).to_contain_text("lighthouse")
+        server.kill()
+        await server.exit_status()
+    async with serving(settings(database), port=port):
+        await expect(visit.alert).to_contain_text("interrupted", timeout=20_000)
+        await expect(visit.reply).to_contain_text("lighthouse")
+        await visit.page.reload()
+        await expect(visit.reply).to_contain_text("lighthouse")
+        await visit.button("Continue").click()
+        await expect(visit.alert).to_have_count(0)
+        await visit.idle()
+        await expect(visit.reply).to_contain_text("lighthouse")
+
+
+@both_looks
 async def test_a_draft_stays_in_its_thread(visit: Visit, look: str) -> None:
     async def go_to(name: str) -> None:
         if "phone" in look:
@@ -286,6 +319,7 @@ async def test_a_draft_stays_in_its_thread(visit: Visit, look: str) -> None:
     if "phone" in look:
         await visit.button("Threads").click()
     await visit.button("New thread").click()
+    await expect(visit.replies).to_have_count(0)
     await expect(visit.field).to_have_value("")
     await visit.ask("Second thread")
     await go_to("First thread")
@@ -359,6 +393,10 @@ async def test_ticked_choices_outlive_a_reload_and_are_sent(
 async def test_the_storage_holds_a_bounded_number_of_drafts_and_the_unsent_last(
     visit: Visit,
 ) -> None:
+    async def is_open() -> bool:
+        return bool(await visit.page.evaluate("() => localStorage.getItem('words-of') !== null"))
+
+    await eventually(is_open)
     await visit.page.evaluate(
         """() => {
           for (let n = 0; n < 200; n += 1) {

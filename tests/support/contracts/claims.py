@@ -44,6 +44,22 @@ class ClaimContract:
         assert result.thread == await store.get(THREAD)
         assert result.thread.allowed_tools == ("search",)
 
+    async def test_the_words_of_a_run_are_replaced_and_forgotten(self, store: ThreadStore) -> None:
+        await store.put_words(THREAD, "r1", "One")
+        await store.put_words(THREAD, "r1", "One two")
+        assert await store.words(THREAD, "r1") == "One two"
+        assert await store.words(THREAD, "r2") is None
+        assert await store.words(SECOND, "r1") is None
+        await store.put_words(SECOND, "r3", "Three")
+        await store.forget_words(THREAD)
+        assert await store.words(THREAD, "r1") is None
+        assert await store.words(SECOND, "r3") == "Three"
+
+    async def test_a_thread_that_is_deleted_has_no_words_left(self, store: ThreadStore) -> None:
+        await store.put_words(THREAD, "r1", "One")
+        await store.delete(THREAD)
+        assert await store.words(THREAD, "r1") is None
+
     async def test_a_claim_alone_puts_no_thread_in_the_list(self, store: ThreadStore) -> None:
         await store.claim(THREAD, "r1")
         assert await store.get(THREAD) is None

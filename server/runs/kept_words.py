@@ -1,0 +1,122 @@
+"""What a live run has said and its thread does not have yet: kept, in case the process dies.
+
+A run that is over within KEEP_SECONDS keeps nothing, and so does one that says nothing new.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from langchain_core.messages import AIMessage, message_to_dict, messages_from_dict
+
+from graphs import stored
+from graphs.history import close_pending
+from graphs.parts import partial_message
+from server.runs.checkpoints import Checkpoints
+from server.runs.thread_state import ThreadState
+from server.runs.translate import Translator
+from server.storage.interfaces import StorageError, ThreadStore
+from server.turns.header import ThreadKey
+
+logger = logging.getLogger(__name__)
+
+KEEP_SECONDS = 2.0
+"""So many seconds of words are lost at most."""
+
+_CLOSED = "The run ended before this call finished."
+
+
+def unsaved_messages(run_id: str, translator: Translator) -> list[AIMessage]:
+    """What streamed and is not in the thread."""
+    return [
+        step.message or partial_message(run_id, step.step_id, step.parts.parts)
+        for step in translator.unsaved
+    ]
+
+
+class KeptWords:
+    """Of one run; what is kept is forgotten when the block ends."""
+
+    def __init__(
+        self, store: ThreadStore, key: ThreadKey, run_id: str, translator: Translator
+    ) -> None:
+        self._store, self._key, self._run_id = store, key, run_id
+        self._translator = translator
+        self._timer: asyncio.TimerHandle | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._kept: str | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    def note(self) -> None:
+        """The run has said something: it is kept soon."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(KEEP_SECONDS, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        if self._keeping is None or self._keeping.done():
+            self._keeping = asyncio.create_task(self._keep(), name=f"run {self._run_id}, words")
+        else:
+            self.note()  # the database is slow
+
+    async def _keep(self) -> None:
+        spoken = unsaved_messages(self._run_id, self._translator)
+        words = json.dumps([message_to_dict(message) for message in spoken]) if spoken else None
+        if words is None or words == self._kept:
+            return
+        try:
+            await self._store.put_words(self._key, self._run_id, words)
+            self._kept = words
+        except StorageError as error:
+            logger.warning("run %(run)s: its words are not kept: %(error)s", self._about(error))
+
+    async def __aexit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._keeping is None:
+            return
+        await asyncio.wait({self._keeping})
+        if not self._keeping.cancelled() and (cause := self._keeping.exception()):
+            logger.error("run %(run)s: its words were not kept", self._about(cause), exc_info=cause)
+        try:
+            await self._store.forget_words(self._key)
+        except StorageError as error:
+            # They are of this run alone, and what they say is in the thread.
+            logger.warning("run %(run)s: its words stay: %(error)s", self._about(error))
+
+    def _about(self, error: BaseException) -> dict[str, object]:
+        return {"run": self._run_id, "error": error}
+
+
+async def restored(
+    words: str, state: ThreadState, key: ThreadKey, checkpoints: Checkpoints
+) -> ThreadState:
+    """The thread of a run that a crash cut off, with the answer as far as it was kept; the thread
+    comes to rest as after a stop."""
+    if not _missing(state, words):
+        return state
+    state = await checkpoints.abandon_pending(key)
+    spoken = _missing(state, words)
+    if not spoken:
+        return state
+    *others, last = spoken
+    last = stored.with_end(last, ended={"reason": "shutdown"}, error=None)
+    closers = close_pending([*others, last], "interrupted", _CLOSED)
+    await checkpoints.add(key, [*others, last, *closers])
+    return await checkpoints.load(key)
+
+
+def _missing(state: ThreadState, words: str) -> Sequence[AIMessage]:
+    known = {message.id for message in state.messages}
+    kept = messages_from_dict(json.loads(words))
+    return [one for one in kept if isinstance(one, AIMessage) and one.id not in known]

@@ -1,0 +1,18 @@
+"""What storage does for answers that are being written, in case their process dies."""
+
+from typing import Protocol
+
+from server.turns.header import ThreadKey
+
+
+class UnfinishedAnswers(Protocol):
+    """Every method is one short transaction. Raises StorageUnavailable."""
+
+    async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
+        """Keep what the thread's live run has said, in the place of what was kept before."""
+
+    async def words(self, key: ThreadKey, run_id: str) -> str | None:
+        """What is kept of a run; None if nothing is, or only of another."""
+
+    async def forget_words(self, key: ThreadKey) -> None:
+        """The thread has them by now, or never will."""
