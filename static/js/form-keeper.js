@@ -9,6 +9,8 @@ export class FormKeeper {
   #log;
   #forms = {};
   #seen = new WeakSet();
+  /** By name, the form that has it. */
+  #shown = new Map();
   #isRestoring = false;
 
   /** @param {HTMLElement} log @param {(forms: object) => void} onChange */
@@ -22,6 +24,7 @@ export class FormKeeper {
   open(forms) {
     this.#forms = forms;
     this.#seen = new WeakSet();
+    this.#shown.clear();
   }
 
   /** After a painting; `isWhole`: what is not there now has been answered. */
@@ -43,7 +46,11 @@ export class FormKeeper {
   #restoreOnce(form) {
     if (this.#seen.has(form)) return;
     this.#seen.add(form);
-    const values = this.#forms[form.dataset.keep];
+    const name = form.dataset.keep;
+    // The form before it was answered: the same is asked anew.
+    const isAnew = this.#shown.has(name);
+    this.#shown.set(name, form);
+    const values = isAnew ? undefined : this.#forms[name];
     const fields = fieldsOf(form);
     if (values?.length !== fields.length) return;
     this.#isRestoring = true;

@@ -376,10 +376,11 @@ async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_p
         entry, waiting = await store.get(key), WaitingApproval(key, "call", "call", "pay", {}, 0)
         assert entry
         await store.end_run(key, entry.run_id, "waiting", (), [waiting])
+        await store.put_words(key, entry.run_id, "words")
     before = rows(tmp_path / "t.db", "a")
     kept = {"checkpoints", "writes", "threads", "thread_activities", "requests"}
     empty = {"claims", "audit"}
-    assert set(before) == kept | {"call_dispositions", "approvals"} | empty
+    assert set(before) == kept | {"call_dispositions", "approvals", "unfinished_answers"} | empty
     assert {table for table, count in before.items() if not count} == empty
     others = rows(tmp_path / "t.db", "b")
     assert (await client.http.delete("/threads/a")).status_code == 204
