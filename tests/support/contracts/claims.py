@@ -18,6 +18,7 @@ from tests.support.contracts.threads import (
     THREAD,
     begin,
     entry_of,
+    forget,
     listed,
     run_through,
 )
@@ -261,7 +262,7 @@ class DeletionContract:
     async def test_a_deleted_thread_is_not_in_the_list(self, store: ThreadStore) -> None:
         for key in (THREAD, SECOND, OTHERS):
             await run_through(store, key, f"r-{key.owner}-{key.thread_id}")
-        await store.delete(THREAD)
+        await forget(store, THREAD)
         assert await store.get(THREAD) is None
         assert (await listed(store), await listed(store, "bob")) == (["t2"], ["t1"])
 
@@ -271,9 +272,9 @@ class DeletionContract:
         for key in (THREAD, SECOND, OTHERS):
             run_id = f"r-{key.owner}-{key.thread_id}"
             await store.claim(key, run_id, IdempotencyKey(key.thread_id, "digest"))
-            await store.end_run(key, run_id, "finished")
             await store.keep_dispositions(key, {"c1": "client"})
-        await store.delete(THREAD)
+            await store.end_run(key, run_id, "finished")
+        await forget(store, THREAD)
         assert await store.dispositions(THREAD) == {}
         assert await store.dispositions(SECOND) == {"c1": "client"}
         assert await store.dispositions(OTHERS) == {"c1": "client"}
@@ -298,7 +299,7 @@ class DeletionContract:
 
     async def test_a_thread_can_begin_anew_after_its_deletion(self, store: ThreadStore) -> None:
         await run_through(store, THREAD, "r1")
-        await store.delete(THREAD)
+        await forget(store, THREAD)
         begun = await begin(store, THREAD, "r2", "Anew")
         assert (begun.title, begun.run_id) == ("Anew", "r2")
         assert await listed(store) == ["t1"]
@@ -306,5 +307,5 @@ class DeletionContract:
     async def test_deleting_a_thread_that_is_not_there_changes_nothing(
         self, store: ThreadStore
     ) -> None:
-        await store.delete(THREAD)
+        await forget(store, THREAD)
         assert await listed(store) == []
