@@ -128,7 +128,7 @@ class RedisLogs:
     async def take_over(self, run_id: str) -> RedisLog | None:
         """Raises StorageUnavailable."""
         written = self._written.get(run_id)
-        if written and written.writes:
+        if written:
             return written
         keys, worker = self._shared.keys, self._shared.worker
         last = await self._needed(
@@ -147,6 +147,13 @@ class RedisLogs:
         self._mirrors.pop(run_id, None)
         self._written[run_id] = log
         return log
+
+    async def hand_over(self, run_id: str) -> None:
+        """This worker writes the log no more: its readers get what another one writes."""
+        log = self._written.get(run_id)
+        if log and not log.is_over:
+            log.writes = False
+            self._refused(log)
 
     def on_silence(self, ask: Callable[[RunHeader], Awaitable[None]]) -> None:
         self._ask = ask

@@ -12,11 +12,10 @@ from server.storage.redis.connection import Commands, connections, described
 from server.storage.redis.feed import Feed
 from server.storage.redis.inbox import RedisInbox
 from server.storage.redis.logs import RedisLogs
-from server.storage.redis.scripts import Keys
+from server.storage.redis.scripts import PREFIX, Keys
 from server.storage.redis.upkeep import Upkeep
 
 SILENCE_SECONDS = 5.0
-PREFIX = "turnstream:"
 START_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
