@@ -164,8 +164,13 @@ def test_a_chunk_of_a_kind_that_a_newer_version_has_is_passed_over() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [{}, {"type": None}, {"type": "Done", "extra": 1}, {"type": "PartStart", "part": {"type": "X"}}],
+    [
+        {},
+        {"type": None},
+        {"type": "Done", "extra": 1},
+        {"type": "PartStart", "part": {"type": "X"}},
+    ],
 )
 def test_what_cannot_be_passed_over_is_refused(value: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="type|Done"):
+    with pytest.raises(ValueError, match=r"type|Done"):
         read_item(value)

@@ -107,6 +107,7 @@ class Feed:
                 reply = await self._connection.read_response()
         finally:
             self._blocked = False
+        self.link.progressed()
         for stream, entries in reply or ():
             self._deliver(stream, entries)
         return len(read)
