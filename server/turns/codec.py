@@ -64,10 +64,10 @@ def from_json(value: Mapping[str, Any]) -> LogItem:
     return item
 
 
-def read_item(value: Mapping[str, Any]) -> LogItem | Unknown:
+def read_item(value: Any) -> LogItem | Unknown:
     """The same, of a log that a newer version may have written. Raises ValueError if it is not to
     be passed over: it is of a kind that is known here, or of none."""
-    kind = value.get("type")
+    kind = value.get("type") if isinstance(value, Mapping) else None
     if isinstance(kind, str) and kind not in _TYPES:
         return Unknown(kind)
     return from_json(value)

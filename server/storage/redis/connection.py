@@ -47,11 +47,13 @@ class Connection(Protocol):
     async def read_response(self) -> Any: ...
 
 
-def connections(url: str) -> Callable[[], Connection]:
-    """Makes connections that are not open yet. Raises ValueError for a URL of another kind."""
+def connections(url: str, name: str) -> Callable[[], Connection]:
+    """Makes connections that are not open yet; Redis lists them under the name. Raises ValueError
+    for a URL of another kind."""
     pool = ConnectionPool.from_url(
         url,
         protocol=2,
+        client_name=name,
         socket_timeout=None,
         socket_connect_timeout=CONNECT_SECONDS,
         retry=Retry(NoBackoff(), 0),

@@ -39,7 +39,7 @@ async def open_redis(
     """`url` is `redis://`, `rediss://` or `unix://`. Raises StorageError if it cannot be connected
     to."""
     try:
-        make = connections(url)
+        make = connections(url, f"turnstream-{worker}")
     except ValueError as error:
         raise StorageError(f"TURNSTREAM_REDIS is no URL of a Redis: {error}") from None
     keys = Keys(prefix)
