@@ -24,7 +24,12 @@ class StorageError(Exception):
 
 
 StorageFault = Literal[
-    "storage_busy", "storage_full", "storage_unreachable", "database_gone", "storage_failed"
+    "storage_busy",
+    "storage_full",
+    "storage_unreachable",
+    "database_gone",
+    "storage_failed",
+    "streams_unavailable",
 ]
 
 STORAGE_FAULTS: Mapping[str, str] = {
@@ -37,6 +42,8 @@ STORAGE_FAULTS: Mapping[str, str] = {
     "database_gone": "The server's database file was deleted or replaced. Put the file back, or "
     "restart the server on the one that is there now.",
     "storage_failed": "The server's database cannot be read or written; the server's log says why.",
+    "streams_unavailable": "The server's Redis cannot be reached, or takes nothing more, so no "
+    "answer can be streamed. Try again in a moment; threads can be read meanwhile.",
 }
 
 
