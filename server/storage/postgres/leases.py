@@ -39,7 +39,8 @@ _RENEW = text(
     "RETURNING run_id, stop"
 )
 _HOLDER = text(
-    f"SELECT run_id, worker, lease_until <= clock_timestamp() AS lapsed FROM claims WHERE {_THREAD}"
+    "SELECT run_id, worker, lease_until <= clock_timestamp() AS lapsed, purpose FROM claims "
+    f"WHERE {_THREAD}"
 )
 _LAPSED = text(
     "SELECT claims.owner, claims.thread_id, claims.run_id, claims.purpose, threads.graph "
@@ -50,6 +51,10 @@ _LAPSED = text(
 _TAKE_OVER = text(
     f"UPDATE claims SET worker = :worker, lease_until = {_UNTIL}, stop = NULL "
     f"WHERE {_THREAD} AND run_id = :run_id AND lease_until <= clock_timestamp()"
+)
+_LIVE_RUNS = text(
+    f"SELECT count(*) FROM claims WHERE owner = :owner AND purpose = '{RUN}' "
+    "AND lease_until > clock_timestamp()"
 )
 _STOP = text(f"UPDATE claims SET stop = :stop WHERE {_THREAD} AND run_id = :run_id")
 
@@ -88,7 +93,7 @@ class PostgresLeases:
     async def holder(self, key: ThreadKey) -> Holder | None:
         def holder(connection: Connection) -> Holder | None:
             row = connection.execute(_HOLDER, _thread(key)).first()
-            return Holder(row.run_id, row.worker, row.lapsed) if row else None
+            return Holder(*row) if row else None
 
         return await self._transactions.read(holder)
 
@@ -114,6 +119,12 @@ class PostgresLeases:
         if taken:
             self._held.add(key, run_id)
         return taken
+
+    async def live_runs(self, owner: str) -> int:
+        def count(connection: Connection) -> int:
+            return int(connection.execute(_LIVE_RUNS, {"owner": owner}).scalar_one())
+
+        return await self._transactions.read(count)
 
     async def request_stop(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
         values = {**_thread(key), "run_id": run_id, "stop": json.dumps(reason)}
