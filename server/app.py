@@ -30,17 +30,21 @@ from server.logs.setup import configure, log_stray_failures
 from server.observation import observation, serving_metrics
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
+from server.runs.lives import Observer
+from server.runs.other_workers import sweeping
 from server.runs.reader import RunReader
-from server.runs.recovery import end_lost_runs
+from server.runs.recovery import LostRuns
 from server.runs.retention import open_retention
 from server.runs.run_audit import RunAudit
-from server.runs.runs import Observer, Runs
+from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
 from server.settings import Settings
 from server.storage.memory_logs import MemoryLogs
 from server.storage.opened import Storage, StorageOptions, open_storage
+from server.storage.sharing import open_shared_counters, open_sharing
+from server.storage.workers import Workers
 from server.tool_sources import open_tools
 from server.users.audit import Audit
 from server.users.authentication import Authentication
@@ -84,7 +88,19 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
         async with (
-            open_storage(settings.database, _storage_options(settings)) as storage,
+            open_storage(
+                settings.database,
+                StorageOptions(
+                    settings.busy_seconds, settings.database_connections, settings.lease_seconds
+                ),
+            ) as storage,
+            open_sharing(
+                storage.leases,
+                settings.redis_url,
+                settings.lease_seconds,
+                settings.max_retained_bytes,
+            ) as workers,
+            open_shared_counters(settings.redis_url if policy.counters else None) as counters,
             open_models(settings)
             if model is None
             else nullcontext({settings.model_name: model}) as models,
@@ -113,8 +129,9 @@ def create_app(
                     models,
                     tools,
                     storage,
+                    workers,
                     authentication,
-                    policy,
+                    policy.counted_together(counters),
                     audit,
                     observed.observers,
                 )
@@ -122,6 +139,7 @@ def create_app(
             try:
                 async with (
                     serving_metrics(observed.metrics, settings, runs, storage),
+                    sweeping(runs.others),
                     open_retention(storage.store, runs.delete_idle, settings.thread_retention_days),
                 ):
                     yield state
@@ -145,6 +163,7 @@ async def _wired(
     models: Mapping[str, BaseChatModel],
     catalogue: CurrentCatalogue,
     storage: Storage,
+    workers: Workers | None,
     authentication: Authentication | None,
     policy: Policy,
     audit: Audit | None,
@@ -164,8 +183,9 @@ async def _wired(
     policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     run_audit = RunAudit(audit)
-    await end_lost_runs(store, graphs, run_audit, settings.approval_seconds)
-    logs = MemoryLogs(settings.max_retained_bytes)
+    if workers is None:
+        await LostRuns(store, graphs, run_audit, settings.approval_seconds).end_all()
+    logs = workers.logs if workers else MemoryLogs(settings.max_retained_bytes)
     served_models = ServedModels(models)
     return AppState(
         runs=Runs(
@@ -179,6 +199,7 @@ async def _wired(
             run_audit,
             catalogue,
             observers,
+            workers,
         ),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,
@@ -201,12 +222,6 @@ async def _wired(
         exporting=set(),
         policy=policy,
         failed_logins=FailedLogins(settings.max_failed_logins),
-    )
-
-
-def _storage_options(settings: Settings) -> StorageOptions:
-    return StorageOptions(
-        settings.busy_seconds, settings.database_connections, settings.lease_seconds
     )
 
 
