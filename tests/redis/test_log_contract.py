@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import pytest
 import redis
 
+from server.storage.redis.log import RedisLog
 from server.storage.redis.opening import open_redis
 from server.storage.run_logs import Batch, LogStatus, RunLog, RunLogs
 from server.turns.chunks import Chunk
@@ -43,17 +44,17 @@ class TestRedisLogs(AgeingContract):
 class LogElsewhere:
     """Written in one worker, read in another."""
 
-    def __init__(self, written: RunLog, read: RunLog) -> None:
+    def __init__(self, written: RunLog, read: RedisLog) -> None:
         self._written = written
         self._read = read
 
     async def open(self, header: RunHeader) -> None:
         await self._written.open(header)
+        await self._read.reached(0)
 
     async def append(self, chunks: Sequence[Chunk]) -> None:
         await self._written.append(chunks)
-        mirror_has = (await self._written.status()).last
-        await self._read.reached(mirror_has)  # type: ignore[attr-defined]
+        await self._read.reached((await self._written.status()).last)
 
     async def header(self) -> RunHeader | None:
         return await self._read.header()
@@ -79,7 +80,7 @@ class LogsElsewhere:
     async def create(self, run_id: str) -> RunLog:
         written = await self._writer.create(run_id)
         read = await self._reader.get(run_id)
-        assert read
+        assert isinstance(read, RedisLog)
         self._made[run_id] = LogElsewhere(written, read)
         return self._made[run_id]
 

@@ -38,8 +38,6 @@ class Connection(Protocol):
 
     async def disconnect(self, nowait: bool = False) -> None: ...
 
-    def pack_command(self, *args: str | bytes | int) -> list[bytes]: ...
-
     async def send_packed_command(
         self, command: Sequence[bytes], check_health: bool = True
     ) -> None: ...
@@ -130,17 +128,25 @@ class Lasting:
 
     async def _load_scripts(self) -> None:
         """A Redis that has restarted knows none."""
-        pack = self._connection.pack_command
-        packed = [part for script in ALL for part in pack("SCRIPT", "LOAD", script.source)]
+        packed = [packed_command("SCRIPT", "LOAD", script.source) for script in ALL]
         await self._connection.send_packed_command(packed, check_health=False)
         for _ in ALL:
             await self._connection.read_response()
 
 
+def packed_command(*args: str | bytes | int) -> bytes:
+    """A command as it is sent: the client's own way of packing costs several times as much."""
+    parts = [b"*%d\r\n" % len(args)]
+    for arg in args:
+        data = arg if isinstance(arg, bytes) else str(arg).encode()
+        parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
+    return b"".join(parts)
+
+
 class _Command:
     __slots__ = ("answer", "deadline", "packed")
 
-    def __init__(self, packed: list[bytes], deadline: float, answer: asyncio.Future[Any]) -> None:
+    def __init__(self, packed: bytes, deadline: float, answer: asyncio.Future[Any]) -> None:
         self.packed = packed
         self.deadline = deadline
         self.answer = answer
@@ -169,7 +175,7 @@ class Commands:
         if self.link.down_for(patience):
             _fail(answer, Unanswered(described(self.link.fault)))
             return answer
-        packed = self._connection.pack_command(*args)
+        packed = packed_command(*args)
         self._waiting.append(_Command(packed, self._loop.time() + patience, answer))
         self._given.set()
         return answer
@@ -200,7 +206,7 @@ class Commands:
         done = 0
         try:
             async with asyncio.timeout(REPLY_SECONDS):
-                packed = [part for command in sent for part in command.packed]
+                packed = [command.packed for command in sent]
                 await self._connection.send_packed_command(packed, check_health=False)
                 for command in sent:
                     await self._settle(command)

@@ -11,15 +11,15 @@ from server.storage.redis.connection import (
     Commands,
     Connection,
     Lasting,
+    packed_command,
 )
 from server.storage.redis.scripts import SEND
 
 BLOCK_SECONDS = 2.0
 AT_ONCE = 200
 """Items of one log in one read: what takes longer to decode would hold up the event loop."""
-PAUSE_SECONDS = 0.00001
-"""Between two reads, for each log: the next one finds more."""
-MAX_PAUSE_SECONDS = 0.01
+PAUSE_SECONDS = 0.004
+"""From one read to the next: what comes meanwhile is one read, and nobody sees so short a time."""
 WAKE_SECONDS = 60
 
 Entry = tuple[bytes, Sequence[bytes]]
@@ -88,29 +88,29 @@ class Feed:
         # What was received once may come again; a Redis that was emptied begins anew.
         self._received = b"0-0"
         while True:
-            count = await self._read()
-            await asyncio.sleep(min(MAX_PAUSE_SECONDS, count * PAUSE_SECONDS))
+            most = await self._read()
+            await asyncio.sleep(0 if most == AT_ONCE else PAUSE_SECONDS)
 
     async def _read(self) -> int:
-        """Read once, and say of how many logs."""
+        """Read once; how many items there were at the most of one log."""
         read = [mirror for mirror in self._mirrors.values() if not mirror.is_over]
         keys = [self._inbox, *(mirror.stream for mirror in read)]
         ids = [self._received, *(mirror.last_id for mirror in read)]
         block = round(BLOCK_SECONDS * 1000)
-        packed = self._connection.pack_command(
+        packed = packed_command(
             *("XREAD", "COUNT", AT_ONCE, "BLOCK", block, "STREAMS"), *keys, *ids
         )
         try:
             async with asyncio.timeout(BLOCK_SECONDS + REPLY_SECONDS):
                 self._blocked = True
-                await self._connection.send_packed_command(packed, check_health=False)
+                await self._connection.send_packed_command([packed], check_health=False)
                 reply = await self._connection.read_response()
         finally:
             self._blocked = False
         self.link.progressed()
         for stream, entries in reply or ():
             self._deliver(stream, entries)
-        return len(read)
+        return max((len(entries) for _, entries in reply or ()), default=0)
 
     def _deliver(self, stream: bytes, entries: Sequence[Any]) -> None:
         mirror = self._mirrors.get(stream)

@@ -106,7 +106,8 @@ class RedisLogs:
 
     async def discard(self, run_id: str) -> None:
         """Unless another worker has taken it over."""
-        self._drop(run_id)
+        if run_id in self._written:
+            self._drop(run_id)
         with suppress(*FAULTS):  # it is told when it is back
             await self._mark(run_id)
 
