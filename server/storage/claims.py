@@ -37,7 +37,7 @@ class Taking:
 UNLEASED = Taking(
     text(
         "INSERT INTO claims (owner, thread_id, run_id, purpose) "
-        f"VALUES (:owner, :thread_id, :run_id, '{RUN}') ON CONFLICT DO NOTHING"
+        f"VALUES (:owner, :thread_id, :run_id, '{RUN}') ON CONFLICT (owner, thread_id) DO NOTHING"
     ),
     text(
         "INSERT INTO claims (owner, thread_id, run_id, purpose) "

@@ -27,7 +27,7 @@ _CLAIM = (
     "INSERT INTO claims (owner, thread_id, run_id, purpose, worker, lease_until) VALUES "
     f"(:owner, :thread_id, :run_id, '{{purpose}}', :worker, {_UNTIL}) ON CONFLICT"
 )
-_TAKE = text(f"{_CLAIM.format(purpose=RUN)} DO NOTHING")
+_TAKE = text(f"{_CLAIM.format(purpose=RUN)} (owner, thread_id) DO NOTHING")
 _TAKE_FOR_DELETION = text(
     f"{_CLAIM.format(purpose=DELETION)} (owner, thread_id) DO UPDATE SET run_id = excluded.run_id, "
     "worker = excluded.worker, lease_until = excluded.lease_until, stop = NULL "

@@ -30,7 +30,7 @@ _OF_WORKERS = (
         SET (fillfactor = 50)
     """,
     # A takeover changes a column of a unique index: then it waits for who has locked the row's key.
-    "CREATE UNIQUE INDEX claims_by_run ON claims (run_id, worker)",
+    "CREATE UNIQUE INDEX claims_of_workers ON claims (owner, thread_id, run_id, worker)",
     "ALTER TABLE requests ADD COLUMN made_at TIMESTAMPTZ NOT NULL DEFAULT now()",
     "CREATE TABLE turnstream_schema (version INTEGER NOT NULL)",
     "INSERT INTO turnstream_schema VALUES (0)",

@@ -46,6 +46,8 @@ class ClaimContract:
         assert result.thread.allowed_tools == ("search",)
 
     async def test_the_words_of_a_run_are_replaced_and_forgotten(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1")
+        await store.claim(SECOND, "r3")
         await store.put_words(THREAD, "r1", "One")
         await store.put_words(THREAD, "r1", "One two")
         assert await store.words(THREAD, "r1") == "One two"
@@ -57,8 +59,10 @@ class ClaimContract:
         assert await store.words(SECOND, "r3") == "Three"
 
     async def test_a_thread_that_is_deleted_has_no_words_left(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1")
         await store.put_words(THREAD, "r1", "One")
-        await store.delete(THREAD)
+        await store.release(THREAD, "r1")
+        await forget(store, THREAD)
         assert await store.words(THREAD, "r1") is None
 
     async def test_a_claim_alone_puts_no_thread_in_the_list(self, store: ThreadStore) -> None:
