@@ -31,10 +31,10 @@ from server.runs.start import RunLimits, RunSettings
 from server.runs.thread_state import ThreadState
 from server.storage.audit_records import AuditFilter, AuditRecord
 from server.storage.audit_store import SqlAuditStore
-from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
 from server.storage.interfaces import ThreadEntry, ThreadStore
+from server.storage.location import Location
 from server.storage.memory_logs import MemoryLogs
-from server.storage.store import open_store
+from server.storage.opened import open_storage
 from server.turns.chunks import Chunk, Disposition
 from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.messages import Turn
@@ -125,7 +125,7 @@ async def chunks_until(run: LoggedRun, reached: Callable[[Sequence[Chunk]], bool
 
 @asynccontextmanager
 async def backend(
-    path: Path,
+    location: Location,
     model: BaseChatModel,
     *,
     catalogue: Catalogue = CATALOGUE,
@@ -144,8 +144,9 @@ async def backend(
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     async with (
-        open_checkpointer(path) as checkpointer,
-        open_store(path, BUSY_TIMEOUT_MS) as store,
+        open_storage(location) as storage,
+        nullcontext(storage.checkpointer) as checkpointer,
+        nullcontext(storage.store) as store,
         open_audit(SqlAuditStore(store), 90) if audits else nullcontext() as audit,
     ):
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
