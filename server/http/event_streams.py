@@ -151,10 +151,7 @@ class EventStreams:
 
     def cursor_lost(self, format: WireFormat) -> Response:
         """Tell a reader that it cannot go on from where it was, under an id that ends its tries."""
-        encoder = format.encoder(StreamContext("", ""), None)
-        chunks: tuple[Chunk, ...] = (Error("cursor_lost", CURSOR_LOST, None), Done())
-        events = b"".join(frame(encoder.encode(chunk), LOST) for chunk in chunks)
-        return _respond(_once(events), format, {}, self.ping_seconds)
+        return _respond(_once(_cursor_lost(format)), format, {}, self.ping_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +197,19 @@ class EventStream:
                     data = await self.encoding.frames(self.log, batch)
                     if data:
                         yield data
+            if (await self.log.status()).state == "lost":
+                yield _cursor_lost(self.format)
         # Before the client hears of the end: it can come again at once.
         self.place.free()
 
     def _prologue(self, replay: bool) -> bytes:
         return frame(self.format.prologue(self.encoding.context, self.view, replay), None)
+
+
+def _cursor_lost(format: WireFormat) -> bytes:
+    encoder = format.encoder(StreamContext("", ""), None)
+    chunks: tuple[Chunk, ...] = (Error("cursor_lost", CURSOR_LOST, None), Done())
+    return b"".join(frame(encoder.encode(chunk), LOST) for chunk in chunks)
 
 
 def _respond(
