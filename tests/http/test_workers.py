@@ -191,6 +191,9 @@ async def test_without_redis_runs_go_on_and_new_ones_are_refused(
             thread = await at_rest(client, "t1")
             assert thread["run_state"] == "finished"
             assert thread["messages"][1]["parts"][0]["text"] == "One two."
+            *_, lost, last = await stream.rest()
+            assert (lost.data["code"], last.type) == ("cursor_lost", "[DONE]")
+            assert lost.id == last.id == "cursor-lost"
         own_redis.start()
         await eventually(lambda: is_ready(client))
         _, said = await client.turn({"thread_id": "t1", "message": "Again"})
