@@ -45,7 +45,7 @@ class DocumentDumper(JsonbDumper):
 def connector(
     url: PostgresUrl, busy_seconds: float, lease_seconds: float, worker: str = ""
 ) -> Callable[[], psycopg.Connection[Any]]:
-    """Makes connections, which the database lists under the worker's id. A transaction that has been
+    """Makes connections, which the database lists by worker. A transaction that has been
     idle for half a lease is undone: a worker that is paused in one would keep others from its
     claim."""
     named = {"application_name": f"turnstream {worker}".strip()}
