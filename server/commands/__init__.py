@@ -1,4 +1,4 @@
-"""`turnstream keys`, `threads`, `audit`: what an administrator does with the database.
+"""`turnstream keys`, `threads`, `audit`, `migrate`: what an administrator does with the database.
 
 They may run while the server does.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_settings.exceptions import SettingsError
 
-from server.commands import audit, keys, threads
+from server.commands import audit, keys, migrate, threads
 from server.commands.command import Command, CommandError
 from server.settings import Settings
 from server.settings_faults import faults
@@ -47,6 +47,9 @@ def _settings() -> Settings:
 
 
 async def _carried_out(options: argparse.Namespace, settings: Settings) -> None:
+    if options.alone:
+        await options.alone(settings, options)
+        return
     database = settings.database
     if isinstance(database, Path) and not database.exists() and not options.creates:
         raise CommandError(f"there is no database {str(database)!r}: set TURNSTREAM_DATABASE")
@@ -56,7 +59,8 @@ async def _carried_out(options: argparse.Namespace, settings: Settings) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("turnstream", description="The database is the server's.")
+    parser.set_defaults(alone=None)
     groups = parser.add_subparsers(required=True)
-    for group in (keys, threads, audit):
+    for group in (keys, threads, audit, migrate):
         group.add_to(groups)
     return parser

@@ -92,6 +92,15 @@ async def open_command_store(
         yield store
 
 
+async def migrate(location: Location, *, checks: bool = False) -> bool:
+    """Whether there was, or with `checks` is, something to migrate. Raises StorageError."""
+    if not isinstance(location, PostgresUrl):
+        raise StorageError(f"{location} is a file: the server that opens it migrates it")
+    with needs_the_extra():
+        from server.storage.postgres.opened import migrate as migrate_postgres
+    return await migrate_postgres(location, checks=checks)
+
+
 def _sqlite_graph_store(
     path: Path, busy_ms: int, require: Callable[[], None]
 ) -> AbstractAsyncContextManager[BaseStore]:

@@ -10,6 +10,7 @@ OF_EXTRAS = (
     *("mcp", "mcp_types"),
     "prometheus_client",
     *("redis", "hiredis"),
+    *("psycopg", "psycopg_pool", "langgraph.checkpoint.postgres", "sqlalchemy.dialects.postgresql"),
 )
 
 

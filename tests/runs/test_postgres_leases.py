@@ -290,7 +290,9 @@ async def test_a_later_deletion_waits_for_what_the_earlier_is_deleting(
     with pytest.raises(LeaseLost):
         await first.store.delete(THREAD)
     await first.store.release(THREAD, "d1")
-    assert await second.leases.holder(THREAD) == Holder("d2", second.leases.worker, lapsed=False)
+    assert await second.leases.holder(THREAD) == Holder(
+        "d2", second.leases.worker, lapsed=False, purpose="deletion"
+    )
     assert query(postgres_url, "SELECT count(*) FROM claims") == [(1,)]
 
 

@@ -22,6 +22,8 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from psycopg import Cursor
+from psycopg.rows import DictRow
 from sqlalchemy import Connection
 
 from server.storage.history_handover import History, HistoryHandover
@@ -48,6 +50,9 @@ NEWEST = """
     ORDER BY checkpoint_ns DESC, checkpoint_id DESC LIMIT %s
 """
 DELETE = "DELETE FROM {} WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s"
+SOME_BLOBS = """
+    SELECT count(*) FROM (SELECT 1 FROM checkpoint_blobs WHERE thread_id = %s LIMIT %s) some_blobs
+"""
 DELETE_BLOBS = """
     DELETE FROM checkpoint_blobs WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM checkpoint_blobs WHERE thread_id = %s LIMIT %s
@@ -110,13 +115,13 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
             with saver._cursor() as cursor:
                 cursor.execute(NEWEST, (thread_id, DELETED_AT_ONCE))
                 rows = cursor.fetchall()
+                if len(rows) < DELETED_AT_ONCE and _are_few(cursor, thread_id):
+                    return False
                 places = [(thread_id, row["checkpoint_ns"], row["checkpoint_id"]) for row in rows]
-                if len(places) < DELETED_AT_ONCE:
-                    # No checkpoint that is left needs them.
-                    cursor.execute(DELETE_BLOBS, (thread_id, DELETED_AT_ONCE))
-                    return not places and cursor.rowcount == DELETED_AT_ONCE
-                for table in ("checkpoint_writes", "checkpoints"):
+                for table in ("checkpoint_writes", "checkpoints") if places else ():
                     cursor.executemany(DELETE.format(table), places)
+                if not places:  # Then no checkpoint is left that needs them.
+                    cursor.execute(DELETE_BLOBS, (thread_id, DELETED_AT_ONCE))
             return True
 
         return self._fenced(thread_id, delete)
@@ -198,3 +203,9 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         except LeaseLost:
             self._loop.call_soon_threadsafe(self._held.lose, claim.run_id)
             raise
+
+
+def _are_few(cursor: Cursor[DictRow], thread_id: str) -> bool:
+    """Whether a thread's values of channels can be deleted at once."""
+    found = cursor.execute(SOME_BLOBS, (thread_id, DELETED_AT_ONCE)).fetchone()
+    return found is None or found["count"] < DELETED_AT_ONCE
