@@ -1,7 +1,6 @@
 """Transactions on a bounded number of connections, each on a thread: one hop there and back.
 
-Measured against psycopg's asyncio connections through SQLAlchemy's AsyncEngine: a hop a transaction
-costs less than a wait of the loop for each statement.
+An asyncio driver would have the loop wait for each statement, and decode on it what comes back.
 """
 
 import asyncio
