@@ -32,6 +32,11 @@ def editor(visit: Visit) -> Any:
     return visit.page.get_by_role("textbox", name="Edit your message")
 
 
+async def send_edit(visit: Visit) -> None:
+    """On a phone Enter breaks the line."""
+    await visit.page.locator(".editor").get_by_role("button", name="Send").click()
+
+
 async def threads(client: Client) -> list[Any]:
     listed: list[Any] = (await client.http.get("/threads")).json()["threads"]
     return listed
@@ -55,12 +60,12 @@ async def test_a_link_to_no_thread_says_so_and_takes_the_words_into_a_new_one(
     await visit.open(WRONG)
     await expect(visit.log).to_contain_text("This thread is gone")
     await visit.field.fill("Do not lose me")
-    await visit.field.press("Enter")
+    await visit.button("Send").click()
     await expect(visit.field).to_have_value("Do not lose me")
     assert await threads(client) == []
     await visit.log.get_by_role("button", name="New thread").click()
     await expect(visit.field).to_have_value("Do not lose me")
-    await visit.field.press("Enter")
+    await visit.button("Send").click()
     await expect(visit.said).to_have_text([re.compile("Do not lose me")])
     await visit.idle()
     assert [entry["id"] for entry in await threads(client)] == [await visit.thread_id()]
@@ -73,7 +78,7 @@ async def test_a_thread_that_was_deleted_in_another_tab_does_not_come_back(
     await visit.ask("Hello")
     await client.http.delete(f"/threads/{await visit.thread_id()}")
     await visit.field.fill("Are you there?")
-    await visit.field.press("Enter")
+    await visit.button("Send").click()
     await expect(visit.log).to_contain_text("This thread is gone")
     await expect(visit.field).to_have_value("Are you there?")
     assert await threads(client) == []
@@ -98,14 +103,14 @@ async def test_an_edit_of_a_thread_that_has_gone_on_elsewhere_is_asked_about_fir
     await expect(scripted_visit.reply).to_contain_text("Answer 2.")
     await expect(scripted_visit.reply).to_have_attribute("aria-busy", "false")
     await expect(field).to_have_value("First, in other words")
-    await field.press("Enter")
+    await send_edit(scripted_visit)
     problem = scripted_visit.log.get_by_role("alert")
     await expect(problem).to_contain_text("gone on elsewhere")
     await expect(field).to_have_value("First, in other words")
     await expect(scripted_visit.reply).to_contain_text("Answer 2.")
     await expect(scripted_visit.log.locator(".editor")).to_contain_text("3 messages that follow")
 
-    await field.press("Enter")
+    await send_edit(scripted_visit)
     await expect(scripted_visit.reply).to_contain_text("Answer 3.")
     await expect(scripted_visit.said).to_have_text([re.compile("First, in other words")])
 
@@ -122,7 +127,7 @@ async def test_an_edit_of_a_message_that_another_tab_has_replaced_goes_to_the_fi
     await field.fill("My own words")
     theirs = await begin_edit(other)
     await theirs.fill("Their words")
-    await theirs.press("Enter")
+    await send_edit(other)
     await expect(scripted_visit.reply).to_contain_text("Two.")
     await expect(editor(scripted_visit)).to_have_count(0)
     await expect(scripted_visit.field).to_have_value("My own words")
@@ -343,7 +348,7 @@ async def test_an_open_edit_outlives_a_reload_and_another_thread(visit: Visit) -
     await expect(visit.field).to_have_value("")
     await visit.page.go_back()
     await expect(field).to_have_value("Hello, in other words")
-    await field.press("Enter")
+    await send_edit(visit)
     await expect(visit.said).to_have_text([re.compile("Hello, in other words")])
     await visit.idle()
     await visit.open(first)
