@@ -132,6 +132,10 @@ class MemoryLog:
         self._wake_readers()
 
     @property
+    def is_lost(self) -> bool:
+        return self._discarded
+
+    @property
     def last(self) -> int:
         """The number of the newest chunk; 0 before the first, -1 before the header."""
         return -1 if self._header is None else len(self._chunks)

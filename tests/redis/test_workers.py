@@ -9,9 +9,10 @@ import pytest
 import redis
 
 from server.storage.interfaces import LeaseLost
-from server.storage.redis import connection
+from server.storage.redis import connection, feed
 from server.storage.redis.log import RedisLog
 from server.storage.redis.opening import Shares
+from server.storage.redis.scripts import APPEND
 from server.turns.chunks import Chunk
 from server.turns.codec import Unknown
 from server.turns.header import RunHeader
@@ -91,7 +92,14 @@ async def test_nothing_follows_the_end_of_a_log(open_worker: OpenWorker) -> None
     await log.append(CHUNKS)
     taken = await taken_over(other)
     assert await state_of(taken) == ("ended", len(CHUNKS))
-    await taken.append(CHUNKS[-1:])
+    for late in (log, taken):
+        with pytest.raises(LeaseLost):
+            await late.append(CHUNKS[-1:])
+    keys = taken._shared.keys
+    reply = await taken._shared.commands.run_script(
+        APPEND, [keys.log("r1"), keys.state("r1")], "b", len(CHUNKS) + 1, 60, "0", "{}"
+    )
+    assert reply == b"refused"
     for worker in (writer, other):
         assert await rest(await got(worker.logs, "r1")) == NUMBERED
 
@@ -240,11 +248,11 @@ async def test_a_mirror_that_nobody_reads_any_more_is_dropped_and_found_again(
     await log.append(CHUNKS[:3])
     held = await got(reader.logs, "r1")
     assert isinstance(held, RedisLog)
-    feed = held._shared.feed
-    await until(lambda: not feed.mirrors)
+    shared = held._shared.feed
+    await until(lambda: not shared.mirrors)
     await log.append(CHUNKS[3:])
     assert await rest(held) == NUMBERED, "who still has it reads on"
-    await until(lambda: not feed.mirrors)
+    await until(lambda: not shared.mirrors)
 
 
 async def test_a_silent_log_that_is_read_is_asked_about_again_and_again(redis_url: str) -> None:
@@ -370,6 +378,25 @@ async def test_what_cannot_be_read_ends_a_mirror_and_not_the_worker(
     assert await rest(await got(reader.logs, "r2")) == NUMBERED
 
 
+async def test_what_is_wrong_in_one_mirror_ends_no_other(
+    open_worker: OpenWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader = await open_worker("a"), await open_worker("b")
+    bad, good = await opened(writer.logs, "r1"), await opened(writer.logs, "r2")
+    tasks = [await waiting(rest(await got(reader.logs, run_id))) for run_id in ("r1", "r2")]
+    take = RedisLog.feed
+
+    def feed_but_one(self: RedisLog, entries: Any) -> None:
+        if self.run_id == "r1":
+            raise RuntimeError("a fault in the code")
+        take(self, entries)
+
+    monkeypatch.setattr(RedisLog, "feed", feed_but_one)
+    await bad.append(CHUNKS)
+    await good.append(CHUNKS)
+    assert [await task for task in tasks] == [[], NUMBERED]
+
+
 # Cost
 
 
@@ -392,8 +419,10 @@ async def test_appends_of_many_runs_go_out_together(
 
 
 async def test_one_connection_reads_all_logs_of_a_worker(
-    open_worker: OpenWorker, client: redis.Redis
+    open_worker: OpenWorker, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Nothing ends the blocked read but what comes.
+    monkeypatch.setattr(feed, "BLOCK_SECONDS", WAIT_SECONDS)
     writer, reader = await open_worker("a"), await open_worker("b")
     ids = [f"r{number}" for number in range(20)]
     logs = [await opened(writer.logs, run_id) for run_id in ids]

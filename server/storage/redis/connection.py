@@ -68,8 +68,7 @@ class Lasting:
     def __init__(self, connection: Connection, use: Callable[[], Awaitable[None]]) -> None:
         self._connection = connection
         self._use = use
-        self._on_connected: list[Callable[[], None]] = []
-        self._on_tried: list[Callable[[], None]] = []
+        self._on_failure: list[Callable[[], None]] = []
         self._failures = 0
         """In turn."""
         self.tried = asyncio.Event()
@@ -79,12 +78,9 @@ class Lasting:
         self.down_since: float | None = None
         """By the loop's clock; None: it is connected, or was not tried yet."""
 
-    def on_connected(self, call: Callable[[], None]) -> None:
-        self._on_connected.append(call)
-
     def on_failure(self, call: Callable[[], None]) -> None:
         """`call` is called at each failure, to connect or later."""
-        self._on_tried.append(call)
+        self._on_failure.append(call)
 
     def down_for(self, seconds: float) -> bool:
         since = self.down_since
@@ -114,8 +110,6 @@ class Lasting:
             await self._load_scripts()
         self.down_since, self.fault = None, None
         self.tried.set()
-        for call in self._on_connected:
-            call()
 
     async def _failed(self, error: BaseException) -> None:
         self.fault = error
@@ -123,7 +117,7 @@ class Lasting:
             self.down_since = asyncio.get_running_loop().time()
         self.tried.set()
         await self._connection.disconnect(nowait=True)
-        for call in self._on_tried:
+        for call in self._on_failure:
             call()
 
     async def _load_scripts(self) -> None:

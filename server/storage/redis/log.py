@@ -73,9 +73,9 @@ class RedisLog:
         await self._append([header], lambda: self.memory.begin(header))
 
     async def append(self, chunks: Sequence[Chunk]) -> None:
-        """Raises LeaseLost if another worker has taken the log over. What is appended to a log that
-        is lost is dropped: the run goes on."""
-        if not self._given:
+        """Raises LeaseLost if the log has ended, or another worker has taken it over. What is
+        appended to a log that is lost is dropped: the run goes on."""
+        if self.writes and not self._given:
             self._give_up("it has no header")
         elif chunks:
             await self._append(chunks, lambda: self.memory.add(chunks))
@@ -162,10 +162,12 @@ class RedisLog:
             self.used_at = asyncio.get_running_loop().time()
 
     async def _append(self, items: Sequence[LogItem], confirmed: Callable[[], None]) -> None:
+        if self.memory.is_lost:
+            return
         if not self.writes:
             raise LeaseLost(f"run {self.run_id} is another worker's")
-        if self.memory.is_over:
-            return
+        if self.is_over:
+            raise LeaseLost(f"the log of run {self.run_id} has ended")
         clock = asyncio.get_running_loop().time
         began = clock()
         self._patience = min(

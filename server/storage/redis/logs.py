@@ -64,7 +64,6 @@ class RedisLogs:
         self._max_bytes = max_bytes
         self._size = 0
         self._ask: Callable[[RunHeader], Awaitable[None]] | None = None
-        commands.link.on_connected(self.mark)
 
     async def create(self, run_id: str) -> RedisLog:
         """Raises StorageUnavailable."""
