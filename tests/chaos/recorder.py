@@ -10,7 +10,16 @@ from typing import Any
 
 from tests.chaos.exchange import BrokenOff, Response, Silent, request
 from tests.chaos.frames import is_done, last_number, place, tells_lost
-from tests.chaos.records import NO_ANSWER, Answer, Following, History, Hydrated, Outcome, Reading
+from tests.chaos.records import (
+    NO_ANSWER,
+    Answer,
+    Following,
+    History,
+    Hydrated,
+    Outcome,
+    Reading,
+    ReadingEnd,
+)
 
 ATTEMPTS = 60
 PAUSE_SECONDS = 0.25
@@ -23,7 +32,7 @@ class Recorder:
     url: str
     history: History
     requests: int = 0
-    _readers: count[int] = field(default_factory=lambda: count(1))
+    _readers: "count[int]" = field(default_factory=lambda: count(1))
     _frames: dict[bytes, bytes] = field(default_factory=dict)
     """Each frame once, however often it was read."""
 
@@ -57,9 +66,7 @@ class Recorder:
             status, code = NO_ANSWER, ""
         except Silent:
             status, code = 599, "silent"
-        self.history.answers.append(
-            Answer(kind, thread, sent, time.time(), status, code, "", key)
-        )
+        self.history.answers.append(Answer(kind, thread, sent, time.time(), status, code, "", key))
         yield None, {}
 
     async def plain(
@@ -75,9 +82,7 @@ class Recorder:
         status, said = await self.plain("hydrate", thread, "GET", f"/threads/{thread}")
         if status not in (200, 404):
             return None
-        messages = (
-            {m["id"]: m["parts"] for m in said["messages"]} if status == 200 else None
-        )
+        messages = {m["id"]: m["parts"] for m in said["messages"]} if status == 200 else None
         live = (said.get("run") or {}).get("run_id", "") if status == 200 else ""
         now = time.time()
         self.history.hydrated.append(Hydrated(thread, sent, now, live, messages, is_last))
@@ -94,7 +99,7 @@ class Recorder:
         """A stream to its end, or its first `most` events."""
         frames: list[bytes] = []
         opened = time.time()
-        end = "whole"
+        end: ReadingEnd = "whole"
         try:
             async for frame in response.frames():
                 frames.append(self._frames.setdefault(frame, frame))
@@ -112,7 +117,7 @@ class Recorder:
             opened,
             time.time(),
             tuple(frames),
-            end,  # type: ignore[arg-type]  one of the three
+            end,
         )
         self.history.readings.append(reading)
         return reading

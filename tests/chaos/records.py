@@ -29,6 +29,10 @@ class Answer:
     idempotency_key: str = ""
 
 
+ReadingEnd = Literal["whole", "broken", "left"]
+"""`broken`: by the server or the network, `left`: by the client."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One event stream of a run, as far as it was read."""
@@ -43,8 +47,7 @@ class Reading:
     closed: float
     frames: tuple[bytes, ...]
     """Without comments, each with the blank line that ends it."""
-    end: Literal["whole", "broken", "left"]
-    """`broken`: by the server or the network, `left`: by the client."""
+    end: ReadingEnd
 
 
 Outcome = Literal["ended", "lost", "nothing", "thread gone", "left", "unanswered"]

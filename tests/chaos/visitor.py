@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.chaos.recorder import Recorder
-from tests.chaos.records import Following, Reading
+from tests.chaos.records import NO_ANSWER, Following, Reading
+
+PATIENCE_SECONDS = 0.3
+"""Behind a request that was not answered."""
 
 TOOLS = "What is 17 * 23, and what time is it in Tokyo?"
 MESSAGES: Sequence[tuple[str, int]] = (
@@ -49,6 +52,8 @@ class Visitor:
         (name,) = self.random.choices(names, weights)
         self.acted[name] = self.acted.get(name, 0) + 1
         await next(action for known, _, action in ACTIONS if known == name)(self, self._thread())
+        if self.recorder.history.answers[-1].status == NO_ANSWER:
+            await asyncio.sleep(PATIENCE_SECONDS)
 
     def _thread(self) -> str:
         # Some are crowded, so that requests meet.
@@ -111,7 +116,7 @@ class Visitor:
             await self._post(thread, {"message": "Let me choose between red, green and blue"})
             return
         results = [
-            {"tool_call_id": call["toolCallId"], "result": {"selected": ["red"]}}
+            {"tool_call_id": call["toolCallId"], "result": {"value": "red"}}
             if self.random.random() < 0.7
             else {"tool_call_id": call["toolCallId"], "result": {"cancelled": True}}
             for call in chosen

@@ -18,7 +18,8 @@ def follow_each_other(history: History) -> Iterator[Violation]:
     held: dict[str, Claim] = {}
     begun: set[tuple[str, str]] = set()
     for change in _in_order(history):
-        thread, before, old, new = change.thread_id, held.get(change.thread_id), change.old, change.new
+        thread, old, new = change.thread_id, change.old, change.new
+        before = held.get(thread)
         if old != before:
             yield _violation(FOLLOW, change, f"the claim was {before}, and {old} was changed")
         if old is None and new is not None:
@@ -64,8 +65,8 @@ def writers_hold_the_claim(history: History) -> Iterator[Violation]:
         yield Violation(
             WRITERS,
             write.thread_id,
-            f"{write.worker or 'an unnamed connection'} made the {write.operation} in {write.table} "
-            f"at {write.at:.3f} while the claim was {write.claim}",
+            f"{write.operation} in {write.table} by {write.worker or 'an unnamed connection'} at "
+            f"{write.at:.3f} while the claim was {write.claim}",
             write.claim.run_id if write.claim else "",
         )
 

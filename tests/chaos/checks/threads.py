@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.chaos.checks.told import Told, has_result, told
 from tests.chaos.frames import is_done
-from tests.chaos.records import History, Hydrated, Violation
+from tests.chaos.records import Answer, History, Hydrated, Violation
 
 FREE = "who has seen the end can post at once"
 STOPPED = "a stopped run is over"
@@ -86,19 +86,28 @@ def stopped_is_over(history: History) -> Iterator[Violation]:
             )
     for hydrated in history.hydrated:
         if hydrated.live_run in stops and stops[hydrated.live_run] < hydrated.sent:
-            yield Violation(
-                STOPPED, hydrated.thread_id, "a stopped run is live", hydrated.live_run
-            )
+            yield Violation(STOPPED, hydrated.thread_id, "a stopped run is live", hydrated.live_run)
 
 
 def one_run_a_key(history: History) -> Iterator[Violation]:
-    runs: dict[tuple[str, str], set[str]] = defaultdict(set)
+    """As long as the run's log is kept, and its thread."""
+    answers: dict[tuple[str, str], list[Answer]] = defaultdict(list)
     for answer in history.answers:
         if answer.idempotency_key and answer.status in (200, 202):
-            runs[answer.thread_id, answer.idempotency_key].add(answer.run_id)
-    for (thread, key), known in runs.items():
-        if len(known) > 1:
-            yield Violation(KEYS, thread, f"key {key} has begun the runs {sorted(known)}")
+            answers[answer.thread_id, answer.idempotency_key].append(answer)
+    for (thread, key), known in answers.items():
+        runs = {answer.run_id for answer in known}
+        begin, end = min(each.sent for each in known), max(each.answered for each in known)
+        if len(runs) > 1 and not _has_lost_logs(history, thread, begin, end):
+            yield Violation(KEYS, thread, f"key {key} has begun the runs {sorted(runs)}")
+
+
+def _has_lost_logs(history: History, thread: str, begin: float, end: float) -> bool:
+    faults = (f for f in history.faults if f.loses_logs and f.began <= end and begin <= f.over)
+    deletions = (
+        a for a in history.answers if a.kind == "delete" and a.thread_id == thread and a.sent <= end
+    )
+    return any(faults) or any(deletions)
 
 
 @dataclass(frozen=True)
@@ -124,9 +133,7 @@ class _Loads:
     def showing(self, run: Told, since: float) -> Iterator[Hydrated]:
         """Loads that were sent after `since`; of the deletions since the run's beginning none had
         been sent when they were answered."""
-        later = [
-            sent for sent, over in self.deletions.get(run.thread_id, ()) if over >= run.began
-        ]
+        later = [sent for sent, over in self.deletions.get(run.thread_id, ()) if over >= run.began]
         for hydrated in self.by_thread.get(run.thread_id, ()):
             if hydrated.sent > since and not any(sent < hydrated.answered for sent in later):
                 yield hydrated

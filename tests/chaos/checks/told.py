@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from typing import Any
 
 from tests.chaos.frames import is_done, payload, place
@@ -22,9 +23,10 @@ class Told:
     over: float | None
     """When a reader had seen the end; None: none has."""
     results_seen: float
-    """When every event was seen that some reader has seen."""
+    """When the last reader had closed."""
     is_whole: bool
-    """Whether each event from the first to the end was seen."""
+    """Whether each event from the first to the end was seen; else there are the parts of those up
+    to the first that was not."""
     message_id: str = ""
     parts: list[dict[str, Any]] = field(default_factory=list)
 
@@ -75,7 +77,8 @@ def told(history: History) -> Iterator[Told]:
                 if found:
                     frames[found[1]] = frame
         ends = [each.closed for each in readings if each.frames and is_done(each.frames[-1])]
-        is_whole = sorted(frames) == list(range(1, len(frames) + 1)) and bool(ends)
+        known = [frames[number] for number in takewhile(frames.__contains__, count(1))]
+        is_whole = len(known) == len(frames) and bool(ends)
         one = Told(
             thread,
             run,
@@ -84,12 +87,12 @@ def told(history: History) -> Iterator[Told]:
             results_seen=max(each.closed for each in readings),
             is_whole=is_whole,
         )
-        _put_together(one, [frames[number] for number in sorted(frames)])
+        _put_together(one, known)
         yield one
 
 
 def _put_together(run: Told, frames: Sequence[bytes]) -> None:
-    """Parts by their paths; where events are missing, those that can be told."""
+    """Parts by their numbers, which are in the order of their starts."""
     parts: dict[int, dict[str, Any]] = {}
     withdrawn: set[int] = set()
     for frame in frames:
@@ -109,7 +112,11 @@ def _take(
             run.message_id = event.get("messageId", run.message_id)
         case "part-start":
             given = {k: v for k, v in event["part"].items() if k in COMPARED}
-            parts[number] = {**given, "text": "", "isWhole": event["part"]["type"] != "tool-call"}
+            parts[len(parts)] = {
+                **given,
+                "text": "",
+                "isWhole": event["part"]["type"] != "tool-call",
+            }
         case "text-delta" if part is not None:
             part["text"] += event["textDelta"]
         case "tool-call-args-text-finish" if part is not None:
