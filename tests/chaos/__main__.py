@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.chaos.checks import judge
-from tests.chaos.play import Plan, Played, file_stage, play
+from tests.chaos.play import Plan, Played, play
 from tests.chaos.report import table, violations
+from tests.chaos.stages import file_stage
 
 
 def plan(arguments: Sequence[str] | None = None) -> tuple[Plan, Path | None]:

@@ -4,19 +4,17 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.faults import Engines, Faults
+from tests.chaos.faults import Faults
 from tests.chaos.frames import payloads
-from tests.chaos.proxy import round_robin
 from tests.chaos.recorder import Recorder
 from tests.chaos.records import History
+from tests.chaos.stages import Stage
 from tests.chaos.visitor import Known, Visitor
-from tests.chaos.witness import claims_of_file, watch_file
-from tests.chaos.workers import Worker, workers
 
 
 @dataclass(frozen=True)
@@ -46,40 +44,6 @@ class Played:
     requests: int
     acted: Counter[str] = field(default_factory=Counter)
     logs: list[Path] = field(default_factory=list)
-
-
-@dataclass
-class Stage:
-    """All that there is to play with."""
-
-    workers: Sequence[Worker]
-    engines: Engines | None
-    url: str
-    """Of the proxy."""
-
-    async def witnessed(self, history: History) -> None:
-        """Take into the history what the database has seen."""
-        raise NotImplementedError
-
-
-@dataclass
-class FileStage(Stage):
-    database: Path
-
-    async def witnessed(self, history: History) -> None:
-        history.claims = await asyncio.to_thread(claims_of_file, self.database)
-
-
-@asynccontextmanager
-async def file_stage(folder: Path) -> AsyncIterator[FileStage]:
-    database = folder / "t.db"
-    async with workers(1, folder, {"DATABASE": str(database)}) as made:
-        (worker,) = made
-        await worker.terminate()
-        watch_file(database)
-        await worker.start()
-        async with round_robin([worker.port]) as url:
-            yield FileStage(made, None, url, database)
 
 
 async def play(plan: Plan, stage: Stage) -> Played:

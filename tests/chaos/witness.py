@@ -124,6 +124,10 @@ def claims_of_rows(rows: Iterable[tuple[Any, ...]]) -> list[ClaimChange]:
 
 def writes_of_rows(rows: Iterable[tuple[Any, ...]]) -> list[Write]:
     return [
-        Write(*row[:6], worker=str(row[6]).removeprefix(APPLICATION), claim=_claim(row[7]))
-        for row in rows
+        Write(number, at, transaction, table, operation, thread, _worker(name), _claim(claim))
+        for number, at, transaction, table, operation, thread, name, claim in rows
     ]
+
+
+def _worker(application: str) -> str:
+    return application.removeprefix(APPLICATION)
