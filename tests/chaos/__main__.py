@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.chaos.checks import judge
 from tests.chaos.play import Plan, Played, play
 from tests.chaos.report import table, violations
-from tests.chaos.stages import file_stage
+from tests.chaos.stages import file_stage, shared_stage
 
 
 def plan(arguments: Sequence[str] | None = None) -> tuple[Plan, Path | None]:
@@ -27,7 +27,7 @@ def plan(arguments: Sequence[str] | None = None) -> tuple[Plan, Path | None]:
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--requests", type=int)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--threads", type=int, default=200)
     parser.add_argument("--visitors", type=int, default=24, help="at once")
     parser.add_argument("--lease", type=float, default=1.5, help="seconds")
@@ -49,8 +49,11 @@ def plan(arguments: Sequence[str] | None = None) -> tuple[Plan, Path | None]:
 
 
 async def perform(made: Plan, folder: Path) -> Played:
-    async with file_stage(folder) as stage:
-        return await play(made, stage)
+    if made.workers == 1:
+        async with file_stage(folder) as alone:
+            return await play(made, alone)
+    async with shared_stage(folder, made.workers, made.lease_seconds) as shared:
+        return await play(made, shared)
 
 
 def main() -> int:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from tests.chaos.records import Fault, History
 from tests.chaos.workers import Worker
@@ -15,15 +15,15 @@ from tests.chaos.workers import Worker
 class Engines(Protocol):
     """The servers behind the workers, as faults reach for them."""
 
-    async def restart_redis(self) -> None: ...
+    async def restart_redis(self, gone_seconds: float) -> None: ...
 
     async def flush_redis(self) -> None: ...
 
     async def cut_connections(self, share: float, chance: random.Random) -> int:
         """End a share of the connections of the workers: how many."""
 
-    async def until_writing(self, pids: Sequence[int], seconds: float) -> int | None:
-        """Wait until one of these processes is inside a transaction that writes: which."""
+    async def open_transactions(self) -> set[tuple[Any, ...]]:
+        """Those that have written, and wait for their worker."""
 
 
 @dataclass
@@ -88,30 +88,48 @@ class Faults:
         await self._pause(self._worker(), share=0.4)
 
     async def pause_in_a_write(self) -> None:
-        assert self.engines is not None
-        free = {each.pid: each for each in self.workers if not each.lock.locked()}
-        pid = await self.engines.until_writing(list(free), seconds=2)
-        if pid is not None and not free[pid].lock.locked():
-            await self._pause(free[pid], "SIGSTOP in a write")
+        await self._pause(self._worker(), "SIGSTOP in a write", in_a_write=True)
 
     async def _pause(
-        self, worker: Worker, name: str = "SIGSTOP", share: float | None = None
+        self,
+        worker: Worker,
+        name: str = "SIGSTOP",
+        share: float | None = None,
+        *,
+        in_a_write: bool = False,
     ) -> None:
         async with worker.lock:
             began = time.time()
             worker.pause()
             try:
+                if in_a_write and not await self._is_in_a_write(worker):
+                    return
                 share = share or self.random.uniform(1.2, 3)
                 await asyncio.sleep(self.lease_seconds * share)
+                self._note(name, worker.name, began)
             finally:
                 with suppress(ProcessLookupError):
                     worker.go_on()
-            self._note(name, worker.name, began)
+
+    async def _is_in_a_write(self, worker: Worker) -> bool:
+        """Pause the worker again and again until a transaction is left open by it. A transaction of
+        another worker does not stay as long."""
+        assert self.engines is not None
+        for _ in range(TRIES):
+            before = await self.engines.open_transactions()
+            if before:
+                await asyncio.sleep(LOOK_SECONDS)
+                if before & await self.engines.open_transactions():
+                    return True
+            worker.go_on()
+            await asyncio.sleep(self.random.uniform(0.001, 0.03))
+            worker.pause()
+        return False
 
     async def restart_redis(self) -> None:
         assert self.engines is not None
         began = time.time()
-        await self.engines.restart_redis()
+        await self.engines.restart_redis(self.random.uniform(0, GONE_SECONDS))
         self._note("Redis restarted", "Redis", began, loses_logs=True)
 
     async def flush_redis(self) -> None:
@@ -131,6 +149,8 @@ class Faults:
         self.history.faults.append(Fault(kind, target, began, over, loses_logs))
 
 
+TRIES, LOOK_SECONDS = 60, 0.1
+GONE_SECONDS = 4.0
 SHADOW_SECONDS = 5.0
 """How long a part may need to find out what it has lost."""
 
