@@ -82,7 +82,12 @@ async def private_engines(
         engines = PrivateEngines(postgres.get_uri(), redis)
         if counts_statements:
             await engines.query("ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
-            again = partial(pg_ctl, ["-w", "restart"], postgres.pgdata, user=postgres.system_user)
+            again = partial(
+                pg_ctl,
+                ["-w", "-l", str(postgres.log), "restart"],
+                postgres.pgdata,
+                user=postgres.system_user,
+            )
             await asyncio.to_thread(again)
             await engines.query("CREATE EXTENSION pg_stat_statements")
         yield engines
