@@ -30,11 +30,12 @@ from server.logs.setup import configure, log_stray_failures
 from server.observation import observation, serving_metrics
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
+from server.runs.lives import Observer
 from server.runs.reader import RunReader
-from server.runs.recovery import end_lost_runs
+from server.runs.recovery import LostRuns
 from server.runs.retention import open_retention
 from server.runs.run_audit import RunAudit
-from server.runs.runs import Observer, Runs
+from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
@@ -170,7 +171,7 @@ async def _wired(
     policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     run_audit = RunAudit(audit)
-    await end_lost_runs(store, graphs, run_audit, settings.approval_seconds)
+    await LostRuns(store, graphs, run_audit, settings.approval_seconds).end_all()
     logs = MemoryLogs(settings.max_retained_bytes)
     served_models = ServedModels(models)
     return AppState(

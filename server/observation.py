@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from starlette.middleware import Middleware
 
-from server.runs.runs import Observer, Runs
+from server.runs.lives import Observer
+from server.runs.runs import Runs
 from server.settings import Settings
 from server.storage.checkpointer import SqliteCheckpointer
 from server.storage.store import SqliteStore

@@ -22,7 +22,7 @@ from graphs.rights import UNENFORCED
 from server.protocols import DEFAULT
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import LoggedRun, RunReader
-from server.runs.recovery import end_lost_runs
+from server.runs.recovery import LostRuns
 from server.runs.run_audit import RunAudit
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
@@ -161,7 +161,7 @@ async def backend(
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store)
         graphs = ServedGraphs({"test": checkpoints})
         run_audit = RunAudit(audit)
-        await end_lost_runs(store, graphs, run_audit, approval_seconds)
+        await LostRuns(store, graphs, run_audit, approval_seconds).end_all()
         logs = MemoryLogs()
         settings = RunSettings(
             RunLimits(max_run_seconds, 0, max_run_bytes),
