@@ -28,7 +28,7 @@ from server.users.rights import LimitExceeded
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = {"storage_busy": "5", "storage_full": "60"}
+RETRY_AFTER_SECONDS = {"storage_busy": "5", "storage_full": "60", "streams_unavailable": "5"}
 
 PROBLEM_CODE = "problem_code"
 """In a request's scope: the code of the problem that is its answer."""
