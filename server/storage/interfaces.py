@@ -34,8 +34,8 @@ STORAGE_FAULTS: Mapping[str, str] = {
     "database_gone": "The server's database file was deleted or replaced. Put the file back, or "
     "restart the server on the one that is there now.",
     "storage_failed": "The server's database cannot be read or written; the server's log says why.",
-    "streams_unavailable": "The server cannot stream runs now, since it does not reach Redis. Try "
-    "again in a moment; what was saved is in the thread.",
+    "streams_unavailable": "The server's Redis cannot be reached, or takes nothing more, so no "
+    "answer can be streamed. Try again in a moment; threads can be read meanwhile.",
 }
 
 
