@@ -75,7 +75,8 @@ async def test_a_run_is_stopped_from_another_worker(workers: list[Worker]) -> No
     run = await a.start(message())
     await chunks_until(run, has_text)
     entry = await b.stop()
-    assert entry and entry.run_state == "stopped"
+    assert entry
+    assert entry.run_state == "stopped"
     chunks = await chunks_of(run)
     assert ends(chunks) == [RunEnded, MessageFinish, Done]
     await is_as_the_thread(b, run, chunks)
@@ -91,7 +92,8 @@ async def test_a_stop_arrives_though_its_message_is_lost(
 
     monkeypatch.setattr("server.storage.redis.inbox.RedisInbox.ask_to_stop", lost)
     entry = await b.stop()
-    assert entry and entry.run_state == "stopped"
+    assert entry
+    assert entry.run_state == "stopped"
     assert RunEnded("stopped") in await chunks_of(run)
 
 
@@ -143,7 +145,8 @@ async def test_a_run_whose_log_is_lost_is_live_for_all_workers(
         with pytest.raises(RunInProgress):
             await worker.start(message("Again"))
     entry = await b.stop()
-    assert entry and entry.run_state == "stopped"
+    assert entry
+    assert entry.run_state == "stopped"
 
 
 # A worker that is lost
@@ -160,7 +163,8 @@ async def test_a_lost_run_ends_once_for_the_readers_of_all_workers(workers: list
     assert ends(first) == [Error, MessageFinish, Done]
     assert all(chunks == first for chunks in others)
     entry = await c.entry()
-    assert entry and entry.run_state == "interrupted"
+    assert entry
+    assert entry.run_state == "interrupted"
     await is_as_the_thread(c, run, first)
 
 
@@ -189,8 +193,8 @@ async def test_a_run_that_is_told_of_its_lost_lease_ends_itself(workers: list[Wo
     run = await a.start(message())
     await chunks_until(run, has_text)
     a.lapse()
-    for call in a.leases.lost:
-        call(run.header.run_id)
+    for tell in a.leases.lost:
+        tell(run.header.run_id)
     await until(lambda: not a.runs.unsaved)
     # It found that nobody had taken its claim over, and did that itself.
     assert ends(await chunks_of(await b.reader.find(key_of(), run.header.run_id) or run)) == [
@@ -263,7 +267,8 @@ async def test_a_run_that_ended_without_saying_so_is_ended_by_a_reader_of_anothe
     assert ends(chunks) == [MessageFinish, Done]
     await is_as_the_thread(b, run, chunks)
     entry = await b.entry()
-    assert entry and entry.run_state == "finished"
+    assert entry
+    assert entry.run_state == "finished"
 
 
 async def test_a_request_whose_worker_died_before_its_run_began_is_forgotten(
@@ -315,7 +320,7 @@ async def test_a_worker_that_ends_leaves_what_it_could_not_save_to_others(
 ) -> None:
     a, b, _ = workers
     monkeypatch.setattr("server.runs.shutdown.SAVE_SECONDS", 0.1)
-    run = await a.start(message())
+    await a.start(message())
     found = await at(b)
     with monkeypatch.context() as patch:
         HeldMethod(patch, a.store, "end_run")
@@ -324,7 +329,8 @@ async def test_a_worker_that_ends_leaves_what_it_could_not_save_to_others(
         await b.sweep()
     assert Done() in await chunks_of(found)
     entry = await b.entry()
-    assert entry and entry.run_state in ("interrupted", "stopped")
+    assert entry
+    assert entry.run_state in ("interrupted", "stopped")
 
 
 async def test_a_callers_live_runs_are_counted_at_all_workers(workers: list[Worker]) -> None:
