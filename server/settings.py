@@ -11,6 +11,7 @@ from pydantic import (
     Field,
     NonNegativeFloat,
     NonNegativeInt,
+    PlainValidator,
     PositiveFloat,
     PositiveInt,
     model_validator,
@@ -23,6 +24,7 @@ from graphs.loading import BUILT_IN
 from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
 from server.model_settings import ModelSettings
+from server.storage.location import Location, location
 from server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 from server.user_settings import UserSettings
 
@@ -51,7 +53,19 @@ class Settings(ModelSettings, UserSettings):
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0: a free one")
-    database: Path = Field(Path("turnstream.db"), description="SQLite file of all threads")
+    database: Annotated[Location, PlainValidator(location)] = Field(
+        Path("turnstream.db"),
+        description="SQLite file of all threads; or postgresql://USER@HOST/NAME, for several "
+        "workers",
+    )
+    database_connections: PositiveInt = Field(
+        10, description="connections of a worker to its Postgres database, at most"
+    )
+    lease_seconds: float = Field(
+        30.0,
+        ge=1,
+        description="seconds after which other workers take over the threads of one that is gone",
+    )
     busy_seconds: PositiveFloat = Field(
         5.0, description="seconds that a write waits while another program has the database locked"
     )
