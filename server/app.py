@@ -31,6 +31,7 @@ from server.observation import observation, serving_metrics
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.lives import Observer
+from server.runs.other_workers import sweeping
 from server.runs.reader import RunReader
 from server.runs.recovery import LostRuns
 from server.runs.retention import open_retention
@@ -42,6 +43,8 @@ from server.runs.start import RunLimits, RunSettings
 from server.settings import Settings
 from server.storage.memory_logs import MemoryLogs
 from server.storage.opened import Storage, StorageOptions, open_storage
+from server.storage.sharing import open_sharing
+from server.storage.workers import Workers
 from server.tool_sources import open_tools
 from server.users.audit import Audit
 from server.users.authentication import Authentication
@@ -86,6 +89,12 @@ def create_app(
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
         async with (
             open_storage(settings.database, _storage_options(settings)) as storage,
+            open_sharing(
+                storage.leases,
+                settings.redis_url,
+                settings.lease_seconds,
+                settings.max_retained_bytes,
+            ) as workers,
             open_models(settings)
             if model is None
             else nullcontext({settings.model_name: model}) as models,
@@ -114,6 +123,7 @@ def create_app(
                     models,
                     tools,
                     storage,
+                    workers,
                     authentication,
                     policy,
                     audit,
@@ -123,6 +133,7 @@ def create_app(
             try:
                 async with (
                     serving_metrics(observed.metrics, settings, runs, storage),
+                    sweeping(runs.others),
                     open_retention(storage.store, runs.delete_idle, settings.thread_retention_days),
                 ):
                     yield state
@@ -146,6 +157,7 @@ async def _wired(
     models: Mapping[str, BaseChatModel],
     catalogue: CurrentCatalogue,
     storage: Storage,
+    workers: Workers | None,
     authentication: Authentication | None,
     policy: Policy,
     audit: Audit | None,
@@ -165,8 +177,9 @@ async def _wired(
     policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     run_audit = RunAudit(audit)
-    await LostRuns(store, graphs, run_audit, settings.approval_seconds).end_all()
-    logs = MemoryLogs(settings.max_retained_bytes)
+    if workers is None:
+        await LostRuns(store, graphs, run_audit, settings.approval_seconds).end_all()
+    logs = workers.logs if workers else MemoryLogs(settings.max_retained_bytes)
     served_models = ServedModels(models)
     return AppState(
         runs=Runs(
@@ -180,6 +193,7 @@ async def _wired(
             run_audit,
             catalogue,
             observers,
+            workers,
         ),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,

@@ -60,19 +60,16 @@ class Deletions:
         """Forget a thread: its live run is stopped first, and none can begin."""
         # One after the other: a deletion that is late would take what was begun after an early one.
         async with self._live.setdefault(key, asyncio.Lock()):
-            while not await self._deleted(key):
-                pass
+            await self._delete(key)
 
-    async def _deleted(self, key: ThreadKey) -> bool:
-        """False: the lease was lost on the way; it is to be tried again."""
+    async def _delete(self, key: ThreadKey) -> None:
         deletion_id = f"deletion-{new_run_id()}"
         while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
             await self._end_run(key, held.run_id)
         try:
             await self._forgetting.forget(key, deletion_id, self._audit.deleted(key))
-        except LeaseLost:
-            return False
-        return True
+        except LeaseLost:  # Another worker deletes it.
+            await self._end_run(key, None)
 
     async def delete_idle(self, key: ThreadKey, since: float) -> bool:
         """Forget a thread without activity since a Unix time. False: it has some by now."""

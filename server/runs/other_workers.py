@@ -8,8 +8,8 @@ that its thread shows, as after a crash, and its log gets what is left to say.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from graphs.classify import Classifier
@@ -99,7 +99,7 @@ class OtherWorkers:
         deletion, which is waited for."""
         has_asked = False
         while holder := await self._leases.holder(key):
-            if run_id is not None and holder.run_id != run_id:
+            if holder.run_id != run_id and (run_id or holder.purpose == "run"):
                 return
             if holder.lapsed:
                 await self._settle(LostRun(key, holder.run_id, purpose=holder.purpose))
@@ -189,6 +189,20 @@ class OtherWorkers:
             named = {"run": lost.run_id, "thread": lost.key.thread_id}
             logger.warning("run %(run)s of thread %(thread)s is lost, and ended here", named)
             await self._work.settle(lost)
+
+
+@asynccontextmanager
+async def sweeping(others: OtherWorkers | None) -> AsyncIterator[None]:
+    """Sweeps beside the server, the first one now."""
+    if others is None:
+        yield
+        return
+    sweeps = asyncio.create_task(others.sweep_again_and_again(), name="sweep")
+    try:
+        yield
+    finally:
+        sweeps.cancel()
+        await asyncio.gather(sweeps, return_exceptions=True)
 
 
 def join(

@@ -35,7 +35,7 @@ from server.storage.interfaces import (
 )
 from server.storage.run_logs import RunLogs
 from server.storage.workers import Workers
-from server.turns.header import ThreadKey
+from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
 from server.users.policy import NO_POLICY, Policy
 from server.users.principal import Principal
@@ -173,6 +173,13 @@ class Runs:
         if run is None:
             await self._store.forget_requests(earlier.run_id)
         return run
+
+    async def check(self) -> None:
+        """Raises ShuttingDown, or StorageUnavailable, if no run can begin now."""
+        self._shutdown.check()
+        if self._others:
+            await self._others.check()
+        await self._store.holder(ThreadKey(LOCAL_OWNER, ""))
 
     async def stop(self, key: ThreadKey) -> ThreadEntry | None:
         """End the thread's live run, if it has one, and wait until the thread is saved and free.

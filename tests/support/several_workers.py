@@ -25,7 +25,7 @@ from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
-from server.storage.audit_store import SqliteAuditStore
+from server.storage.audit_store import SqlAuditStore
 from server.storage.checkpointer import (
     BUSY_TIMEOUT_MS,
     SqliteCheckpointer,
@@ -258,5 +258,5 @@ def assembled(
     )
     reader = RunReader(graphs, store, workers.logs)
     assert isinstance(workers.leases, TableLeases)
-    audit = SqliteAuditStore(store)
+    audit = SqlAuditStore(store)
     return Worker(checkpoints, runs, reader, catalogue, store, audit, workers.leases)
