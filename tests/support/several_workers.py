@@ -3,6 +3,7 @@
 A lease ends when the test says so.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from copy import copy
@@ -57,6 +58,8 @@ class Table:
 
     rows: dict[ThreadKey, Row] = field(default_factory=dict)
     on_stop: dict[str, Callable[[str, Ended], None]] = field(default_factory=dict)
+    """By worker."""
+    on_lost: dict[str, list[Callable[[str], None]]] = field(default_factory=dict)
     """By worker."""
 
     def lapse(self, worker: str) -> None:
@@ -143,7 +146,10 @@ class TableLeases:
 
     worker: str
     table: Table
-    lost: list[Callable[[str], None]] = field(default_factory=list)
+
+    @property
+    def lost(self) -> list[Callable[[str], None]]:
+        return self.table.on_lost.setdefault(self.worker, [])
 
     def on_lost(self, call: Callable[[str], None]) -> None:
         self.lost.append(call)
@@ -163,6 +169,9 @@ class TableLeases:
         row = self.table.rows.get(key)
         if row is None or row.run_id != run_id or not row.lapsed:
             return False
+        for call in self.table.on_lost[row.worker]:
+            # When it would have renewed its leases.
+            asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, call, run_id)
         row.worker, row.lapsed = self.worker, False
         return True
 
