@@ -48,7 +48,7 @@ def connector(
 ) -> Callable[[], psycopg.Connection[Any]]:
     """Makes connections. A transaction that has been idle for half a lease is undone: a worker that
     is paused in one would keep others from its claim."""
-    parameters = {**DEFAULTS, **conninfo_to_dict(url.secret)}
+    parameters: dict[str, Any] = {**DEFAULTS, **conninfo_to_dict(url.secret)}
     waits = {
         "lock_timeout": busy_seconds,
         "statement_timeout": max(busy_seconds * 2, 30),

@@ -145,10 +145,10 @@ class PostgresLeases:
     async def keep(self) -> None:
         """Renew again and again."""
         every = self._lease_seconds / RENEWALS
+        wait = every
         while True:
-            await asyncio.sleep(every)
-            while not await self._renewed():
-                await asyncio.sleep(min(RETRY_SECONDS, every))
+            await asyncio.sleep(wait)
+            wait = every if await self._renewed() else min(RETRY_SECONDS, every)
 
     async def _renewed(self) -> bool:
         try:

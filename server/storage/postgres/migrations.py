@@ -1,4 +1,4 @@
-"""The schema: our tables, and those of LangGraph's saver and store. One worker at a time changes it.
+"""The schema: our tables, and those of LangGraph's saver and store. One worker changes it.
 
 Each version is a step from the one before. A new database gets the newest at once.
 """
@@ -78,8 +78,8 @@ def check(connection: Connection) -> bool:
     found = schema(connection)
     if KNOWN.is_older(found):
         raise StorageError(
-            f"the database has the schema {_shown(found)}, this server knows {_shown(KNOWN)}: it is "
-            "of a newer turnstream. Update this server, or set TURNSTREAM_DATABASE to another "
+            f"the database has the schema {_shown(found)}, this server knows {_shown(KNOWN)}: it "
+            "is of a newer turnstream. Update this server, or set TURNSTREAM_DATABASE to another "
             "database."
         )
     return found.is_older(KNOWN)

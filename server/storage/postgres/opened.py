@@ -1,5 +1,6 @@
 """A Postgres database, opened for a worker or for a command."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -89,6 +90,11 @@ async def migrate(url: PostgresUrl, *, checks: bool = False) -> bool:
     async with _migrating(url, migrations.WAIT_SECONDS) as transactions:
         with usable(url):
             return await transactions.read(migrations.check if checks else migrations.migrate)
+
+
+def migrate_here(url: PostgresUrl) -> bool:
+    """The same without an event loop."""
+    return asyncio.run(migrate(url))
 
 
 @asynccontextmanager
