@@ -23,7 +23,12 @@ class StorageError(Exception):
 
 
 StorageFault = Literal[
-    "storage_busy", "storage_full", "database_gone", "storage_failed", "streams_unavailable"
+    "storage_busy",
+    "storage_full",
+    "storage_unreachable",
+    "database_gone",
+    "storage_failed",
+    "streams_unavailable",
 ]
 
 STORAGE_FAULTS: Mapping[str, str] = {
@@ -31,6 +36,8 @@ STORAGE_FAULTS: Mapping[str, str] = {
     "Try again in a moment.",
     "storage_full": "The disk of the server's database is full. Free space on it, then try again; "
     "the server needs no restart.",
+    "storage_unreachable": "The server's database cannot be reached. Try again in a moment: the "
+    "server connects again by itself.",
     "database_gone": "The server's database file was deleted or replaced. Put the file back, or "
     "restart the server on the one that is there now.",
     "storage_failed": "The server's database cannot be read or written; the server's log says why.",
