@@ -8,6 +8,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_settings.exceptions import SettingsError
@@ -17,7 +18,7 @@ from server.commands.command import Command, CommandError
 from server.settings import Settings
 from server.settings_faults import faults
 from server.storage.interfaces import StorageError, StorageUnavailable
-from server.storage.store import open_store
+from server.storage.opened import StorageOptions, open_command_store
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -46,11 +47,10 @@ def _settings() -> Settings:
 
 
 async def _carried_out(options: argparse.Namespace, settings: Settings) -> None:
-    if not settings.database.exists() and not options.creates:
-        raise CommandError(
-            f"there is no database {str(settings.database)!r}: set TURNSTREAM_DATABASE"
-        )
-    async with open_store(settings.database, round(settings.busy_seconds * 1000)) as store:
+    database = settings.database
+    if isinstance(database, Path) and not database.exists() and not options.creates:
+        raise CommandError(f"there is no database {str(database)!r}: set TURNSTREAM_DATABASE")
+    async with open_command_store(database, StorageOptions(settings.busy_seconds)) as store:
         await options.carry_out(Command(store, settings, options))
 
 

@@ -26,7 +26,7 @@ from server.runs.told_state import ToldState
 from server.runs.translate import Translator
 from server.runs.unread import ended_when_unread
 from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import ThreadStore, WaitingApproval
+from server.storage.interfaces import LeaseLost, ThreadStore, WaitingApproval
 from server.storage.run_logs import RunLog
 from server.turns.chunks import (
     Chunk,
@@ -86,7 +86,8 @@ class Run:
     async def work(self) -> list[Chunk]:
         """Run the graph to its end, whatever that is, and save what it leaves.
 
-        Returns the terminal chunks, to be logged when the thread is free again.
+        Returns the terminal chunks, to be logged when the thread is free again. Raises LeaseLost if
+        another worker may have the thread: then nothing is saved or said any more.
         """
         try:
             with (
@@ -94,6 +95,8 @@ class Run:
                 ended_when_unread(self._raw_log, self._stop, self.start.limits.unread_seconds),
             ):
                 return await self._to_its_end(writes)
+        except LeaseLost:
+            raise
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self._translator.finalize([], failed=self._fail(cause))
 
@@ -191,6 +194,8 @@ class Run:
         await writes.settled()
         cause = _cause(pump)
         reason = self._stop.reason
+        if isinstance(cause, LeaseLost):
+            raise cause
         if reason and (cause or not pump.done()):
             self.state = "stopped"
             return await self._finalize(reason)
