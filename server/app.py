@@ -43,7 +43,7 @@ from server.runs.start import RunLimits, RunSettings
 from server.settings import Settings
 from server.storage.memory_logs import MemoryLogs
 from server.storage.opened import Storage, StorageOptions, open_storage
-from server.storage.sharing import open_sharing
+from server.storage.sharing import open_shared_counters, open_sharing
 from server.storage.workers import Workers
 from server.tool_sources import open_tools
 from server.users.audit import Audit
@@ -88,13 +88,19 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
         async with (
-            open_storage(settings.database, _storage_options(settings)) as storage,
+            open_storage(
+                settings.database,
+                StorageOptions(
+                    settings.busy_seconds, settings.database_connections, settings.lease_seconds
+                ),
+            ) as storage,
             open_sharing(
                 storage.leases,
                 settings.redis_url,
                 settings.lease_seconds,
                 settings.max_retained_bytes,
             ) as workers,
+            open_shared_counters(settings.redis_url if policy.counters else None) as counters,
             open_models(settings)
             if model is None
             else nullcontext({settings.model_name: model}) as models,
@@ -125,7 +131,7 @@ def create_app(
                     storage,
                     workers,
                     authentication,
-                    policy,
+                    policy.counted_together(counters),
                     audit,
                     observed.observers,
                 )
@@ -216,12 +222,6 @@ async def _wired(
         exporting=set(),
         policy=policy,
         failed_logins=FailedLogins(settings.max_failed_logins),
-    )
-
-
-def _storage_options(settings: Settings) -> StorageOptions:
-    return StorageOptions(
-        settings.busy_seconds, settings.database_connections, settings.lease_seconds
     )
 
 

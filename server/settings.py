@@ -11,10 +11,8 @@ from pydantic import (
     Field,
     NonNegativeFloat,
     NonNegativeInt,
-    PlainValidator,
     PositiveFloat,
     PositiveInt,
-    SecretStr,
     model_validator,
 )
 from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
@@ -25,7 +23,7 @@ from graphs.loading import BUILT_IN
 from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
 from server.model_settings import ModelSettings
-from server.storage.location import Location, PostgresUrl, location
+from server.storage_settings import StorageSettings
 from server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 from server.user_settings import UserSettings
 
@@ -34,7 +32,7 @@ RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-class Settings(ModelSettings, UserSettings):
+class Settings(ModelSettings, StorageSettings, UserSettings):
     """Serve a LangGraph graph to browsers.
 
     Each option is also an environment variable: --max-steps is TURNSTREAM_MAX_STEPS.
@@ -54,25 +52,6 @@ class Settings(ModelSettings, UserSettings):
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0: a free one")
-    database: Annotated[Location, PlainValidator(location)] = Field(
-        Path("turnstream.db"),
-        description="SQLite file of all threads; or postgresql://USER@HOST/NAME, for several "
-        "workers",
-    )
-    database_connections: PositiveInt = Field(
-        10, description="connections of a worker to its Postgres database, at most"
-    )
-    redis: SecretStr | None = Field(
-        None, description="redis:// URL of what the workers on a Postgres database share"
-    )
-    lease_seconds: float = Field(
-        30.0,
-        ge=1,
-        description="seconds after which other workers take over the threads of one that is gone",
-    )
-    busy_seconds: PositiveFloat = Field(
-        5.0, description="seconds that a write waits while another program has the database locked"
-    )
     graph: str = Field(
         BUILT_IN,
         min_length=1,
@@ -135,13 +114,9 @@ class Settings(ModelSettings, UserSettings):
     max_thread_bytes: PositiveInt = Field(
         50_000_000, description="bytes of a thread's texts and images; a longer one takes no more"
     )
-    max_live_runs: PositiveInt = Field(200, description="live runs of the whole server")
-    max_open_streams: PositiveInt = Field(
-        2_000, description="open event streams of the whole server"
-    )
-    max_new_threads: PositiveInt = Field(
-        600, description="new threads a minute, of the whole server"
-    )
+    max_live_runs: PositiveInt = Field(200, description="live runs of the process")
+    max_open_streams: PositiveInt = Field(2_000, description="open event streams of the process")
+    max_new_threads: PositiveInt = Field(600, description="new threads a minute, of the process")
     max_retained_bytes: PositiveInt = Field(
         200_000_000,
         description="bytes of all runs' logs together; the oldest ended one goes first",
@@ -242,27 +217,8 @@ class Settings(ModelSettings, UserSettings):
             raise ValueError(
                 "TURNSTREAM_CLIENT_STATE: messages are shown as they are; leave the name out"
             )
-        self._check_sharing()
         self.system_prompt = read_prompt(self.system_prompt)
         return self
-
-    def _check_sharing(self) -> None:
-        if isinstance(self.database, PostgresUrl) and self.redis is None:
-            raise ValueError(
-                "TURNSTREAM_REDIS is not set: a server on a Postgres database is one of several "
-                "workers, which share the streams of runs through Redis. Set it to redis://HOST, "
-                "or set TURNSTREAM_DATABASE to a file for one process alone"
-            )
-        if self.redis is not None and not isinstance(self.database, PostgresUrl):
-            raise ValueError(
-                "TURNSTREAM_REDIS is for several workers, and a SQLite file is for one process "
-                "alone: set TURNSTREAM_DATABASE to postgresql://USER@HOST/NAME, or leave "
-                "TURNSTREAM_REDIS out"
-            )
-
-    @property
-    def redis_url(self) -> str | None:
-        return self.redis.get_secret_value() if self.redis else None
 
     @property
     def limits(self) -> Limits:

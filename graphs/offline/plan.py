@@ -109,7 +109,7 @@ _STAND_IN = Result("calculator", {}, {"expression": "1", "value": 1})
 
 
 def _ordered(text: str, tools: Tools) -> list[list[str]]:
-    """The message's steps. Rendering ends the turn, so it goes into the last."""
+    """The message's steps. Rendering ends the turn: it comes last, behind what is to be told."""
 
     def asks_at(clause: str) -> list[Ask]:
         back = points_back(clause)
@@ -117,11 +117,13 @@ def _ordered(text: str, tools: Tools) -> list[list[str]]:
         return asks_of(resolve(clause, 1) if back else clause, facts)
 
     taken = asked_today(steps(text, lambda clause: bool(asks_at(clause))), Facts(tools))
-    shows = {c for step in taken for c in step if {ask.tool for ask in asks_at(c)} == {RENDER}}
+    tools_at = {c: {ask.tool for ask in asks_at(c)} for step in taken for c in step}
+    shows = {clause for clause, asked in tools_at.items() if asked == {RENDER}}
     shown = [clause for step in taken for clause in step if clause in shows]
     others = [[clause for clause in step if clause not in shows] for step in taken]
     *most, last = [step for step in others if step] or [[]]
-    if last and any(map(points_back, shown)):
+    tells = any(tools_at[clause] - {RENDER, SELECT} for clause in last)
+    if shown and (tells or (last and any(map(points_back, shown)))):
         return [*most, last, shown]
     return [*most, [*last, *shown]]
 

@@ -21,6 +21,7 @@ from server.protocols.format import Encoder, NamedEvent, StreamContext, View
 from server.runs.reader import LoggedRun
 from server.storage.run_logs import Batch, RunLog
 from server.turns.chunks import Chunk, Done, Error
+from server.turns.codec import Unknown
 from server.users.rights import Rights
 from tools.threads import beside_loop
 
@@ -70,7 +71,8 @@ class Encoding:
     def _add(self, batch: Batch) -> None:
         for number, chunk in batch:
             if number == len(self._frames) + 1:
-                payloads = self._encoder.encode(chunk)
+                # No event tells of what another version has said; the ones behind keep their ids.
+                payloads = [] if isinstance(chunk, Unknown) else self._encoder.encode(chunk)
                 self._frames.append(frame(payloads, f"{self._run_id}:{number}"))
 
 

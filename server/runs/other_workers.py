@@ -187,7 +187,7 @@ class OtherWorkers:
             self._claims.lose(lost.run_id)
         elif await self._leases.take_over(lost.key, lost.run_id):
             named = {"run": lost.run_id, "thread": lost.key.thread_id}
-            logger.warning("run %(run)s of thread %(thread)s is lost, and ended here", named)
+            logger.warning("run %(run)s of thread %(thread)s has lost its worker", named)
             await self._work.settle(lost)
 
 

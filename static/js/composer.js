@@ -1,5 +1,8 @@
 /** The field that messages are written in, and the button that sends, or stops. */
 
+import { fitHeight } from "./field-height.js";
+import { enterHint, isComposing, sends } from "./keys.js";
+
 const DRAFT = "draft";
 
 export class Composer {
@@ -9,7 +12,7 @@ export class Composer {
   #busy = false;
   #keepsDraft = false;
 
-  /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast}} actions */
+  /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast, onBusy}} actions */
   constructor(form, actions) {
     this.#form = form;
     this.#field = form.querySelector("textarea");
@@ -25,6 +28,7 @@ export class Composer {
       this.#keep();
     });
     this.#field.addEventListener("keydown", (event) => this.#key(event));
+    this.#field.enterKeyHint = enterHint();
     this.#changed();
   }
 
@@ -84,11 +88,11 @@ export class Composer {
   }
 
   #key(event) {
-    // A key that confirms a word of an input method is not a key of ours (229: older browsers).
-    if (event.isComposing || event.keyCode === 229) return;
-    if (event.key === "Enter" && !event.shiftKey) {
+    if (isComposing(event)) return;
+    if (sends(event)) {
       event.preventDefault();
       if (!this.#busy) this.#send();
+      else if (!this.isEmpty) this.actions.onBusy();
     } else if (event.key === "ArrowUp" && !this.#field.value) {
       if (this.actions.onEditLast()) event.preventDefault();
     }
@@ -99,9 +103,7 @@ export class Composer {
   }
 
   #changed() {
-    const field = this.#field;
-    field.style.height = "auto";
-    field.style.height = `${Math.min(field.scrollHeight, innerHeight * 0.4)}px`;
+    fitHeight(this.#field, 0.4);
     this.#button.disabled = !this.#busy && this.isEmpty;
   }
 }

@@ -24,6 +24,43 @@ export function formatValue(value) {
   return typeof value === "number" ? formatNumber(value) : String(value);
 }
 
+const COUNT = /\b(number|count|total|amount) of\b|\bcount\b/i;
+const NAME = /(^|[^a-z])(years?|codes?|ids?|no|nr|ports?|zip|pin|serials?)([^a-z]|$)/i;
+const isYear = (value) => Number.isInteger(value) && value >= 1900 && value <= 2100;
+
+/**
+ * How the numbers under a heading are written: with separators, unless they are names (years,
+ * codes, ids) rather than quantities.
+ *
+ * @param {string} heading @param {unknown[]} values @returns {(value: unknown) => string}
+ */
+export function formatterOf(heading, values) {
+  const numbers = values.filter((value) => typeof value === "number");
+  const words = heading.replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
+  const isNamed = NAME.test(words) && !COUNT.test(words) && numbers.every(Number.isInteger);
+  if (!isNamed && !(numbers.length && numbers.every(isYear))) return formatValue;
+  return (value) => (typeof value === "number" ? String(value) : formatValue(value));
+}
+
+const ISO = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$/;
+
+/** A plain date, or a date and a time without a zone. */
+export const isDate = (value) => typeof value === "string" && ISO.test(value);
+
+const dayShort = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+
+/** Dates as short as they can be told apart; null if one of the texts is no date. */
+export function shortDates(texts) {
+  if (texts.length < 2 || !texts.every(isDate)) return null;
+  const days = texts.map((text) => text.slice(0, 10));
+  const isOneDay = days.every((day) => day === days[0]);
+  if (isOneDay && texts.every((text) => text.length > 10)) return { labels: texts.map((text) => text.slice(11, 16)), shared: formatDate(days[0]) };
+  const years = new Set(days.map((day) => day.slice(0, 4)));
+  const isTimed = new Set(days).size < days.length;
+  if (years.size > 1 || isTimed || days.some((day) => Number.isNaN(Date.parse(day)))) return { labels: texts.map((text) => text.replace("T", " ")) };
+  return { labels: days.map((day) => dayShort.format(new Date(`${day}T00:00:00Z`))), shared: [...years][0] };
+}
+
 /** `YYYY-MM-DD`, a plain date, in words. */
 export function formatDate(date) {
   const parsed = new Date(`${date}T00:00:00Z`);
@@ -35,6 +72,15 @@ export function formatMoment(instant, now = new Date()) {
   const date = new Date(instant);
   if (Number.isNaN(date.getTime())) return "";
   return (date.toDateString() === now.toDateString() ? clock : moment).format(date);
+}
+
+const second = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+const clockSecond = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+
+/** The same to the second. */
+export function formatInstant(instant, now = new Date()) {
+  const date = new Date(instant);
+  return (date.toDateString() === now.toDateString() ? clockSecond : second).format(date);
 }
 
 export const plural = (count, noun) => `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -10,6 +10,7 @@ import { copy } from "./clipboard.js";
 import { Composer } from "./composer.js";
 import { confirmed } from "./confirm.js";
 import { InspectorPanel } from "./inspector-panel.js";
+import { isComposing } from "./keys.js";
 import { currentId, showId, urlOf } from "./location.js";
 import { LoginDialog } from "./login-dialog.js";
 import { Models } from "./models.js";
@@ -18,7 +19,7 @@ import { Panels } from "./panels.js";
 import { Follower } from "./scroll.js";
 import { Session } from "./session.js";
 import { onWord, tell } from "./tabs.js";
-import { nextTheme } from "./theme.js";
+import { lighten, nextTheme } from "./theme.js";
 import { ThreadList } from "./thread-list.js";
 import { ThreadStore } from "./thread-store.js";
 import { threadView } from "./thread-view.js";
@@ -45,6 +46,10 @@ const page = {
   firstKey: null,
   editing: null,
   failure: null,
+  /** Why what was just tried has no effect yet. */
+  hint: null,
+  /** Where somebody read when they left a thread, by its id. */
+  places: new Map(),
   renaming: null,
   /** Who asks, where people are told apart. */
   asker: null,
@@ -73,6 +78,7 @@ const composer = new Composer(element("composer"), {
   onSend: (text) => send(text),
   onStop: () => thread.stop(),
   onEditLast: editLast,
+  onBusy: sayBusy,
 });
 const session = new Session(new LoginDialog(element("login")), {
   onUser({ method, display_name: name, approves }) {
@@ -106,6 +112,7 @@ const thread = new ThreadStore({
     tell({ type: "run", id });
   },
   onSettled(state) {
+    page.hint = null;
     list.refresh();
     tell({ type: "run", id: state.id });
     if (state.interrupts.length || isAsked(state)) focusQuestion();
@@ -177,9 +184,11 @@ const listActions = {
     page.renaming = id;
     paintList();
   },
-  async onRenamed(id, title) {
+  async onRenamed(id, title, { isDone = false } = {}) {
+    if (page.renaming !== id) return;
     page.renaming = null;
     paintList();
+    if (isDone) afterPaint(() => linkOf(id)?.focus());
     if (title === null) return;
     if (!(await told(list.rename(id, title)))) return;
     thread.rename(id, title);
@@ -187,9 +196,15 @@ const listActions = {
   },
   async onForget(id, title) {
     if (!(await confirmed(element("confirm"), `Delete “${title || "Untitled"}”?`))) return;
+    const { threads } = list.state;
+    const at = threads.findIndex((entry) => entry.id === id);
+    const next = threads[at + 1] ?? threads[at - 1];
     if (!(await told(list.forget(id)))) return;
     tell({ type: "threads" });
     if (thread.state.id === id) open(null);
+    afterPaint(() => {
+      if (document.activeElement === document.body) (linkOf(next?.id) ?? element("new")).focus();
+    });
   },
   onMore: () => told(list.more()),
   onReload: () => list.refresh(),
@@ -199,7 +214,7 @@ const paintThread = painter(() => {
   const { state } = thread;
   follower.hasEnd = state.messages.length > 0;
   renderThread(state);
-  render(noteView(state.run, page.failure), element("connection"));
+  render(noteView(state.run, page.failure, page.hint), element("connection"));
   element("latest").hidden = follower.pinned;
   composer.show(thread.busy, Boolean(state.run?.stopping));
   announcer.follow(state);
@@ -225,9 +240,15 @@ function renderThread(state) {
 }
 
 const paintList = painter(() => {
-  const about = { openId: thread.state.id, renaming: page.renaming };
-  render(threadsView(list.state, about, listActions), element("thread-list"));
+  const { id, title, missing, messages, runState } = thread.state;
+  const open = id && !missing && messages.length ? { id, title, run_state: runState } : null;
+  render(threadsView(list.state, { openId: id, open, renaming: page.renaming }, listActions), element("thread-list"));
+  const row = linkOf(id);
+  if (row && page.shownId !== id) row.scrollIntoView({ block: "nearest" });
+  page.shownId = row ? id : null;
 });
+
+const linkOf = (id) => (id ? element("thread-list").querySelector(`[data-thread="${CSS.escape(id)}"]`) : null);
 
 const paintBar = painter(() => {
   const about = {
@@ -297,6 +318,8 @@ function send(text) {
 }
 
 async function open(id, { isBack = false } = {}) {
+  page.places.set(thread.state.id, follower.place);
+  const place = isBack ? page.places.get(id) : null;
   if (!isBack) showId(id);
   page.editing = null;
   announcer.reset();
@@ -306,17 +329,41 @@ async function open(id, { isBack = false } = {}) {
   const loaded = thread.open(id);
   paintList();
   await loaded;
+  if (thread.state.id !== id) return;
+  paintList();
   follower.pin();
-  requestAnimationFrame(paintTheRest);
+  requestAnimationFrame(() => paintTheRest(id, place));
   if (matchMedia("(hover: hover)").matches) composer.focus();
 }
 
 /** The end of a long thread is there at once, what stands before it a moment later. */
-function paintTheRest() {
+function paintTheRest(id, place) {
   setTimeout(() => {
     page.limit = Infinity;
     paintThread();
+    if (place) afterPaint(() => readAgain(id, place));
   });
+}
+
+/** Where somebody was reading before, who now comes back; it may be further up than what is loaded. */
+async function readAgain(id, place) {
+  const isThere = () => thread.state.id === id && follower.pinned;
+  while (isThere() && !follower.restore(place) && thread.state.hasEarlier && !thread.state.earlierFailed) {
+    await thread.earlier();
+    await new Promise(afterPaint);
+  }
+}
+
+let hintTimer;
+function sayBusy() {
+  page.hint = "Send it when the reply is complete, or stop the reply first (Escape).";
+  element("status").textContent = page.hint;
+  paintThread();
+  clearTimeout(hintTimer);
+  hintTimer = setTimeout(() => {
+    page.hint = null;
+    paintThread();
+  }, 6000);
 }
 
 function editLast() {
@@ -397,9 +444,11 @@ function listen() {
     const button = target.closest?.(".copy-code");
     if (button) copy(button.closest(".code").querySelector("code").textContent, button);
   });
+  addEventListener("beforeprint", () => lighten(true));
+  addEventListener("afterprint", () => lighten(false));
   addEventListener("popstate", () => open(currentId(), { isBack: true }));
   addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
     if (!panels.closeDrawer() && thread.busy) thread.stop();
   });
   document.addEventListener("visibilitychange", () => {

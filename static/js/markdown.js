@@ -129,7 +129,28 @@ function blockElement(markup) {
   block.append(DOMPurify.sanitize(markup, CLEAN));
   for (const table of block.querySelectorAll("table")) inScroller(table);
   for (const pre of block.querySelectorAll("pre")) withCopy(pre);
+  if (block.textContent.match(DATE)) keepDates(block);
   return block;
+}
+
+const DATE = /\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?/g;
+
+/** A line may break after a hyphen, but not after those of a date. */
+function keepDates(block) {
+  const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) if (texts.currentNode.data.match(DATE)) found.push(texts.currentNode);
+  for (const text of found.filter(({ parentElement }) => !parentElement.closest("pre"))) {
+    let rest = text;
+    for (const [date] of text.data.matchAll(DATE)) {
+      const whole = rest.splitText(rest.data.indexOf(date));
+      rest = whole.splitText(date.length);
+      const span = document.createElement("span");
+      span.className = "iso";
+      whole.replaceWith(span);
+      span.append(whole);
+    }
+  }
 }
 
 function inScroller(table) {

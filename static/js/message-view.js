@@ -1,13 +1,16 @@
 /** One message: its parts, and what can be done with it. */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { ref } from "../vendor/lit-html/directives/ref.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { approvalCard, decidedCall } from "./approval-card.js";
 import { isUndecided } from "./approvals.js";
 import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
+import { fitHeight } from "./field-height.js";
 import { formatMs, formatNumber, visible } from "./format.js";
 import { icons } from "./icons.js";
+import { enterHint, isComposing, sends } from "./keys.js";
 import { markdown } from "./markdown.js";
 import { RENDER, SELECT, textOf } from "./parts.js";
 import { selection } from "./selection.js";
@@ -27,7 +30,7 @@ function userMessage(message, { editing, idle }, actions) {
   if (editing) return editor(message, text, actions);
   const images = message.parts.filter((part) => part.type === "image");
   return html`
-    <article class="message user" aria-label="You">
+    <article class="message user" aria-label="You" data-message=${message.id ?? nothing}>
       <div class="bubble">
         ${images.map(image)}
         ${text ? html`<p class="said">${text}</p>` : nothing}
@@ -50,6 +53,9 @@ const image = ({ image: address }) =>
     ? html`<img class="sent-image" src=${address} alt="Sent image" />`
     : html`<p class="no-image">Image: ${address.slice(0, 200)}</p>`;
 
+/** It is measured once it is in the page. */
+const fitEditor = (field) => field && queueMicrotask(() => fitHeight(field, 0.6));
+
 function editor(message, text, actions) {
   const submit = (event) => {
     event.preventDefault();
@@ -57,18 +63,27 @@ function editor(message, text, actions) {
     if (edited) actions.onEdited(message.id, edited);
   };
   const keys = (event) => {
-    if (event.isComposing) return;
+    if (isComposing(event)) return;
     if (event.key === "Escape") {
       event.stopPropagation();
       actions.onEdit(null);
-    } else if (event.key === "Enter" && !event.shiftKey) {
+    } else if (sends(event)) {
       event.preventDefault();
       event.currentTarget.form.requestSubmit();
     }
   };
   return html`
     <form class="message user editor" @submit=${submit}>
-      <textarea name="text" rows="3" aria-label="Edit your message" .defaultValue=${text} @keydown=${keys}></textarea>
+      <textarea
+        name="text"
+        rows="3"
+        aria-label="Edit your message"
+        enterkeyhint=${enterHint()}
+        .defaultValue=${text}
+        ${ref(fitEditor)}
+        @input=${({ currentTarget }) => fitEditor(currentTarget)}
+        @keydown=${keys}
+      ></textarea>
       <div class="editor-bar">
         <span class="muted">What follows this message is replaced.</span>
         <button type="button" class="quiet" @click=${() => actions.onEdit(null)}>Cancel</button>
@@ -82,7 +97,7 @@ function assistantMessage(message, about, actions) {
   const { parts, running } = message;
   const speakers = speakersOf(message);
   return html`
-    <article class="message assistant" aria-label="Assistant" aria-busy=${Boolean(running)}>
+    <article class="message assistant" aria-label="Assistant" aria-busy=${Boolean(running)} data-message=${message.id ?? nothing}>
       ${repeat(
         parts,
         (part, index) => `${part.key ?? index}-${part.type}`,

@@ -64,6 +64,12 @@ class Reading {
 
   async toEnd() {
     let { response } = this.run;
+    if (!response) {
+      // Whoever comes to a live run was not connected before: that is no reconnecting.
+      this.run.onConnection(0);
+      response = await this.#attach();
+      if (response === null) return LOST;
+    }
     for (let attempt = 0; ; attempt += 1) {
       if (response) {
         const seen = this.cursor;
@@ -112,6 +118,11 @@ class Reading {
     this.run.onConnection(attempt + 1);
     await pause(Math.max(DELAYS_MS[attempt], this.limitedMs), this.run.signal);
     this.limitedMs = 0;
+    return this.#attach();
+  }
+
+  /** null: the stream is no longer held; undefined: try again. */
+  async #attach() {
     try {
       return await api.attach(this.run.threadId, this.cursor, this.run.signal);
     } catch (error) {

@@ -80,6 +80,32 @@ export class Follower {
     this.#scroller.style.overflowAnchor = "auto";
   }
 
+  /**
+   * What is read: the message at the top, and how far above the scroller's top it begins; null at
+   * the end.
+   *
+   * @returns {{message: string, px: number} | null}
+   */
+  get place() {
+    if (this.pinned) return null;
+    const { top } = this.#scroller.getBoundingClientRect();
+    const articles = [...this.#scroller.querySelectorAll("[data-message]")];
+    const first = articles.find((article) => article.getBoundingClientRect().bottom > top);
+    return first ? { message: first.dataset.message, px: top - first.getBoundingClientRect().top } : null;
+  }
+
+  /** Back to what was read; says whether it is there. */
+  restore({ message, px }) {
+    const article = this.#scroller.querySelector(`[data-message="${CSS.escape(message)}"]`);
+    if (!article) return false;
+    this.#set(false);
+    const { top } = this.#scroller.getBoundingClientRect();
+    this.#scroller.scrollTop += article.getBoundingClientRect().top - top + px;
+    this.#top = this.#scroller.scrollTop;
+    this.#hold();
+    return true;
+  }
+
   /** Whether a person who reads upwards soon comes to the beginning. */
   get isNearTop() {
     return !this.pinned && this.#scroller.scrollTop < this.#scroller.clientHeight;

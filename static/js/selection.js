@@ -107,7 +107,11 @@ function form(question, callId, answer, onAnswer) {
 }
 
 /** What the model proposes, in the shape of an answer. */
-const presetOf = ({ kind, preset }) => (kind === "date" ? { date: preset } : { value: preset });
+function presetOf({ kind, preset, options }) {
+  if (kind === "date") return { date: preset };
+  // Of a single option nothing is to be chosen: it is only to be confirmed.
+  return { value: preset ?? (options.length === 1 ? options[0].value : undefined) };
+}
 
 const option = (type, chosen) => ({ value, label, description }) => html`
   <label class="option">

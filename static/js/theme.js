@@ -18,6 +18,12 @@ export function nextTheme() {
   for (const listener of listeners) listener();
 }
 
+/** Paper is light, whatever the screen is. */
+export function lighten(isPrinting) {
+  document.documentElement.classList.toggle("printing", isPrinting);
+  for (const listener of listeners) listener();
+}
+
 /** For what is drawn with colours that CSS cannot reach; returns how to leave off. */
 export function onTheme(listener) {
   listeners.add(listener);

@@ -1,14 +1,17 @@
-/** The list of threads, by day. */
+/** The list of threads, by day; the open one is in it, however old it is. */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { ref } from "../vendor/lit-html/directives/ref.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { formatInstant, formatMoment } from "./format.js";
 import { icons } from "./icons.js";
+import { isComposing } from "./keys.js";
 import { urlOf } from "./location.js";
 
 /**
  * @param {{threads, cursor, loaded, failed}} list
- * @param {{openId: string | null, renaming: string | null}} about
+ * @param {{openId: string | null, open: object | null, renaming: string | null}} about  `open`: the
+ *   open thread's entry, for where the list has not come to it
  * @param {{onOpen, onRename, onRenamed, onForget, onMore, onReload}} actions
  */
 export function threadsView(list, about, actions) {
@@ -18,9 +21,12 @@ export function threadsView(list, about, actions) {
       The list could not be loaded. <button type="button" class="link" @click=${actions.onReload}>Retry</button>
     </p>`;
   }
-  if (!list.threads.length) return html`<p class="threads-note">Your threads will be listed here.</p>`;
+  const { open } = about;
+  const isFar = open && !list.threads.some(({ id }) => id === open.id);
+  if (!list.threads.length && !isFar) return html`<p class="threads-note">Your threads will be listed here.</p>`;
+  const threads = distinct(list.threads);
   return html`
-    ${byDay(list.threads).map(
+    ${[...(isFar ? [["Open", [open]]] : []), ...byDay(threads)].map(
       ([day, threads]) => html`
         <h3>${day}</h3>
         <ul>
@@ -40,23 +46,47 @@ const row = (thread, { openId, renaming }, actions) => html`
   </li>
 `;
 
+const named = (title, told) => (told ? `${title}, ${told}` : title);
+
+/** Threads of one title get the moment of their last turn beside it, as fine as tells them apart. */
+function distinct(threads) {
+  const titles = Map.groupBy(threads, ({ title }) => title);
+  return threads.map((thread) => {
+    const twins = titles.get(thread.title);
+    return twins.length > 1 ? { ...thread, told: tellApart(thread, twins) } : thread;
+  });
+}
+
+function tellApart(thread, twins) {
+  for (const format of [formatMoment, formatInstant]) {
+    const words = format(thread.updated_at);
+    if (twins.filter((twin) => format(twin.updated_at) === words).length === 1) return words;
+  }
+  const same = twins.filter((twin) => formatInstant(twin.updated_at) === formatInstant(thread.updated_at));
+  return `${formatInstant(thread.updated_at)} (${same.length - same.indexOf(thread)})`;
+}
+
 /** Dots before the title. */
 const MARKS = { live: "Generating", waiting: "Waiting for an answer" };
 
-const entry = ({ id, title, run_state: runState }, openId, actions) => html`
+const entry = ({ id, title, told, run_state: runState }, openId, actions) => html`
   <a
     href=${urlOf(id)}
+    data-thread=${id}
     aria-current=${id === openId ? "page" : nothing}
     @click=${(event) => actions.onOpen(event, id)}
   >
     ${Object.hasOwn(MARKS, runState) ? html`<span class="run-mark ${runState}" role="img" aria-label=${MARKS[runState]}></span>` : nothing}
-    <span class="thread-title">${title || "Untitled"}</span>
+    <span class="thread-name">
+      <span class="thread-title">${title || "Untitled"}</span>
+      ${told ? html`<span class="thread-told">${told}</span>` : nothing}
+    </span>
   </a>
   <span class="thread-actions">
-    <button type="button" class="icon-button" aria-label="Rename ${title}" title="Rename" @click=${() => actions.onRename(id)}>
+    <button type="button" class="icon-button" aria-label="Rename ${named(title, told)}" title="Rename" @click=${() => actions.onRename(id)}>
       ${icons.pencil}
     </button>
-    <button type="button" class="icon-button" aria-label="Delete ${title}" title="Delete" @click=${() => actions.onForget(id, title)}>
+    <button type="button" class="icon-button" aria-label="Delete ${named(title, told)}" title="Delete" @click=${() => actions.onForget(id, named(title, told))}>
       ${icons.bin}
     </button>
   </span>
@@ -66,15 +96,21 @@ function nameForm({ id, title }, actions) {
   const submit = (event) => {
     event.preventDefault();
     const name = new FormData(event.currentTarget).get("title").trim();
+    actions.onRenamed(id, name && name !== title ? name : null, { isDone: true });
+  };
+  /** A click elsewhere keeps what was typed; another window does not end it. */
+  const leave = ({ currentTarget, relatedTarget }) => {
+    if (currentTarget.contains(relatedTarget) || !document.hasFocus()) return;
+    const name = new FormData(currentTarget).get("title").trim();
     actions.onRenamed(id, name && name !== title ? name : null);
   };
   const escape = (event) => {
-    if (event.key !== "Escape") return;
+    if (event.key !== "Escape" || isComposing(event)) return;
     event.stopPropagation();
-    actions.onRenamed(id, null);
+    actions.onRenamed(id, null, { isDone: true });
   };
   return html`
-    <form class="rename" @submit=${submit} @keydown=${escape}>
+    <form class="rename" @submit=${submit} @keydown=${escape} @focusout=${leave}>
       <input
         name="title"
         maxlength="200"

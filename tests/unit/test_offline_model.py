@@ -190,7 +190,7 @@ PROMISED: list[tuple[list[str], ...]] = [
     ([CALCULATOR, TIME],),
     ([MULTIPLY], [UNITS]),
     ([RENDER],),
-    ([CALCULATOR, RENDER],),
+    ([CALCULATOR], [RENDER]),
     ([SELECT],),
     (),
 ]

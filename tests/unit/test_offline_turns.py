@@ -13,6 +13,7 @@ from tests.support.offline_model import (
     CALCULATOR,
     MULTIPLY,
     RENDER,
+    SELECT,
     answer,
     calls_for,
     failure,
@@ -106,14 +107,28 @@ async def test_them_means_all_results_and_it_the_last() -> None:
         assert [row["value"] for row in shown["args"]["props"]["rows"]] == rows
 
 
-async def test_a_real_and_a_ui_tool_are_called_in_one_message() -> None:
-    calls = await calls_for("What is 6 * 7, and draw a bar chart of apples 3, pears 5")
-    assert [name for name, _ in calls] == [CALCULATOR, RENDER]
+@pytest.mark.parametrize(
+    ("text", "expression", "told"),
+    [
+        ("What is 6 * 7, and draw a bar chart of apples 3, pears 5", "6 * 7", "6 * 7 = 42."),
+        ("Draw a line chart of 1, 2, then what is 2 + 2?", "2 + 2", "2 + 2 = 42."),
+    ],
+)
+async def test_a_result_is_told_before_a_component_ends_the_turn(
+    text: str, expression: str, told: str
+) -> None:
+    question = HumanMessage(text)
+    first = await answer(question)
+    assert [call["name"] for call in first.tool_calls] == [CALCULATOR]
+    done = result(first, {"expression": expression, "value": 42})
+    second = await answer(question, first, done)
+    assert second.text == f"{told} Here it is."
+    assert [call["name"] for call in second.tool_calls] == [RENDER]
 
 
-async def test_rendering_waits_for_the_last_step() -> None:
-    calls = await calls_for("Draw a line chart of 1, 2, then what is 2 + 2?")
-    assert [name for name, _ in calls] == [CALCULATOR, RENDER]
+async def test_a_question_and_a_component_are_asked_in_one_message() -> None:
+    calls = await calls_for("Let me choose between a and b, and draw a line chart of 1, 2, 3")
+    assert [name for name, _ in calls] == [SELECT, RENDER]
 
 
 async def test_the_next_message_can_point_back_at_what_was_found_and_shown() -> None:
@@ -205,13 +220,14 @@ async def test_an_answer_that_came_with_a_message_is_acknowledged() -> None:
     assert [call["name"] for call in message.tool_calls] == [CALCULATOR]
 
 
-async def test_a_result_beside_a_component_is_told_with_the_next_message() -> None:
-    question = HumanMessage("What is 6 * 7, and draw a bar chart of apples 3, pears 5")
+async def test_a_result_beside_a_question_is_told_with_the_next_message() -> None:
+    question = HumanMessage("What is 6 * 7, and let me choose between Fri and Sat")
     calls = await answer(question)
+    assert [call["name"] for call in calls.tool_calls] == [CALCULATOR, SELECT]
     done = result(calls, {"expression": "6 * 7", "value": 42})
-    shown = result(calls, calls.tool_calls[1]["args"], 1)
-    message = await answer(question, calls, done, shown, HumanMessage("Thanks!"))
-    assert message.text == "6 * 7 = 42. You are welcome."
+    chosen = result(calls, {"value": "Sat"}, 1)
+    message = await answer(question, calls, done, chosen, HumanMessage("Thanks!"))
+    assert message.text == "6 * 7 = 42. You chose Sat. You are welcome."
 
 
 async def test_a_question_typed_past_is_not_spoken_of() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from server.http.thread_json import as_json, written
 from server.protocols.langgraph_sdk.states import (
     SavedThread,
-    checkpoint_id,
+    checkpoints,
     state,
     unknown_checkpoint,
 )
@@ -27,13 +27,13 @@ async def history_json(
     known, pieces, size = set[str](), list[bytes](), 0
     is_behind = before is None
     async for thread in branches:
-        counts = _new_states(thread, known)
+        states = _new_states(thread, known)
         if not is_behind:
-            ids = [checkpoint_id(thread.messages, count) for count in counts]
+            ids = [id for id, _ in states]
             is_behind = before in ids
-            counts = counts[ids.index(before) + 1 :] if before in ids else []
-        texts = await written(thread.messages if counts else ())
-        for count in counts[: limit - len(pieces)]:
+            states = states[ids.index(before) + 1 :] if before in ids else []
+        texts = await written(thread.messages if states else ())
+        for _, count in states[: limit - len(pieces)]:
             values = state(thread, thread.messages, count, created_at)
             piece = _with_messages(values, texts[:count], _own_state(thread, len(texts) - count))
             size += len(piece)
@@ -47,17 +47,14 @@ async def history_json(
     return b"[" + b",".join(pieces) + b"]"
 
 
-def _new_states(thread: SavedThread, known: set[str]) -> list[int]:
-    """How many messages each state has that is not known yet, the newest first; now they are. What
-    is before a message is the same in all branches that have it."""
-    counts = list[int]()
-    for count in range(len(thread.messages), -1, -1):
-        id = checkpoint_id(thread.messages, count)
-        if id in known:
-            break
-        known.add(id)
-        counts.append(count)
-    return counts
+def _new_states(thread: SavedThread, known: set[str]) -> Sequence[tuple[str, int]]:
+    """The states that are not known yet, the newest first; now they are. Each is the id of its
+    checkpoint and how many messages it has. What is before a message is the same in all branches
+    that have it."""
+    states = checkpoints(thread.messages)
+    new = next((place for place, (id, _) in enumerate(states) if id in known), len(states))
+    known |= {id for id, _ in states[:new]}
+    return states[:new]
 
 
 async def state_json(thread: SavedThread, rest: Mapping[str, Any], count: int | None) -> bytes:

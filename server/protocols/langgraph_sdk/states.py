@@ -67,6 +67,12 @@ def checkpoint_id(messages: Sequence[Json], count: int) -> str:
     return f"{_AFTER}{messages[count - 1]['id']}" if count else START
 
 
+def checkpoints(messages: Sequence[Json]) -> list[tuple[str, int]]:
+    """Of every state, the newest first: its checkpoint's id, and how many messages it has."""
+    ids = [START, *[f"{_AFTER}{message['id']}" for message in messages]]
+    return [(id, count) for count, id in enumerate(ids)][::-1]
+
+
 def boundary(messages: Sequence[Json], checkpoint_id: str) -> int:
     """How many messages the state has. Raises InvalidRequest for a checkpoint of no state."""
     count = _count(messages, checkpoint_id)

@@ -19,8 +19,6 @@ CONNECT_SECONDS = 1.0
 REPLY_SECONDS = 2.0
 PATIENCE_SECONDS = 4.0
 """How long a command is tried, over as many connections as it takes."""
-LASTING_SECONDS = 1.0
-"""After so long a connection that breaks is made anew at once."""
 BACKOFF_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 AT_ONCE = 256
 """Commands of one pipeline."""
@@ -49,11 +47,13 @@ class Connection(Protocol):
     async def read_response(self) -> Any: ...
 
 
-def connections(url: str) -> Callable[[], Connection]:
-    """Makes connections that are not open yet. Raises ValueError for a URL of another kind."""
+def connections(url: str, name: str) -> Callable[[], Connection]:
+    """Makes connections that are not open yet; Redis lists them under the name. Raises ValueError
+    for a URL of another kind."""
     pool = ConnectionPool.from_url(
         url,
         protocol=2,
+        client_name=name,
         socket_timeout=None,
         socket_connect_timeout=CONNECT_SECONDS,
         retry=Retry(NoBackoff(), 0),
@@ -72,6 +72,8 @@ class Lasting:
         self._use = use
         self._on_connected: list[Callable[[], None]] = []
         self._on_tried: list[Callable[[], None]] = []
+        self._failures = 0
+        """In turn."""
         self.tried = asyncio.Event()
         """It has been tried to connect."""
         self.fault: BaseException | None = None
@@ -91,22 +93,22 @@ class Lasting:
         return since is not None and asyncio.get_running_loop().time() - since >= seconds
 
     async def run(self) -> None:
-        failures, clock = 0, asyncio.get_running_loop().time
         try:
             while True:
-                connected = None
                 try:
                     await self._connect()
-                    connected = clock()
                     await self._use()
                 except BROKEN as error:
                     await self._failed(error)
-                if connected is not None and clock() - connected >= LASTING_SECONDS:
-                    failures = 0
-                await asyncio.sleep(BACKOFF_SECONDS[min(failures, len(BACKOFF_SECONDS) - 1)])
-                failures += 1
+                last = len(BACKOFF_SECONDS) - 1
+                await asyncio.sleep(BACKOFF_SECONDS[min(self._failures, last)])
+                self._failures += 1
         finally:
             await self._connection.disconnect(nowait=True)
+
+    def progressed(self) -> None:
+        """It was of use: when it breaks, it is made anew at once."""
+        self._failures = 0
 
     async def _connect(self) -> None:
         async with asyncio.timeout(REPLY_SECONDS):
@@ -203,6 +205,7 @@ class Commands:
                 for command in sent:
                     await self._settle(command)
                     done += 1
+            self.link.progressed()
         finally:
             # Those without an answer go out again; they may have been carried out.
             self._waiting.extendleft(reversed(sent[done:]))

@@ -107,21 +107,25 @@ class Feed:
                 reply = await self._connection.read_response()
         finally:
             self._blocked = False
+        self.link.progressed()
         for stream, entries in reply or ():
             self._deliver(stream, entries)
         return len(read)
 
     def _deliver(self, stream: bytes, entries: Sequence[Any]) -> None:
         mirror = self._mirrors.get(stream)
-        if mirror:
-            mirror.feed(entries)
-        elif stream == self._inbox:
-            for id, fields in entries:
-                self._received = id
-                try:
+        try:
+            if mirror:
+                mirror.feed(entries)
+            elif stream == self._inbox:
+                for id, fields in entries:
+                    self._received = id
                     self._receive(dict(zip(fields[::2], fields[1::2], strict=True)))
-                except Exception:
-                    logger.exception("a message from another worker could not be taken")
+        except Exception:
+            # What one worker has written badly must not keep the others from being read.
+            logger.exception("what Redis has sent cannot be taken")
+            if mirror:
+                mirror.lose()
 
     def _failed(self) -> None:
         if self.link.down_for(PATIENCE_SECONDS):

@@ -43,6 +43,10 @@ class RedisInbox:
         """A message has come; of a kind that is not known, nothing is done."""
         if b"stop" not in message:
             return
-        run_id, reason = message[b"stop"].decode(), json.loads(message[b"reason"])
+        try:
+            run_id, reason = message[b"stop"].decode(), json.loads(message[b"reason"])
+        except (KeyError, ValueError):
+            logger.warning("a message to stop a run cannot be read")
+            return
         for call in self._on_stop:
             call(run_id, reason)

@@ -19,7 +19,7 @@ from server.storage.redis.scripts import APPEND, JOIN_THREAD, LIVE_SECONDS
 from server.storage.redis.shared import Shared
 from server.storage.run_logs import Batch, LogStatus
 from server.turns.chunks import Chunk, Done
-from server.turns.codec import LogItem, from_json, to_json
+from server.turns.codec import LogItem, Unknown, read_item, to_json
 from server.turns.header import RunHeader
 
 QUICK_SECONDS = 0.1
@@ -36,9 +36,9 @@ def encoded(item: LogItem) -> bytes:
     return _encoder.encode(to_json(item)).encode("utf-8", "surrogatepass")
 
 
-def decoded(data: bytes) -> LogItem:
+def decoded(data: bytes) -> LogItem | Unknown:
     """Raises ValueError."""
-    return from_json(json.loads(data.decode("utf-8", "surrogatepass")))
+    return read_item(json.loads(data.decode("utf-8", "surrogatepass")))
 
 
 class RedisLog:
@@ -75,7 +75,9 @@ class RedisLog:
     async def append(self, chunks: Sequence[Chunk]) -> None:
         """Raises LeaseLost if another worker has taken the log over. What is appended to a log that
         is lost is dropped: the run goes on."""
-        if chunks:
+        if not self._given:
+            self._give_up("it has no header")
+        elif chunks:
             await self._append(chunks, lambda: self.memory.add(chunks))
 
     async def header(self) -> RunHeader | None:
@@ -201,8 +203,10 @@ class RedisLog:
             self.writes = False
             self._shared.on_refused(self)
         else:
-            self.lose()
-            cause = described(fault) if fault else "Redis has lost it"
-            named = {"run": self.run_id, "error": cause}
-            logger.warning("run %(run)s goes on, and cannot be streamed: %(error)s", named)
-            self._shared.on_lost(self.run_id)
+            self._give_up(described(fault) if fault else "Redis has lost it")
+
+    def _give_up(self, cause: str) -> None:
+        self.lose()
+        named = {"run": self.run_id, "error": cause}
+        logger.warning("run %(run)s goes on, and cannot be streamed: %(error)s", named)
+        self._shared.on_lost(self.run_id)

@@ -128,7 +128,7 @@ class RedisLogs:
     async def take_over(self, run_id: str) -> RedisLog | None:
         """Raises StorageUnavailable."""
         written = self._written.get(run_id)
-        if written and written.writes:
+        if written:
             return written
         keys, worker = self._shared.keys, self._shared.worker
         last = await self._needed(
@@ -149,8 +149,9 @@ class RedisLogs:
         return log
 
     async def hand_over(self, run_id: str) -> None:
+        """This worker writes the log no more: its readers get what another one writes."""
         log = self._written.get(run_id)
-        if log:
+        if log and not log.is_over:
             log.writes = False
             self._refused(log)
 

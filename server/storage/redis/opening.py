@@ -12,11 +12,10 @@ from server.storage.redis.connection import Commands, connections, described
 from server.storage.redis.feed import Feed
 from server.storage.redis.inbox import RedisInbox
 from server.storage.redis.logs import RedisLogs
-from server.storage.redis.scripts import Keys
+from server.storage.redis.scripts import PREFIX, Keys
 from server.storage.redis.upkeep import Upkeep
 
 SILENCE_SECONDS = 5.0
-PREFIX = "turnstream:"
 START_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ async def open_redis(
     """`url` is `redis://`, `rediss://` or `unix://`. Raises StorageError if it cannot be connected
     to."""
     try:
-        make = connections(url)
+        make = connections(url, f"turnstream-{worker}")
     except ValueError as error:
         raise StorageError(f"TURNSTREAM_REDIS is no URL of a Redis: {error}") from None
     keys = Keys(prefix)

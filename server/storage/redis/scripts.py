@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from server.turns.header import ThreadKey
 
+PREFIX = "turnstream:"
+"""Of every key."""
 LIVE_SECONDS = 86_400
 """A log that nobody appends to for so long is forgotten, whatever became of its worker."""
 UNOPENED_SECONDS = 900
@@ -115,7 +117,7 @@ end
 TAKE_OVER = Script(f"""{LOSE}
 -- KEYS log, state, readers; ARGV worker, seconds, seconds of a lost one
 local has = redis.call('HMGET', KEYS[2], 'worker', 'last')
-if not has[1] or has[2] == '-1' or redis.call('EXISTS', KEYS[1]) == 0 then
+if not has[1] or (has[2] ~= '-1' and redis.call('EXISTS', KEYS[1]) == 0) then
   lose(ARGV[3])
   return false
 end

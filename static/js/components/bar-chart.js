@@ -1,7 +1,7 @@
 /** Bars in groups, as SVG. */
 
 import { html, nothing, render, svg } from "../../vendor/lit-html/lit-html.js";
-import { formatCompact, formatNumber } from "../format.js";
+import { formatCompact, formatterOf, shortDates } from "../format.js";
 import { chartFrame, nameOf, summaryOf } from "./chart.js";
 import { drawing } from "./drawing.js";
 
@@ -30,7 +30,9 @@ const bars = drawing((element) => ({
 
 function picture({ categories, series, y_label: yLabel, x_label: named }, width) {
   const slot = (width - EDGE.left - EDGE.right) / categories.length;
-  const { labels, shared } = fitting(categories, slot);
+  const dates = shortDates(categories);
+  const { labels, shared } = dates ?? fitting(categories, slot);
+  const every = Math.ceil((dates ? widest(labels) : LABEL_PX) / slot);
   const xLabel = named ?? shared;
   const values = series.flatMap(({ data }) => data.filter((value) => value !== null));
   const ticks = ticksOf(Math.min(0, ...values), Math.max(0, ...values));
@@ -42,7 +44,7 @@ function picture({ categories, series, y_label: yLabel, x_label: named }, width)
     ${ticks.map((tick) => gridLine(tick, y(tick), width))}
     ${series.map((item, i) => group(item, i, series.length, { categories, slot, y }))}
     <line class="axis" x1=${EDGE.left} x2=${width - EDGE.right} y1=${y(0)} y2=${y(0)}></line>
-    ${labels.map((label, i) => categoryLabel(label, categories[i], i, slot, bottom))}
+    ${labels.map((label, i) => (i % every ? nothing : categoryLabel(label, categories[i], { x: EDGE.left + slot * (i + 0.5), y: bottom + 18, room: roomOf(slot * every), end: dates ? width - 2 : Infinity })))}
     ${yLabel ? svg`<text class="axis-name" x="2" y="12">${yLabel}</text>` : nothing}
     ${xLabel
       ? svg`<text class="axis-name" text-anchor="middle" x=${width / 2} y=${HEIGHT - 4}>${xLabel}</text>`
@@ -61,18 +63,20 @@ function group({ name, data }, index, count, { categories, slot, y }) {
     if (value === null) return nothing;
     const x = EDGE.left + slot * (i + 0.5) + width * (index - count / 2);
     const [top, base] = value < 0 ? [y(0), y(value)] : [y(value), y(0)];
-    const label = `${categories[i]}${name ? `, ${name}` : ""}: ${formatNumber(value)}`;
+    const label = `${categories[i]}${name ? `, ${name}` : ""}: ${formatterOf(name ?? "", data)(value)}`;
     return svg`<rect class="s${(index % 8) + 1}" x=${x} y=${top} width=${Math.max(1, width - 2)}
       height=${Math.max(0.5, base - top)} rx="3"><title>${label}</title></rect>`;
   });
 }
 
-const roomOf = (slot) => Math.max(3, Math.floor((slot * Math.ceil(26 / slot)) / CHAR_PX));
+const LABEL_PX = 26;
+const widest = (labels) => Math.max(...labels.map(({ length }) => length + 3)) * CHAR_PX;
+const roomOf = (px) => Math.max(3, Math.floor(px / CHAR_PX));
 
 /** Labels that do not fit lose the words that all of them begin with: these name the axis. */
 function fitting(categories, slot) {
   const shared = sharedWords(categories);
-  const isLong = categories.some((category) => category.length > roomOf(slot));
+  const isLong = categories.some((category) => category.length > roomOf(slot * Math.ceil(LABEL_PX / slot)));
   if (!isLong || !shared) return { labels: categories };
   return { labels: categories.map((item) => item.slice(shared.length)), shared: shared.trim() };
 }
@@ -86,12 +90,9 @@ function sharedWords([first, ...others]) {
   return first.slice(0, end);
 }
 
-function categoryLabel(label, category, index, slot, bottom) {
-  if (index % Math.ceil(26 / slot)) return nothing;
-  const room = roomOf(slot);
+function categoryLabel(label, category, { x, y, room, end }) {
   const text = label.length > room ? `${label.slice(0, room - 1)}…` : label;
-  const x = EDGE.left + slot * (index + 0.5);
-  return svg`<text class="tick" text-anchor="middle" x=${x} y=${bottom + 18}>${text}<title>${category}</title></text>`;
+  return svg`<text class="tick" text-anchor="middle" x=${Math.min(x, end - (text.length * CHAR_PX) / 2)} y=${y}>${text}<title>${category}</title></text>`;
 }
 
 /** Round values that enclose both; at least two. */

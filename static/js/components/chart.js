@@ -1,7 +1,7 @@
 /** What both kinds of chart have: a summary in words, a key, the data as a table, CSV. */
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { formatNumber, plural } from "../format.js";
+import { formatterOf, plural } from "../format.js";
 import { csvButton } from "./csv.js";
 import { grid } from "./table.js";
 
@@ -15,7 +15,7 @@ export function chartFrame({ kind, title, heads, rows, series, summary, streamin
     ${canvas}
     ${series.length > 1
       ? html`<ul class="chart-key" aria-hidden="true">
-          ${series.map((item, i) => html`<li><span class="swatch s${(i % 8) + 1}"></span>${nameOf(item, i)}</li>`)}
+          ${series.map((_, i) => html`<li><span class="swatch s${(i % 8) + 1}"></span>${keyOf(series, i)}</li>`)}
         </ul>`
       : nothing}
     <p class="visually-hidden">${summary}</p>
@@ -31,13 +31,31 @@ export function chartFrame({ kind, title, heads, rows, series, summary, streamin
 
 /** "Line chart: Power. 24 points, 2 series. Plant A: 0 to 42." */
 export function summaryOf(kind, title, count, noun, series) {
-  const ranges = series.map((item, i) => `${nameOf(item, i)}: ${rangeOf(item.data)}.`);
+  const ranges = series.map((item, i) => `${nameOf(item, i)}: ${rangeOf(item.data, nameOf(item, i))}.`);
   const named = title ? `${kind}: ${title}.` : `${kind}.`;
   return `${named} ${plural(count, noun)}, ${series.length} series. ${ranges.join(" ")}`;
 }
 
-function rangeOf(data) {
+function rangeOf(data, name) {
   const numbers = data.filter((value) => value !== null);
   if (!numbers.length) return "no values";
-  return `${formatNumber(Math.min(...numbers))} to ${formatNumber(Math.max(...numbers))}`;
+  const format = formatterOf(name, numbers);
+  return `${format(Math.min(...numbers))} to ${format(Math.max(...numbers))}`;
+}
+
+const isEqual = (one, other) => one.data.length > 0 && one.data.length === other.data.length && one.data.every((value, i) => value === other.data[i]);
+
+/** Whether two series lie on each other for a stretch: two points in a row are the same. */
+const isOver = (one, other) =>
+  one.data.some((value, i) => i > 0 && value !== null && value === other.data[i] && one.data[i - 1] !== null && one.data[i - 1] === other.data[i - 1]);
+
+/** For each series how many earlier ones lie below it: that many parts of its dashes are left out. */
+export const layersOf = (series) =>
+  series.map((item, i) => series.slice(0, i).filter((other) => isOver(item, other)).length);
+
+/** The name of a series, and which earlier one it is equal to. */
+function keyOf(series, index) {
+  const twin = series.findIndex((other, i) => i < index && isEqual(series[index], other));
+  const name = nameOf(series[index], index);
+  return twin < 0 ? name : `${name} (equal to ${nameOf(series[twin], twin)})`;
 }

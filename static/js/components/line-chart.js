@@ -1,13 +1,15 @@
 /** Lines over numbers, times or names. uPlot is loaded with the first of them. */
 
-import { html } from "../../vendor/lit-html/lit-html.js";
-import { formatCompact, formatNumber } from "../format.js";
+import { html, render } from "../../vendor/lit-html/lit-html.js";
+import { formatCompact, formatterOf, isDate, shortDates } from "../format.js";
+import { icons } from "../icons.js";
 import { colour } from "../theme.js";
-import { chartFrame, nameOf, summaryOf } from "./chart.js";
+import { chartFrame, layersOf, nameOf, summaryOf } from "./chart.js";
 import { drawing } from "./drawing.js";
 
 const HEIGHT = 260;
-const ISO = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$/;
+const MAX_LABEL = 16;
+const DASH_PX = 7;
 const FONT = '12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
 export function lineChart(props, streaming) {
@@ -27,22 +29,33 @@ export function lineChart(props, streaming) {
 
 const lines = drawing((element) => new Lines(element));
 
+const RETRY_MS = [2000, 8000, 30_000];
+
 let library;
-/** uPlot and its style sheet. */
+let tries = 0;
+/** uPlot and its style sheet. A module that failed to load is never loaded again under its name. */
 function load() {
-  library ??= Promise.all([import("../../vendor/uplot/uPlot.esm.js"), styled()]).then(
+  library ??= Promise.all([import(`../../vendor/uplot/uPlot.esm.js${tries ? `?${tries}` : ""}`), styled()]).then(
     ([module]) => module.default,
+    (error) => {
+      tries += 1;
+      library = undefined;
+      throw error;
+    },
   );
   return library;
 }
 
 function styled() {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const link = document.createElement("link");
     link.rel = "stylesheet";
     link.href = new URL("../../vendor/uplot/uPlot.min.css", import.meta.url).href;
     link.addEventListener("load", resolve);
-    link.addEventListener("error", resolve);
+    link.addEventListener("error", () => {
+      link.remove();
+      reject(new Error("style sheet"));
+    });
     document.head.append(link);
   });
 }
@@ -60,30 +73,68 @@ class Lines {
 
   async draw(props) {
     this.#props = props;
-    this.#uPlot ??= await load();
+    try {
+      this.#uPlot ??= await load();
+    } catch {
+      if (this.#props === props) this.#notLoaded();
+      return;
+    }
+    this.#clear();
     if (this.#props !== props || !this.#element.isConnected) return;
     const axis = axisOf(props.x);
-    const shape = JSON.stringify([axis.kind, props.series.map(nameOf), props.x_label, props.y_label]);
+    const layers = layersOf(props.series);
+    const shape = JSON.stringify([axis.kind, layers, props.series.map(nameOf), props.x_label, props.y_label]);
     const size = { width: this.#element.clientWidth, height: HEIGHT };
-    if (shape !== this.#shape) this.#open(shape, axis, size);
+    if (shape !== this.#shape) this.#open(shape, axis, size, layers);
     else this.#plot.setSize(size);
     this.#labels = axis.labels;
     this.#plot.setData([axis.values, ...props.series.map((item) => padded(item.data, props.x.length))]);
   }
 
   #labels = [];
+  #failures = 0;
+  #note = null;
+  #timer;
+  #retry = () => this.draw(this.#props);
+
+  /** Say so, show the data meanwhile, and try again. */
+  #notLoaded() {
+    if (!this.#element.isConnected) return;
+    clearTimeout(this.#timer);
+    if (this.#failures < RETRY_MS.length) this.#timer = setTimeout(this.#retry, RETRY_MS[this.#failures]);
+    this.#failures += 1;
+    if (this.#note) return;
+    addEventListener("online", this.#retry);
+    this.#note = document.createElement("div");
+    this.#note.className = "chart-failed";
+    const data = this.#element.closest("figure")?.querySelector(".chart-data");
+    if (data) data.open = true;
+    this.#element.before(this.#note);
+    this.#element.hidden = true;
+    render(failed(this.#retry), this.#note);
+  }
+
+  #clear() {
+    clearTimeout(this.#timer);
+    removeEventListener("online", this.#retry);
+    this.#note?.remove();
+    this.#note = null;
+    this.#failures = 0;
+    this.#element.hidden = false;
+  }
 
   restyle() {
     this.#shape = "";
   }
 
   close() {
+    this.#clear();
     this.#plot?.destroy();
     this.#plot = undefined;
     this.#shape = "";
   }
 
-  #open(shape, axis, size) {
+  #open(shape, axis, size, layers) {
     this.#plot?.destroy();
     this.#shape = shape;
     this.#labels = axis.labels;
@@ -98,7 +149,7 @@ class Lines {
         scales: { x: { time: axis.kind === "time" } },
         legend: { show: false },
         cursor: { points: { size: 7 }, drag: { x: true, y: false } },
-        series: [{}, ...series.map((item, i) => line(item, i))],
+        series: [{}, ...series.map((item, i) => line(item, i, layers))],
         axes: [
           {
             ...look,
@@ -108,6 +159,7 @@ class Lines {
             size: axis.kind === "time" ? 50 : 36,
             ...(axis.kind === "names" ? this.#named() : {}),
             ...(axis.kind === "time" ? { values: timeLabels } : {}),
+            ...(axis.kind === "numbers" ? { values: written(xLabel ?? "", this.#props.x), ...wholeSteps(this.#props.x) } : {}),
           },
           {
             ...look,
@@ -128,12 +180,28 @@ class Lines {
   #named() {
     const whole = (value) => (Number.isInteger(value) ? (this.#labels[value] ?? "") : "");
     return {
-      values: (_, splits) => splits.map((value) => whole(value).slice(0, 14)),
+      values: (_, splits) => splits.map((value) => short(whole(value))),
       incrs: [1, 2, 5, 10, 20, 50, 100],
       space: 70,
     };
   }
 }
+
+const failed = (onRetry) => html`
+  <p role="status">${icons.warning} The chart could not be loaded. Its data is below.</p>
+  <button type="button" @click=${onRetry}>${icons.again} Retry</button>
+`;
+
+const short = (label) => (label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL - 1)}…` : label);
+
+/** Between whole numbers there are no others on the axis: no 2020.5. */
+const wholeSteps = (x) => (x.every(Number.isInteger) ? { incrs: WHOLE_STEPS } : {});
+const WHOLE_STEPS = Array.from({ length: 14 }, (_, power) => [1, 2, 5].map((factor) => factor * 10 ** power)).flat();
+
+const written = (label, x) => {
+  const format = formatterOf(label, x);
+  return (_, splits) => splits.map((value) => (value === null ? "" : format(value)));
+};
 
 const timeOfDay = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
 const dayOfMonth = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
@@ -160,9 +228,14 @@ function formatsOf(step) {
   return step < 360 * DAY ? [(date) => monthOfYear.format(date), year] : [year, () => ""];
 }
 
-function line(item, index) {
+/** What lies on others has gaps in which they are seen; its points are rings inside theirs. */
+function line(item, index, layers) {
   const stroke = colour(`--s${(index % 8) + 1}`);
-  return { label: nameOf(item, index), stroke, width: 2, points: { size: 5, fill: stroke } };
+  const layer = layers[index];
+  const top = Math.max(...layers);
+  const dash = layer ? [DASH_PX * (top + 1 - layer), DASH_PX * layer] : undefined;
+  const size = 5 + (top - layer) * 4;
+  return { label: nameOf(item, index), stroke, width: 2, dash, points: { size, fill: stroke } };
 }
 
 const padded = (data, length) =>
@@ -175,11 +248,11 @@ export function axisOf(x) {
     return { kind: "numbers", values: x, labels: [] };
   }
   const texts = x.map(String);
-  if (texts.every((value) => ISO.test(value))) {
+  if (texts.every(isDate)) {
     const times = texts.map((value) => Date.parse(`${value.replace(" ", "T")}${value.length > 10 ? "Z" : ""}`) / 1000);
     if (rises(times)) return { kind: "time", values: times, labels: [] };
   }
-  return { kind: "names", values: texts.map((_, i) => i), labels: texts };
+  return { kind: "names", values: texts.map((_, i) => i), labels: shortDates(texts)?.labels ?? texts };
 }
 
 /** The values under the pointer, in a box that follows it. */
@@ -192,10 +265,7 @@ function readout(element) {
     box.hidden = idx === null || idx === undefined || left < 0;
     if (box.hidden) return;
     if (!box.isConnected) plot.over.append(box);
-    const values = series.map((item, i) => {
-      const value = item.data[idx];
-      return `${nameOf(item, i)}: ${value === null || value === undefined ? "–" : formatNumber(value)}`;
-    });
+    const values = series.map((item, i) => `${nameOf(item, i)}: ${formatterOf(nameOf(item, i), item.data)(item.data[idx])}`);
     box.textContent = [String(x[idx]).replace("T", " "), ...values].join("\n");
     const isRight = left > element.clientWidth / 2;
     box.style.left = `${isRight ? left - box.offsetWidth - 12 : left + 12}px`;

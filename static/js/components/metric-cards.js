@@ -1,7 +1,7 @@
 /** A few figures, large. */
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { formatValue } from "../format.js";
+import { formatterOf, isDate } from "../format.js";
 
 const TONES = ["info", "success", "warning", "danger"];
 
@@ -9,11 +9,16 @@ export const metricCards = ({ cards }) => html`
   <dl class="cards">${cards.map(card)}</dl>
 `;
 
+/** Too long for a large type: a date, a name. */
+const isLong = (value) => typeof value === "string" && value.length > 8;
+
+const dateWords = (value) => value.split(/[T ]/).map((word) => html`<span class="iso">${word}</span> `);
+
 const card = ({ label, value, unit, delta, tone }) => html`
   <div class="metric ${TONES.includes(tone) ? tone : ""}">
     <dt>${label}</dt>
     <dd>
-      <span class="metric-value">${formatValue(value)}</span>
+      <span class="metric-value ${isLong(value) ? "long" : ""}">${isDate(value) ? dateWords(value) : formatterOf(label, unit ? [] : [value])(value)}</span>
       ${unit ? html`<span class="metric-unit">${unit}</span>` : nothing}
       ${delta ? html`<span class="metric-delta">${delta}</span>` : nothing}
     </dd>

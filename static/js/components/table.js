@@ -1,7 +1,7 @@
 /** Rows and columns; numbers to the right. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
-import { formatValue, plural } from "../format.js";
+import { formatterOf, isDate, plural } from "../format.js";
 import { csvButton } from "./csv.js";
 
 export function table({ title, columns, rows }, streaming) {
@@ -18,7 +18,12 @@ export function table({ title, columns, rows }, streaming) {
 }
 
 /** A table in its own scroller. */
-export const grid = (name, heads, rows, isRight) => html`
+export function grid(name, heads, rows, isRight) {
+  const formats = heads.map((head, i) => formatterOf(head, rows.map((row) => row[i])));
+  return scroller(name, heads, rows, { isRight, formats });
+}
+
+const scroller = (name, heads, rows, { isRight, formats }) => html`
   <div class="scroller" tabindex="0" role="region" aria-label=${name}>
     <table>
       <thead>
@@ -29,7 +34,7 @@ export const grid = (name, heads, rows, isRight) => html`
       <tbody>
         ${rows.map(
           (row) => html`<tr>
-            ${row.map((value, i) => html`<td class=${isRight[i] ? "right" : ""}>${formatValue(value)}</td>`)}
+            ${row.map((value, i) => html`<td class="${isRight[i] ? "right" : ""} ${isDate(value) ? "iso" : ""}">${formats[i](value)}</td>`)}
           </tr>`,
         )}
       </tbody>

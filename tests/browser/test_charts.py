@@ -1,0 +1,192 @@
+"""Charts and figures: what is drawn where that is hard; how numbers and dates are written."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from playwright.async_api import Locator, expect
+
+from tests.browser.conftest import LOOKS
+from tests.browser.site import Visit
+from tests.support.endpoint import StrictEndpoint, call_reply
+
+both_looks = pytest.mark.parametrize("look", LOOKS)
+
+EQUAL = {
+    "title": "Power",
+    "x": [1, 2, 3, 4],
+    "series": [
+        {"name": "North", "data": [1, 4, 2, 3]},
+        {"name": "South", "data": [1, 4, 2, 3]},
+        {"name": "West", "data": [1, 4, 2, 5]},
+    ],
+}
+YEARS = {
+    "title": "Yield",
+    "x": [2019, 2020, 2021, 2022],
+    "series": [{"name": "kWh", "data": [1500, 2, 3, 4]}],
+}
+CODES = {
+    "title": "Faults",
+    "columns": [{"key": "error_code"}, {"key": "kwh", "label": "kWh"}, {"key": "year"}],
+    "rows": [
+        {"error_code": 3105, "kwh": 3105, "year": 2024},
+        {"error_code": 12007, "kwh": 1, "year": 2025},
+    ],
+}
+CARDS = {
+    "cards": [
+        {"label": "Error code", "value": 3105},
+        {"label": "Number of codes", "value": 3105},
+        {"label": "Last seen", "value": "2024-03-31T01:00"},
+        {"label": "First day of the data", "value": "2024-03-31"},
+    ]
+}
+DAYS = [f"2024-03-{day:02}" for day in range(1, 32)]
+DAYS_AS_BARS = {"title": "Days", "categories": DAYS, "series": [{"name": "kWh", "data": [1] * 31}]}
+DATES = {
+    "columns": [{"key": key} for key in ("from", "to", "inverter", "what", "remark")],
+    "rows": [
+        {
+            "from": "2024-03-31T01:00",
+            "to": "2024-04-01",
+            "inverter": "North field, row 3",
+            "what": "The temperature sensor reported nonsense",
+            "remark": "It was replaced a few days later by the technician on duty",
+        }
+    ],
+}
+
+
+async def show(visit: Visit, endpoint: StrictEndpoint, **calls: Any) -> Locator:
+    args = [json.dumps({"component": name, "props": props}) for name, props in calls.items()]
+    endpoint.script(call_reply(*(("render_ui_component", text) for text in args)))
+    return (await visit.ask("Show it")).locator("figure")
+
+
+async def lines_of(texts: Locator) -> list[int]:
+    """How many lines each element's text takes."""
+    return list(
+        await texts.evaluate_all(
+            """(elements) => elements.map((element) => {
+              const range = document.createRange();
+              range.selectNodeContents(element);
+              return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+            })"""
+        )
+    )
+
+
+@both_looks
+async def test_a_chart_whose_library_did_not_load_says_so_and_loads_again(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    page = scripted_visit.page
+    await page.route("**/uPlot.esm.js*", lambda route: route.abort())
+    figure = await show(scripted_visit, endpoint, line_chart=EQUAL)
+    await expect(figure.get_by_role("status")).to_contain_text("could not be loaded")
+    await expect(figure.get_by_role("table")).to_be_visible()
+    await page.unroute("**/uPlot.esm.js*")
+    await figure.get_by_role("button", name="Retry").click()
+    await expect(figure.locator("canvas")).to_be_visible()
+    await expect(figure.get_by_role("status")).to_have_count(0)
+
+
+async def test_a_chart_loads_again_by_itself_when_the_network_is_back(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    page = scripted_visit.page
+    await page.route("**/uPlot.esm.js*", lambda route: route.abort())
+    figure = await show(scripted_visit, endpoint, line_chart=EQUAL)
+    await expect(figure.get_by_role("status")).to_be_visible()
+    await page.unroute("**/uPlot.esm.js*")
+    await page.evaluate("() => { dispatchEvent(new Event('online')) }")
+    await expect(figure.locator("canvas")).to_be_visible()
+
+
+COLOURS = """(canvas, names) => {
+  const colours = names.map((name) => {
+    const probe = document.createElement("span");
+    probe.style.color = `var(${name})`;
+    document.body.append(probe);
+    const [r, g, b] = getComputedStyle(probe).color.match(/\\d+/g).map(Number);
+    probe.remove();
+    return [r, g, b];
+  });
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return colours.map(([r, g, b]) => {
+    let count = 0;
+    for (let i = 0; i < data.length; i += 4)
+      if ([r, g, b].every((part, at) => Math.abs(data[i + at] - part) < 5)) count += 1;
+    return count;
+  });
+}"""
+
+
+@both_looks
+async def test_equal_series_are_all_seen(scripted_visit: Visit, endpoint: StrictEndpoint) -> None:
+    figure = await show(scripted_visit, endpoint, line_chart=EQUAL)
+    canvas = figure.locator("canvas")
+    await expect(canvas).to_be_visible()
+    seen = await canvas.evaluate(COLOURS, ["--s1", "--s2", "--s3"])
+    assert min(seen) > 200, seen
+    await expect(figure.locator(".chart-key li")).to_have_text(
+        ["North", "South (equal to North)", "West"]
+    )
+
+
+async def test_years_and_codes_are_written_without_separators(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    figures = await show(
+        scripted_visit, endpoint, table=CODES, metric_cards=CARDS, line_chart=YEARS
+    )
+    await expect(figures.nth(0).get_by_role("cell")).to_have_text(
+        ["3105", "3,105", "2024", "12007", "1", "2025"]
+    )
+    await expect(figures.nth(1).locator(".metric-value").nth(0)).to_have_text("3105")
+    await expect(figures.nth(1).locator(".metric-value").nth(1)).to_have_text("3,105")
+    await figures.nth(2).get_by_text("Data", exact=True).click()
+    await expect(figures.nth(2).get_by_role("row").nth(1)).to_have_text("20191,500")
+
+
+TEXTS = """(labels) => labels.map((label) =>
+  [...label.childNodes].map(({ nodeType, data }) => nodeType === 3 ? data : "").join("").trim())"""
+
+
+@both_looks
+async def test_dates_are_not_broken(scripted_visit: Visit, endpoint: StrictEndpoint) -> None:
+    figures = await show(
+        scripted_visit, endpoint, table=DATES, metric_cards=CARDS, bar_chart=DAYS_AS_BARS
+    )
+    assert await lines_of(figures.nth(0).locator("td:nth-child(-n + 2)")) == [1, 1]
+    dates = figures.nth(1).locator(".iso")
+    await expect(dates).to_have_text(["2024-03-31", "01:00", "2024-03-31"])
+    assert await lines_of(dates) == [1, 1, 1]
+    labels = figures.nth(2).locator("svg .tick[text-anchor=middle]")
+    texts = await labels.evaluate_all(TEXTS)
+    assert texts[0] == "1 Mar"
+    assert all(text.endswith(" Mar") for text in texts)
+    boxes = [await label.bounding_box() for label in await labels.all()]
+    ends = [(box["x"], box["x"] + box["width"]) for box in boxes if box]
+    chart = await figures.nth(2).locator("svg").first.bounding_box()
+    assert chart
+    assert ends[-1][1] <= chart["x"] + chart["width"] + 0.5
+    assert all(left[1] <= right[0] for left, right in pairwise(ends))
+
+
+async def test_a_report_breaks_no_date(scripted_visit: Visit, endpoint: StrictEndpoint) -> None:
+    words = "From 2024-03-31T01:00 to 2024-04-01 and 2024-04-02 and on 2024-04-03 again. " * 9
+    head = "| from | to | inverter | what | remark | seen |\n|---|---|---|---|---|---|\n"
+    row = (
+        "| 2024-03-31T01:00 | 2024-04-01T12:30 | North field | Temperature sensor | replaced | x |"
+    )
+    figures = await show(
+        scripted_visit, endpoint, report={"title": "R", "markdown": f"{words}\n\n{head}{row}"}
+    )
+    await scripted_visit.page.set_viewport_size({"width": 360, "height": 800})
+    assert await lines_of(figures.locator("td:nth-child(-n + 2)")) == [1, 1]
+    dates = figures.locator("p .iso")
+    await expect(dates).to_have_count(36)
+    assert set(await lines_of(dates)) == {1}

@@ -1,0 +1,145 @@
+"""The list of threads and the way back: names, focus, places; what a reload shows; paper."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.site import Visit, axe
+from tests.browser.test_accessibility import AXE
+from tests.browser.test_threads_page import show_list
+from tests.support.serving import Client
+
+both_looks = pytest.mark.parametrize("look", LOOKS)
+
+
+async def test_a_click_elsewhere_ends_renaming_and_keeps_the_title(visit: Visit) -> None:
+    await visit.ask("Hello there")
+    await show_list(visit)
+    await visit.button("Rename Hello there").click()
+    await visit.page.get_by_role("textbox", name="New title").fill("Greetings")
+    await visit.page.locator(".brand").click()
+    await expect(visit.page.get_by_role("textbox", name="New title")).to_have_count(0)
+    await expect(visit.page.get_by_role("link", name="Greetings")).to_be_visible()
+    await expect(visit.page.locator("#title")).to_have_text("Greetings")
+
+
+@both_looks
+async def test_renaming_and_deleting_leave_the_focus_in_the_list(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    ids = [(await client.turn({"message": f"Thread {n}"}))[0] for n in (1, 2, 3)]
+    visit = await (await visitors(client.url, look)).open(ids[2])
+    await show_list(visit)
+    for key in ("Enter", "Escape"):
+        await visit.page.get_by_role("link", name="Thread 2").hover()
+        await visit.button("Rename Thread 2").click()
+        await expect(visit.page.get_by_role("textbox", name="New title")).to_be_focused()
+        await visit.page.keyboard.press(key)
+        await expect(visit.page.get_by_role("link", name="Thread 2")).to_be_focused()
+    for gone, next_ in (("Thread 2", "Thread 1"), ("Thread 1", "Thread 3")):
+        await visit.page.get_by_role("link", name=gone).hover()
+        await visit.button(f"Delete {gone}").click()
+        await visit.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(visit.page.get_by_role("link", name=gone)).to_have_count(0)
+        await expect(visit.page.get_by_role("link", name=next_)).to_be_focused()
+
+
+@both_looks
+async def test_equal_titles_are_told_apart(visitors: Visitors, client: Client, look: str) -> None:
+    for message in ("Hello", "Hello", "Goodbye"):
+        await client.turn({"message": message})
+    visit = await (await visitors(client.url, look)).open()
+    await show_list(visit)
+    links = visit.page.locator("#thread-list a")
+    await expect(links).to_have_count(3)
+    texts = [" ".join(text.split()) for text in await links.all_inner_texts()]
+    assert len(set(texts)) == 3
+    assert [text.startswith("Hello ") for text in texts] == [False, True, True]
+    assert texts[0] == "Goodbye"
+    assert await axe(visit.page, AXE) == []
+
+
+@both_looks
+async def test_a_link_to_an_old_thread_marks_it_in_the_list(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    oldest, _ = await client.turn({"message": "The oldest"})
+    for number in range(31):
+        await client.turn({"message": f"Thread {number}"})
+    visit = await (await visitors(client.url, look)).open(oldest)
+    await show_list(visit)
+    link = visit.page.get_by_role("link", name="The oldest")
+    await expect(link).to_have_attribute("aria-current", "page")
+    await expect(link).to_be_in_viewport()
+    await visit.button("Show older threads").click()
+    await expect(link).to_have_count(1)
+    await expect(link).to_have_attribute("aria-current", "page")
+
+
+@both_looks
+async def test_back_returns_to_what_was_being_read(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    long = "thread_long"
+    for number in range(8):
+        await client.turn({"thread_id": long, "message": f"Message {number}. Write 60 words"})
+    await client.turn({"message": "Another"})
+    visit = await (await visitors(client.url, look)).open(long)
+    fourth = visit.said.nth(3)
+    await expect(fourth).to_contain_text("Message 3")
+    await visit.page.locator("#scroller").focus()
+    await visit.page.keyboard.press("Home")
+    await expect(visit.page.locator("#scroller")).to_have_js_property("scrollTop", 0)
+    await fourth.evaluate("(element) => element.scrollIntoView()")
+    before = await fourth.bounding_box()
+    await show_list(visit)
+    await visit.page.get_by_role("link", name="Another").click()
+    await expect(visit.said).to_have_count(1)
+    await visit.page.go_back()
+    await expect(visit.button("Latest")).to_be_visible()
+    await expect(fourth).to_be_in_viewport()
+    after = await fourth.bounding_box()
+    assert before
+    assert after
+    assert abs(before["y"] - after["y"]) < 2
+
+
+RECORD = """
+addEventListener("DOMContentLoaded", () => {
+  window.notes = [];
+  new MutationObserver(() => window.notes.push(document.getElementById("connection").innerText))
+    .observe(document.getElementById("connection"), { childList: true, subtree: true });
+});
+"""
+
+
+async def test_a_reload_in_mid_turn_does_not_say_that_it_reconnects(slow_visit: Visit) -> None:
+    await slow_visit.page.add_init_script(RECORD)
+    await slow_visit.say("Write 60 words")
+    await expect(slow_visit.reply).to_contain_text("lighthouse")
+    await slow_visit.page.reload()
+    await slow_visit.idle()
+    notes = await slow_visit.page.evaluate("() => window.notes")
+    assert not [note for note in notes if "Reconnecting" in note]
+
+
+@both_looks
+async def test_a_thread_is_printed_whole_and_alone(visit: Visit) -> None:
+    for number in range(3):
+        await visit.ask(f"Message {number}. Write 150 words")
+    await visit.ask("Draw a line chart of 1, 4, 9, 16")
+    printed = await visit.page.pdf(format="A5")
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) > 1
+    await visit.page.emulate_media(media="print")
+    for hidden in ("#threads", "#composer", "#bar", ".actions"):
+        await expect(visit.page.locator(hidden).first).to_be_hidden()
+    for shown in (visit.said.first, visit.reply.locator("figure"), visit.page.locator("#title")):
+        await expect(shown).to_be_visible()
+    sizes = await visit.page.evaluate(
+        "() => [document.documentElement.scrollHeight, document.getElementById('log').scrollHeight]"
+    )
+    assert sizes[0] >= sizes[1]
+    body = "() => getComputedStyle(document.body).backgroundColor"
+    assert await visit.page.evaluate(body) == "rgb(251, 250, 248)"
