@@ -13,7 +13,6 @@ from sqlalchemy import Engine, create_engine
 from server.storage.location import PostgresUrl
 
 DEFAULTS = {
-    "application_name": "turnstream",
     "connect_timeout": 5,
     "client_encoding": "utf8",
     # Who is gone without a word is missed after these seconds, not after two hours.
@@ -44,11 +43,12 @@ class DocumentDumper(JsonbDumper):
 
 
 def connector(
-    url: PostgresUrl, busy_seconds: float, lease_seconds: float
+    url: PostgresUrl, busy_seconds: float, lease_seconds: float, worker: str = ""
 ) -> Callable[[], psycopg.Connection[Any]]:
-    """Makes connections. A transaction that has been idle for half a lease is undone: a worker that
+    """Makes connections, which the server shows with the worker's id. A transaction that has been idle for half a lease is undone: a worker that
     is paused in one would keep others from its claim."""
-    parameters: dict[str, Any] = {**DEFAULTS, **conninfo_to_dict(url.secret)}
+    named = {"application_name": f"turnstream {worker}".strip()}
+    parameters: dict[str, Any] = {**DEFAULTS, **named, **conninfo_to_dict(url.secret)}
     waits = {
         "lock_timeout": busy_seconds,
         "statement_timeout": max(busy_seconds * 2, 30),

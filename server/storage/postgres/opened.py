@@ -54,15 +54,15 @@ async def open_postgres(
     url: PostgresUrl, busy_seconds: float, connections: int, lease_seconds: float
 ) -> AsyncIterator[PostgresStorage]:
     """For a worker; the schema is migrated if need be. Raises StorageError."""
+    held = HeldClaims()
     with usable(url):
-        connect = connector(url, busy_seconds, lease_seconds)
+        connect = connector(url, busy_seconds, lease_seconds, held.worker)
     async with (
         open_transactions(connect, connections, "database", busy_seconds) as transactions,
         open_transactions(connect, 1, "leases", busy_seconds) as own,
     ):
         with usable(url):
             await migrate(url)
-        held = HeldClaims()
         async with open_leases(held, transactions, own, lease_seconds) as leases:
             yield PostgresStorage(
                 url,

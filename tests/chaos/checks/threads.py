@@ -33,7 +33,13 @@ KNOWN: Mapping[str, Mapping[int, Sequence[str]]] = {
     "list": {200: ("",)},
 }
 """The answers that a request may get. Any may be cut off; 503 is for all what storage says."""
-EXCUSED = ("storage_busy", "storage_failed", "streams_unavailable", "shutting_down")
+EXCUSED = (
+    "storage_unreachable",
+    "storage_busy",
+    "storage_failed",
+    "streams_unavailable",
+    "shutting_down",
+)
 
 
 def known_answers(history: History) -> Iterator[Violation]:
