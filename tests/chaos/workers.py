@@ -53,18 +53,11 @@ class Worker:
         return self._process.returncode if self._process else None
 
     async def start(self) -> None:
-        """Until it answers. Raises RuntimeError with what it said if it does not."""
-        with self.log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "server", "--port", str(self.port)),
-                cwd=PROJECT,
-                env=self.environment,
-                stderr=log,
-                stdout=log,
-            )
-        for _ in range(START_SECONDS * 10):
-            if self._process.returncode is not None:
-                break
+        """Until it answers; one that ends by itself is started again, as a supervisor does: what it
+        needs may be gone for a moment. Raises RuntimeError with what it said."""
+        for attempt in range(START_SECONDS * 10):
+            if attempt == 0 or self.exit_status is not None:
+                await self._begin()
             try:
                 async with request(self.url, "GET", "/health") as response:
                     if response.status == 200:
@@ -73,6 +66,16 @@ class Worker:
                 pass
             await asyncio.sleep(0.1)
         raise RuntimeError(f"{self.name} did not start:\n{self.log.read_text()[-4000:]}")
+
+    async def _begin(self) -> None:
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "server", "--port", str(self.port)),
+                cwd=PROJECT,
+                env=self.environment,
+                stderr=log,
+                stdout=log,
+            )
 
     async def kill(self) -> None:
         """kill -9"""
