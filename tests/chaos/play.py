@@ -16,6 +16,9 @@ from tests.chaos.records import History
 from tests.chaos.stages import Stage
 from tests.chaos.visitor import Known, Visitor
 
+PATIENCE_SECONDS = 100.0
+"""More than what a visitor does takes, with a run as long as one may be and all faults."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -70,7 +73,11 @@ async def play(plan: Plan, stage: Stage) -> Played:
 
     async def visit(visitor: Visitor) -> None:
         while not is_over():
-            await visitor.act()
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await visitor.act()
+            except TimeoutError:
+                history.stuck.append(f"{visitor.acting}, from {time.time() - PATIENCE_SECONDS:.3f}")
 
     async with asyncio.TaskGroup() as tasks:
         for visitor in visitors:

@@ -140,6 +140,8 @@ class History:
     faults: list[Fault] = field(default_factory=list)
     claims: list[ClaimChange] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    """What visitors were about when they had waited too long."""
     survivors: dict[str, str] = field(default_factory=dict)
     """By thread: how its last message, after all faults, was answered; `stop` is well."""
 

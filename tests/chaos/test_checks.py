@@ -195,6 +195,7 @@ PLANTED: tuple[tuple[str, str, Plant], ...] = (
     ),
     ("a 500", "every answer is a known one", asked(answer("post", 500, code="internal_error"))),
     ("a silent server", "every answer is a known one", asked(answer("stop", 599, code="silent"))),
+    ("a stuck visitor", "nobody waits for ever", lambda h: h.stuck.append("talk in thread t, ")),
     ("a lost text", "what was streamed is in the thread", shown(PARTS[1])),
     ("another order", "what was streamed is in the thread", shown(*reversed(PARTS))),
     ("a lost thread", "what was streamed is in the thread", shown()),

@@ -45,13 +45,17 @@ class Visitor:
     threads: Sequence[str]
     known: Known
     acted: dict[str, int] = field(default_factory=dict)
+    acting: str = ""
+    """What it is about."""
 
     async def act(self) -> None:
         names = [name for name, _, _ in ACTIONS]
         weights = [weight for _, weight, _ in ACTIONS]
         (name,) = self.random.choices(names, weights)
         self.acted[name] = self.acted.get(name, 0) + 1
-        await next(action for known, _, action in ACTIONS if known == name)(self, self._thread())
+        thread = self._thread()
+        self.acting = f"{name} in thread {thread}"
+        await next(action for known, _, action in ACTIONS if known == name)(self, thread)
         if self.recorder.history.answers[-1].status == NO_ANSWER:
             await asyncio.sleep(PATIENCE_SECONDS)
 

@@ -20,6 +20,7 @@ CHECKS: Mapping[str, Check] = {
     "a stopped run is over": threads.stopped_is_over,
     "one run for an idempotency key": threads.one_run_a_key,
     "every answer is a known one": threads.known_answers,
+    "nobody waits for ever": threads.nobody_is_stuck,
     "what was streamed is in the thread": threads.streamed_is_saved,
     "every published result is in the thread": threads.results_are_saved,
     "no thread is bricked": threads.takes_the_next_message,

@@ -14,6 +14,7 @@ KEYS = "one run for an idempotency key"
 ANSWERS = "every answer is a known one"
 STREAMED = "what was streamed is in the thread"
 RESULTS = "every published result is in the thread"
+STUCK = "nobody waits for ever"
 BRICKED = "no thread is bricked"
 
 KNOWN: Mapping[str, Mapping[int, Sequence[str]]] = {
@@ -56,6 +57,11 @@ def known_answers(history: History) -> Iterator[Violation]:
             f"{answer.answered:.3f}",
             answer.run_id,
         )
+
+
+def nobody_is_stuck(history: History) -> Iterator[Violation]:
+    for what in history.stuck:
+        yield Violation(STUCK, what.partition("thread ")[2].partition(",")[0], what)
 
 
 def free_after_the_end(history: History) -> Iterator[Violation]:
