@@ -5,9 +5,7 @@ What is merged is merged here, before the log, so every reader sees the same.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
-from server.storage.interfaces import LeaseLost
 from server.storage.run_logs import RunLog
 from server.turns.chunks import Chunk, Path, TextDelta
 
@@ -54,8 +52,7 @@ class LogWriter:
         async with self._turn:
             self._flushing = None
             if self._held:
-                with suppress(LeaseLost):  # The next write says so to the run.
-                    await self._log.append(self._release_deltas())
+                await self._log.append(self._release_deltas())
 
     def _release_deltas(self) -> list[Chunk]:
         self._quiet_at = asyncio.get_running_loop().time() + MERGE_SECONDS

@@ -3,7 +3,6 @@
 import asyncio
 
 from graphs.stored import Ended
-from server.storage.interfaces import LeaseLost
 
 STOPPED: Ended = {"reason": "stopped"}
 SHUTDOWN: Ended = {"reason": "shutdown"}
@@ -18,15 +17,8 @@ class StopSignal:
         if not self._reason.done():
             self._reason.set_result(reason)
 
-    def lose(self) -> None:
-        """End the run without a word: another worker may have its thread."""
-        if not self._reason.done():
-            self._reason.set_exception(LeaseLost())
-            self._reason.exception()  # Read: asyncio logs one that nobody has.
-
     @property
     def reason(self) -> Ended | None:
-        """Why the run is to end; None: it is not. Raises LeaseLost."""
         return self._reason.result() if self._reason.done() else None
 
     @property
@@ -49,10 +41,6 @@ class StopSignals:
         """Does nothing if the run is over."""
         if run_id in self._signals:
             self._signals[run_id].send(reason)
-
-    def lose(self, run_id: str) -> None:
-        if run_id in self._signals:
-            self._signals[run_id].lose()
 
     def remove(self, run_id: str) -> None:
         self._signals.pop(run_id, None)

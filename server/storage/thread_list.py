@@ -24,7 +24,6 @@ from sqlalchemy import (
     func,
     insert,
     select,
-    text,
     update,
 )
 
@@ -56,7 +55,6 @@ _ADD = insert(threads)
 _BEGIN = update(threads).where(*_MINE)
 _END = _BEGIN.where(threads.c.run_id == bindparam("of_run"))
 _MOVE = insert(activities)
-_IN_ORDER = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
 
 
 def begin_run(
@@ -115,7 +113,7 @@ def page(
 
     Raises ValueError for an unknown cursor.
     """
-    as_of, before = _parse_cursor(cursor) if cursor else _newest(connection, owner)
+    as_of, before = _parse_cursor(cursor) if cursor else _newest(connection)
     select_page = _of_a_rare_state if state not in (None, "finished") else _of_all
     rows = connection.execute(select_page(owner, as_of, before, state).limit(limit + 1)).all()
     entries = [_entry(row) for row in rows[:limit]]
@@ -189,17 +187,12 @@ def remove(connection: Connection, key: ThreadKey) -> bool:
     return bool(removed.rowcount)
 
 
-def _newest(connection: Connection, owner: str) -> tuple[int, int]:
-    numbers = select(func.max(activities.c.number)).where(activities.c.owner == owner)
-    newest = connection.scalar(numbers) or 0
+def _newest(connection: Connection) -> tuple[int, int]:
+    newest = connection.scalar(select(func.max(activities.c.number))) or 0
     return newest, newest + 1
 
 
 def _move_to_top(connection: Connection, key: ThreadKey) -> None:
-    if connection.dialect.name == "postgresql":
-        # Transactions of one owner come to their ends in the order of their numbers: so nobody who
-        # has seen a number misses a lower one.
-        connection.execute(_IN_ORDER, {"owner": key.owner})
     added = connection.execute(_MOVE, {"owner": key.owner, "thread_id": key.thread_id})
     (number,) = added.inserted_primary_key or (0,)
     if number % FORGET_EVERY:

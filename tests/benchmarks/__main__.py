@@ -18,7 +18,6 @@ BENCHMARKS = (
     "users",
     "observation",
     "growth",
-    "workers",
 )
 NAMED = ("before",)
 
