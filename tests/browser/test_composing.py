@@ -11,6 +11,7 @@ from tests.browser.test_accessibility import AXE
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
+on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
 on_phone = pytest.mark.parametrize("look", LOOKS[1:])
 
 BOXES = """(button) => [button, ...button.parentElement.children].map((one) =>
@@ -63,6 +64,7 @@ async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(visit: Visit)
     await expect(visit.said).to_have_text(re.compile(r"One\s+two"))
 
 
+@on_desktop
 async def test_on_a_desktop_enter_sends(visit: Visit) -> None:
     await visit.field.fill("Hello")
     await visit.field.press("Enter")

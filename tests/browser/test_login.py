@@ -392,7 +392,7 @@ async def test_where_a_proxy_logs_people_in_a_reload_is_offered_and_the_message_
         await expect(visit.button("Log out")).to_have_count(0)
         await context.set_extra_http_headers({})
         await visit.field.fill("Keep me")
-        await visit.field.press("Enter")
+        await visit.field.press("Control+Enter")
         await expect(dialog(visit)).to_contain_text("proxy")
         await expect(credential(visit)).to_be_hidden()
         await context.set_extra_http_headers({"X-Forwarded-User": "ann"})

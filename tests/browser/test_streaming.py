@@ -127,7 +127,7 @@ async def test_enter_sends_and_shift_enter_breaks_the_line(visit: Visit) -> None
     await visit.field.press("Shift+Enter")
     await visit.field.press_sequentially("there")
     await expect(visit.field).to_have_value("Hello\nthere")
-    await visit.field.press("Enter")
+    await visit.field.press("Control+Enter")
     await expect(visit.said).to_have_text(re.compile("Hello\nthere"))
     await expect(visit.field).to_be_focused()
 
@@ -184,7 +184,7 @@ async def test_a_failing_model_shows_an_alert_and_retry_goes_on(
 async def test_a_message_that_the_server_refuses_comes_back_to_the_field(visit: Visit) -> None:
     words = "x" * 40_000
     await visit.field.fill(words)
-    await visit.field.press("Enter")
+    await visit.field.press("Control+Enter")
     await expect(visit.alert).to_contain_text("32000")
     await expect(visit.field).to_have_value(words)
     await expect(visit.said).to_have_count(0)

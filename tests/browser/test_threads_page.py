@@ -101,7 +101,7 @@ async def test_an_edited_message_replaces_what_followed_it(
     await expect(field).to_be_focused()
     await expect(field).to_have_value("First")
     await field.fill("Another first")
-    await field.press("Enter")
+    await field.press("Control+Enter")
     await expect(scripted_visit.reply).to_contain_text("Three.")
     await scripted_visit.idle()
     await scripted_visit.page.reload()
