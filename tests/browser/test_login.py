@@ -473,6 +473,6 @@ async def test_what_somebody_may_not_do_is_said_and_the_message_given_back(
     wire.script(Refusal(403, "forbidden", "Your role may not start runs."))
     await wired.open()
     await wired.field.fill("Please")
-    await wired.field.press("Enter")
+    await wired.field.press("Control+Enter")
     await expect(wired.alert).to_contain_text("Your role may not start runs.")
     await expect(wired.field).to_have_value("Please")

@@ -128,7 +128,7 @@ async def test_a_message_from_a_second_tab_waits_in_its_field_while_the_first_st
     await scripted_visit.say("Go on")
     await expect(scripted_visit.reply).to_contain_text("The light")
     await other.field.fill("Me too")
-    await other.field.press("Enter")
+    await other.field.press("Control+Enter")
     await expect(other.said).to_have_count(2)
     await expect(other.field).to_have_value("Me too")
     await expect(other.reply).to_contain_text("The light")
