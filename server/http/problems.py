@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.runs.capacity import TooManyRuns
-from server.runs.runs import RunInProgress
+from server.runs.claims import RunInProgress
 from server.runs.shutdown import ShuttingDown
 from server.runs.thread_version import ThreadChanged, UnknownThread
 from server.storage.interfaces import StorageUnavailable

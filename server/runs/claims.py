@@ -13,7 +13,7 @@ from server.runs.signals import StopSignal, StopSignals
 from server.storage.audit_records import Records
 from server.storage.interfaces import Granted, Held, Repeated, ThreadEntry, ThreadStore
 from server.storage.run_logs import RunLog, RunLogs
-from server.turns.header import ThreadKey
+from server.turns.header import RunHeader, ThreadKey
 from server.turns.requests import IdempotencyKey
 
 _ALPHABET = string.ascii_letters + string.digits
@@ -22,6 +22,14 @@ _ALPHABET = string.ascii_letters + string.digits
 def new_run_id() -> str:
     """11 letters and digits: it is in every event of the run."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(11))
+
+
+class RunInProgress(Exception):
+    """The thread has a live run."""
+
+    def __init__(self, header: RunHeader) -> None:
+        super().__init__(f"run {header.run_id} is live")
+        self.header = header
 
 
 @dataclass(frozen=True, slots=True)

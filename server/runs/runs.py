@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from graphs.classify import Classifier
 from server.runs.capacity import Capacity, charge
-from server.runs.claims import Claim, Claims
+from server.runs.claims import Claim, Claims, RunInProgress
 from server.runs.deletions import Deletions
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
@@ -30,7 +30,7 @@ from server.storage.audit_records import Records
 from server.storage.interfaces import Held, Repeated, ThreadEntry, ThreadStore
 from server.storage.run_logs import RunLogs
 from server.turns.chunks import Chunk, Done, MessageFinish, Usage
-from server.turns.header import RunHeader, ThreadKey
+from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
 from server.users.policy import NO_POLICY, Policy
 from server.users.principal import Principal
@@ -41,14 +41,6 @@ logger = logging.getLogger(__name__)
 Observer = Callable[[Run], Callable[[Sequence[Chunk]], None]]
 """Gets a run that begins, in the context that this run has to itself. Gives what gets all that the
 run has said, once it is over."""
-
-
-class RunInProgress(Exception):
-    """The thread has a live run."""
-
-    def __init__(self, header: RunHeader) -> None:
-        super().__init__(f"run {header.run_id} is live")
-        self.header = header
 
 
 class Runs:
@@ -128,7 +120,7 @@ class Runs:
     async def _begin(
         self, start: RunStart, claim: Claim, request: TurnRequest, by: Principal, *, keyed: bool
     ) -> None:
-        if start.plan.is_new_thread:
+        if start.plan.is_new_thread and claim.thread is None:
             await self._capacity.take_new_thread(start.rights)
         title = request.message.text if request.message else ""
         records = self._audit.started(start, by.id)
@@ -209,6 +201,13 @@ class Runs:
         if keyed:
             forget = partial(self._store.forget_requests, run_id)
             asyncio.get_running_loop().call_later(seconds, self._retries.begin, forget)
+
+    async def create(self, principal: Principal, thread_id: str) -> ThreadEntry:
+        """Make a thread without a run; one that is there stays. Raises ShuttingDown, TooManyRuns,
+        Forbidden, LimitExceeded."""
+        self._shutdown.check()
+        await self._capacity.take_new_thread(self._policy.rights(principal))
+        return await self._store.create(ThreadKey(principal.owner, thread_id))
 
     async def stop(self, key: ThreadKey) -> ThreadEntry | None:
         """End the thread's live run, if it has one, and wait until the thread is saved and free.

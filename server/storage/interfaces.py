@@ -223,6 +223,9 @@ class ThreadStore(UnfinishedAnswers, Protocol):
         move. Raises ValueError for an unknown cursor.
         """
 
+    async def create(self, key: ThreadKey) -> ThreadEntry:
+        """Add a thread without a run, whose `run_id` is empty; one that is there stays as it is."""
+
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         """A renamed thread keeps its place and its times. None: there is no such thread."""
 

@@ -137,6 +137,9 @@ class SqliteStore:
     ) -> Sequence[IdleThread]:
         return await self.read(idle_threads.page, since, now, limit, after)
 
+    async def create(self, key: ThreadKey) -> ThreadEntry:
+        return await self.write(thread_list.create, key)
+
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         return await self.write(thread_list.rename, key, title)
 

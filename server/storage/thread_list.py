@@ -19,6 +19,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     delete,
     exists,
     func,
@@ -32,6 +33,8 @@ from server.storage.tables import activities, threads
 from server.turns.header import ThreadKey
 
 TITLE_CHARS = 60
+NO_RUN = ""
+"""The run id of a thread that has had none."""
 REMEMBERED_ACTIVITIES = 10_000
 FORGET_EVERY = 16
 """Activities between two looks at what can be forgotten of the thread that moves."""
@@ -52,21 +55,37 @@ _ENTRY = [
 _MINE = (threads.c.owner == bindparam("of_owner"), threads.c.id == bindparam("of_thread"))
 _GET = select(*_ENTRY).where(*_MINE)
 _ADD = insert(threads)
-_BEGIN = update(threads).where(*_MINE)
-_END = _BEGIN.where(threads.c.run_id == bindparam("of_run"))
+_OF_MINE = update(threads).where(*_MINE)
+_BEGIN = _OF_MINE.values(
+    title=case((threads.c.run_id == NO_RUN, bindparam("first_title")), else_=threads.c.title)
+)
+_END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
 _MOVE = insert(activities)
+
+
+def create(connection: Connection, key: ThreadKey) -> ThreadEntry:
+    """Add a thread without a run to the top; one that is there stays as it is."""
+    entry = get(connection, key)
+    if entry is None:
+        now = _now()
+        entry = ThreadEntry(key.thread_id, "", now, now, NO_RUN, "finished")
+        row = {column.name: getattr(entry, column.name) for column in _ENTRY}
+        connection.execute(_ADD, {"owner": key.owner, **row})
+        _move_to_top(connection, key)
+    return entry
 
 
 def begin_run(
     connection: Connection, key: ThreadKey, run_id: str, title: str, graph: str | None
 ) -> None:
-    """Note a live run: the thread moves to the top. A new thread gets the title."""
+    """Note a live run: the thread moves to the top. With its first run it gets the title."""
     now = _now()
     begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
-    known = connection.execute(_BEGIN, {**of(key), **begun})
+    first_title = short_title(title)
+    known = connection.execute(_BEGIN, {**of(key), **begun, "first_title": first_title})
     if not known.rowcount:
         mine = {"owner": key.owner, "id": key.thread_id}
-        connection.execute(_ADD, {**mine, "title": short_title(title), "created_at": now, **begun})
+        connection.execute(_ADD, {**mine, "title": first_title, "created_at": now, **begun})
     _move_to_top(connection, key)
 
 

@@ -231,7 +231,7 @@ async def test_threads_are_listed_and_forgotten(tmp_path: Path) -> None:
         sdk(server.url) as client,
     ):
         failed, fine = await new_thread(client), await new_thread(client)
-        assert await client.threads.search() == []
+        assert [t["thread_id"] for t in await client.threads.search()] == [fine, failed]
         parts = await run(client, failed, input=human("One"))
         assert parts[-1].event == "error"
         state: Any = await client.threads.get_state(failed)

@@ -24,9 +24,7 @@ ROOM = {
 }
 """The limits are small where they bound a value, and large where they would end the trying."""
 OPTIONS = ("--no-color", "--request-timeout", "20", "--warnings", "off")
-OURS_INSTEAD = ("--exclude-checks", "positive_data_acceptance,ensure_resource_availability")
-"""A check of ours knows codes. And a thread that LangGraph's SDK makes is kept from its first run
-on, so it cannot be got before."""
+OURS_INSTEAD = ("--exclude-checks", "positive_data_acceptance")
 
 
 def fuzzed(folder: Path, **values: Any) -> Settings:

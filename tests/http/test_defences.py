@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from server.protocols import DEFAULT
+from server.runs.claims import RunInProgress
 from server.runs.client_tools import as_ui_tools
 from server.runs.reader import LoggedRun
-from server.runs.runs import RunInProgress
 from server.storage.checkpointer import open_checkpointer
 from server.storage.interfaces import StorageError
 from server.turns.requests import (

@@ -1,13 +1,12 @@
 """LangGraph SDK: threads, their states and their history, under `/langgraph`.
 
-A thread begins with its first run: `POST /threads` gives an id, and keeps nothing. Until then its
-state is empty, as that of a thread that is not there.
+The state of a thread without a run is empty, as that of a thread that is not there: clients also
+name threads that nobody has made yet.
 """
 
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
@@ -16,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from server.http.langgraph.saved import Found, branch_at, branches_of, find_thread
 from server.http.langgraph.states import history_json, state_json
 from server.http.problems import Problem, unknown_thread
-from server.http.state import ApiRequest, owner, thread_key
+from server.http.state import ApiRequest, owner, principal, thread_key
 from server.protocols.fields import mapping, shown, string, thread_id
 from server.protocols.langgraph_sdk.snapshot import open_interrupts
 from server.protocols.langgraph_sdk.states import (
@@ -48,7 +47,8 @@ class Threads(HTTPEndpoint):
         id = f"thread_{secrets.token_hex(10)}" if given is None else thread_id(given)
         entry = await request.state["store"].get(ThreadKey(owner(request), id))
         if entry is None:
-            return JSONResponse(_new(id))
+            entry = await request.state["runs"].create(principal(request), id)
+            return JSONResponse({**_thread(request, entry), "values": None})
         if fields.get("if_exists") != "do_nothing":
             raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
         return JSONResponse(_thread(request, entry))
@@ -92,7 +92,7 @@ class ThreadState(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
         """The newest state, or that of a checkpoint."""
         found = await find_thread(request, thread_key(request))
-        if found is None:
+        if found is None or not found.entry.run_id:
             return JSONResponse(empty_state())
         named = request.path_params.get("checkpoint_id")
         thread = found.thread if named is None else await branch_at(request, found, named)
@@ -108,7 +108,7 @@ class ThreadHistory(HTTPEndpoint):
         fields, _ = await request.state["bodies"].read(request, _object)
         limit, before = _number(fields, "limit", STATES, MAX_STATES), _before(fields)
         found = await find_thread(request, thread_key(request))
-        if found is None:
+        if found is None or not found.entry.run_id:
             return JSONResponse([])
         async with aclosing(branches_of(request, found)) as branches:
             body = await history_json(branches, limit, before, found.entry.updated_at)
@@ -173,20 +173,6 @@ def _thread(request: ApiRequest, entry: ThreadEntry) -> Json:
 def _listed(request: ApiRequest, entry: ThreadEntry) -> Json:
     first = {"type": "human", "content": entry.title}
     return {**_thread(request, entry), "values": {"messages": [first] if entry.title else []}}
-
-
-def _new(id: str) -> Json:
-    now = datetime.now(UTC).isoformat()
-    return {
-        "thread_id": id,
-        "created_at": now,
-        "updated_at": now,
-        "metadata": {},
-        "status": "idle",
-        "config": {},
-        "interrupts": {},
-        "values": None,
-    }
 
 
 def _object(body: Any) -> Mapping[str, Any]:

@@ -29,6 +29,19 @@ class ThreadListContract:
         assert (begun.id, begun.title, begun.run_id, begun.run_state) == expected
         assert moment(begun.created_at) == moment(begun.updated_at)
 
+    async def test_a_thread_that_is_made_has_no_run_and_its_first_one_gives_the_title(
+        self, store: ThreadStore
+    ) -> None:
+        made = await store.create(THREAD)
+        assert (made.title, made.run_id, made.run_state) == ("", "", "finished")
+        assert await store.get(THREAD) == made
+        assert await listed(store) == ["t1"]
+        begun = await begin(store, THREAD, "r1", "What is 17 * 23?")
+        assert (begun.title, begun.created_at) == ("What is 17 * 23?", made.created_at)
+        await store.end_run(THREAD, "r1", "finished")
+        assert await store.create(THREAD) == await store.get(THREAD)
+        assert (await begin(store, THREAD, "r2", "Another")).title == begun.title
+
     async def test_a_thread_keeps_the_tools_that_it_is_narrowed_to(
         self, store: ThreadStore
     ) -> None:

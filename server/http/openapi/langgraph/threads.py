@@ -6,8 +6,10 @@ from server.http.openapi.operation import Answer, Example, Operation
 from server.http.openapi.problems import (
     BODY,
     BODY_FIELDS,
+    CAPACITY,
     LANGGRAPH_CHECKPOINTS,
     LANGGRAPH_THREADS,
+    LIMITED,
     STORAGE,
     THREAD,
 )
@@ -36,16 +38,14 @@ _STATE = Answer(
 OPERATIONS = {
     ("POST", "/langgraph/threads"): Operation(
         "langgraphCreateThread",
-        "An id for a new thread",
-        {
-            200: Answer(
-                "The thread; a new one is not kept before its first run.", ref("LangGraph.Thread")
-            )
-        },
+        "Make a thread",
+        {200: Answer("The thread.", ref("LangGraph.Thread"))},
         (
             BODY,
             BODY_FIELDS.only("invalid_body", "invalid_thread_id"),
             LANGGRAPH_THREADS.only("thread_exists"),
+            CAPACITY,
+            LIMITED,
             STORAGE,
         ),
         body=an_object(

@@ -1,0 +1,66 @@
+"""LangGraph SDK: a thread that a client makes is there before its first run."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.support.scripted_model import ScriptedModel, finish, text
+from tests.support.serving import Client, serving, settings
+from tests.support.users import bearer, keys_settings, make_key
+
+PATH = "/langgraph/threads"
+
+
+async def made(client: Client, **body: Any) -> Any:
+    answer = await client.http.post(PATH, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_a_thread_that_is_made_is_found_empty_and_deleted(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        thread = await made(client)
+        path = f"{PATH}/{thread['thread_id']}"
+        assert (thread["status"], thread["values"]) == ("idle", None)
+        got = (await client.http.get(path)).json()
+        assert got == {**thread, "values": {"messages": []}}
+        assert (await client.http.get(f"{path}/state")).json()["values"] == {"messages": []}
+        assert (await client.http.post(f"{path}/history", json={})).json() == []
+        found = (await client.http.post(f"{PATH}/search", json={})).json()
+        assert [one["thread_id"] for one in found] == [thread["thread_id"]]
+        native = (await client.http.get(f"/threads/{thread['thread_id']}")).json()
+        assert (native["messages"], native["run_id"]) == ([], "")
+        assert (await client.http.delete(path)).status_code == 204
+        assert (await client.http.get(path)).status_code == 404
+
+
+async def test_its_first_run_names_it_and_making_it_again_is_a_conflict(tmp_path: Path) -> None:
+    model = ScriptedModel.of([text("Hello."), finish()])
+    async with serving(settings(tmp_path / "t.db"), model=model) as client:
+        await made(client, thread_id="t1")
+        await client.turn({"thread_id": "t1", "message": "Good morning"})
+        entry = (await client.http.get("/threads/t1")).json()
+        assert (entry["title"], entry["run_state"]) == ("Good morning", "finished")
+        again = await client.http.post(PATH, json={"thread_id": "t1"})
+        assert (again.status_code, again.json()["code"]) == (409, "thread_exists")
+        same = await made(client, thread_id="t1", if_exists="do_nothing")
+        assert same["metadata"]["title"] == "Good morning"
+
+
+async def test_it_counts_once_against_the_limit_of_new_threads(tmp_path: Path) -> None:
+    model = ScriptedModel.of([text("Hello."), finish()])
+    async with serving(settings(tmp_path / "t.db", max_new_threads=1), model=model) as client:
+        await made(client, thread_id="t1")
+        await client.turn({"thread_id": "t1", "message": "Hi"})
+        refused = await client.http.post(PATH, json={})
+        assert (refused.status_code, refused.json()["code"]) == (503, "limit_reached")
+
+
+async def test_it_is_its_owners_alone(tmp_path: Path) -> None:
+    async with serving(keys_settings(tmp_path)) as client:
+        ann, bob = await make_key(client, "ann"), await make_key(client, "bob")
+        body = {"thread_id": "t1"}
+        await client.http.post(PATH, json=body, headers=bearer(ann))
+        of_bob = await client.http.get(f"{PATH}/t1", headers=bearer(bob))
+        unknown = await client.http.get(f"{PATH}/t2", headers=bearer(bob))
+        assert (of_bob.status_code, unknown.status_code) == (404, 404)
+        assert (await client.http.post(PATH, json=body, headers=bearer(bob))).status_code == 200
