@@ -1,15 +1,20 @@
 // assistant-ui in a page: what the drivers of its runtimes share.
 
 import "./page.mjs";
-import { createElement } from "react";
+import { createElement, useEffect } from "react";
 import { createRoot } from "react-dom/client";
 import { until } from "./driver.mjs";
 
 /** Renders `App`. Resolves once the runtime that it made, which `runtime()` gives, has its threads. */
 export async function rendered(App, runtime, change) {
   const root = createRoot(document.body.appendChild(document.createElement("div")));
-  root.render(createElement(App));
-  await new Promise((resolve) => setTimeout(resolve));
+  await new Promise((resolve) => {
+    function Page() {
+      useEffect(resolve, []);
+      return createElement(App);
+    }
+    root.render(createElement(Page));
+  });
   await until(
     (changed) => runtime().threads.subscribe(changed),
     () => !runtime().threads.getState().isLoading,

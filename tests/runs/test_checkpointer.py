@@ -220,13 +220,15 @@ async def test_a_write_under_way_comes_to_its_end_before_the_database_is_closed(
     path: Path,
 ) -> None:
     """Closed in mid-transaction, SQLite can keep the file locked as long as a cursor lives."""
+    others = {*threading.enumerate()}
     async with AsyncExitStack() as stack:
         checkpointer = await stack.enter_async_context(open_checkpointer(path, LONG_MS))
+        (reading,) = (t for t in {*threading.enumerate()} - others if "reads" in t.name)
         with foreign_lock(path):
             writing = asyncio.create_task(put(checkpointer))
             await until(checkpointer.lock.locked)
             closing = asyncio.create_task(stack.pop_all().aclose())
-            await until(lambda: not any("reads" in each.name for each in threading.enumerate()))
+            await until(lambda: not reading.is_alive())
             assert not closing.done()
         await closing
         written = await writing
