@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-long check fuzz bench soak fleet-check clean
+.PHONY: run test test-long check fuzz bench soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
@@ -41,6 +41,9 @@ bench: $(DEV_READY)  ## cost against a bare loop over graph.astream, as ratios
 
 soak: $(DEV_READY)  ## a server under a mix of use, for ARGS="--minutes 10" or a simulated ARGS=--week
 	$(BIN)/python -m tests.benchmarks.soak $(ARGS)
+
+chaos: $(DEV_READY)  ## servers under random use while they are killed and cut off, for ARGS="--minutes 10"
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 fleet-check: $(DEV_READY)  ## build the solar data set anew and compare it with the one that is shipped
 	$(PIP) --editable '.[dev,data]'

@@ -40,7 +40,7 @@ GC_THRESHOLDS = (10_000, 10, 50)
 """Rarer collections than Python's own (700, 10, 10). A full one stops the server for a millisecond
 each 1200 objects, of which a stream has a thousand, and finds next to nothing: what a run leaves is
 freed by its reference counts, but for some 40 objects."""
-ADMINISTRATION = ("keys", "threads", "audit")
+ADMINISTRATION = ("keys", "threads", "audit", "migrate")
 """First arguments that are commands of `server.commands`; a graph's name has a colon or a dot."""
 
 logger = logging.getLogger("turnstream")

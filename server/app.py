@@ -30,20 +30,21 @@ from server.logs.setup import configure, log_stray_failures
 from server.observation import observation, serving_metrics
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
+from server.runs.lives import Observer
+from server.runs.other_workers import sweeping
 from server.runs.reader import RunReader
-from server.runs.recovery import end_lost_runs
+from server.runs.recovery import LostRuns
 from server.runs.retention import open_retention
 from server.runs.run_audit import RunAudit
-from server.runs.runs import Observer, Runs
+from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
 from server.settings import Settings
-from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
-from server.storage.database_file import usable
-from server.storage.interfaces import ThreadStore
 from server.storage.memory_logs import MemoryLogs
-from server.storage.store import open_store
+from server.storage.opened import Storage, StorageOptions, open_storage
+from server.storage.sharing import open_shared_counters, open_sharing
+from server.storage.workers import Workers
 from server.tool_sources import open_tools
 from server.users.audit import Audit
 from server.users.authentication import Authentication
@@ -86,20 +87,30 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
-        path, busy_ms = settings.database, round(settings.busy_seconds * 1000)
         async with (
-            open_checkpointer(path, busy_ms) as checkpointer,
-            open_store(path, busy_ms, checkpointer.file.require) as store,
+            open_storage(
+                settings.database,
+                StorageOptions(
+                    settings.busy_seconds, settings.database_connections, settings.lease_seconds
+                ),
+            ) as storage,
+            open_sharing(
+                storage.leases,
+                settings.redis_url,
+                settings.lease_seconds,
+                settings.max_retained_bytes,
+            ) as workers,
+            open_shared_counters(settings.redis_url if policy.counters else None) as counters,
             open_models(settings)
             if model is None
             else nullcontext({settings.model_name: model}) as models,
             open_tools(settings, catalogue) as tools,
-            open_graph_store(settings, checkpointer) as graph_store,
-            open_authentication(settings, store) as authentication,
-            open_audit_trail(settings, store) as audit,
+            open_graph_store(settings, storage) as graph_store,
+            open_authentication(settings, storage.store) as authentication,
+            open_audit_trail(settings, storage.store) as audit,
             open_graphs(
                 loaded,
-                checkpointer,
+                storage.checkpointer,
                 graph_store,
                 settings.context,
                 models[settings.model_name],
@@ -111,24 +122,25 @@ def create_app(
                 system_prompt=settings.system_prompt,
             ) as graphs,
         ):
-            with usable(path):
+            with storage.usable():
                 state = await _wired(
                     settings,
                     graphs,
                     models,
                     tools,
-                    checkpointer,
-                    store,
+                    storage,
+                    workers,
                     authentication,
-                    policy,
+                    policy.counted_together(counters),
                     audit,
                     observed.observers,
                 )
             runs = state["runs"]
             try:
                 async with (
-                    serving_metrics(observed.metrics, settings, runs, store, checkpointer),
-                    open_retention(store, runs.delete_idle, settings.thread_retention_days),
+                    serving_metrics(observed.metrics, settings, runs, storage),
+                    sweeping(runs.others),
+                    open_retention(storage.store, runs.delete_idle, settings.thread_retention_days),
                 ):
                     yield state
             finally:
@@ -150,19 +162,20 @@ async def _wired(
     attached: Mapping[str, AttachedGraph],
     models: Mapping[str, BaseChatModel],
     catalogue: CurrentCatalogue,
-    checkpointer: SqliteCheckpointer,
-    store: ThreadStore,
+    storage: Storage,
+    workers: Workers | None,
     authentication: Authentication | None,
     policy: Policy,
     audit: Audit | None,
     observers: Sequence[Observer],
 ) -> AppState:
+    store = storage.store
     # A graph that is not ours may have tools that the catalogue does not know.
     unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
     classifier = Classifier(catalogue.current, rights=UNENFORCED, unknown=unknown)
     checkpoints = partial(
         Checkpoints,
-        saver=checkpointer,
+        saver=storage.checkpointer,
         fallback=classifier.fallback,
         store=store,
         hidden_nodes=settings.hidden_nodes,
@@ -170,8 +183,9 @@ async def _wired(
     policy.check(attached)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     run_audit = RunAudit(audit)
-    await end_lost_runs(store, graphs, run_audit, settings.approval_seconds)
-    logs = MemoryLogs(settings.max_retained_bytes)
+    if workers is None:
+        await LostRuns(store, graphs, run_audit, settings.approval_seconds).end_all()
+    logs = workers.logs if workers else MemoryLogs(settings.max_retained_bytes)
     served_models = ServedModels(models)
     return AppState(
         runs=Runs(
@@ -185,13 +199,14 @@ async def _wired(
             run_audit,
             catalogue,
             observers,
+            workers,
         ),
         reader=RunReader(graphs, store, logs),
         graphs=graphs,
         models=served_models,
         client_values=settings.client_context,
         store=store,
-        file=checkpointer.file,
+        file=storage.database,
         streams=EventStreams(settings.ping_seconds, settings.max_open_streams),
         catalogue=catalogue,
         tool_limits=settings.limits,

@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from graphs.user_modules import own_object
 from server.settings import Settings
-from server.storage.audit_store import SqliteAuditStore
-from server.storage.store import SqliteStore
+from server.storage.audit_store import SqlAuditStore
+from server.storage.opened import ServerStore
 from server.user_settings import NAMED
 from server.users.audit import Audit, expire, open_audit
 from server.users.authentication import Authentication, AuthFunction, TokenVerifier
@@ -17,17 +17,17 @@ from server.users.proxies import ProxyHeaders, networks
 
 @asynccontextmanager
 async def open_authentication(
-    settings: Settings, store: SqliteStore
+    settings: Settings, store: ServerStore
 ) -> AsyncIterator[Authentication | None]:
     """None: it is off. Raises AuthSetupError."""
     if not settings.authenticates:
         yield None
         return
-    from server.storage.credential_store import SqliteCredentialStore
+    from server.storage.credential_store import SqlCredentialStore
     from server.users.keys import ApiKeys
     from server.users.sessions import Sessions
 
-    credentials = SqliteCredentialStore(store)
+    credentials = SqlCredentialStore(store)
     async with AsyncExitStack() as opened:
         yield Authentication(
             credentials=credentials,
@@ -40,12 +40,12 @@ async def open_authentication(
 
 
 @asynccontextmanager
-async def open_audit_trail(settings: Settings, store: SqliteStore) -> AsyncIterator[Audit | None]:
+async def open_audit_trail(settings: Settings, store: ServerStore) -> AsyncIterator[Audit | None]:
     """None: nothing is recorded. What was recorded earlier and is too old is deleted anyway.
 
     Raises StorageUnavailable.
     """
-    trail = SqliteAuditStore(store)
+    trail = SqlAuditStore(store)
     if not settings.authenticates or not settings.audit_days:
         await expire(trail, settings.audit_days)
         yield None

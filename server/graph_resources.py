@@ -10,19 +10,16 @@ from graphs.loading import BUILT_IN
 from graphs.model_options import ModelOptions
 from graphs.models import open_models as open_named
 from server.settings import Settings
-from server.storage.checkpointer import SqliteCheckpointer
+from server.storage.opened import Storage
 
 
 def open_graph_store(
-    settings: Settings, checkpointer: SqliteCheckpointer
+    settings: Settings, storage: Storage
 ) -> AbstractAsyncContextManager[BaseStore | None]:
     """The built-in graph has no use for one."""
     if settings.graph == BUILT_IN:
         return nullcontext()
-    from server.storage.graph_store import open_graph_store
-
-    busy_ms = round(settings.busy_seconds * 1000)
-    return open_graph_store(settings.database, busy_ms, checkpointer.file.require)
+    return storage.open_graph_store()
 
 
 def open_models(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from starlette.middleware import Middleware
 
-from server.runs.runs import Observer, Runs
+from server.runs.lives import Observer
+from server.runs.runs import Runs
 from server.settings import Settings
-from server.storage.checkpointer import SqliteCheckpointer
-from server.storage.store import SqliteStore
+from server.storage.opened import Storage
 
 if TYPE_CHECKING:
     from server.metrics.metrics import Metrics
@@ -52,8 +52,7 @@ async def serving_metrics(
     metrics: "Metrics | None",
     settings: Settings,
     runs: Runs,
-    store: SqliteStore,
-    checkpointer: SqliteCheckpointer,
+    storage: Storage,
 ) -> AsyncIterator[None]:
     """Raises MetricsSetupError."""
     if metrics is None or settings.metrics_port is None:
@@ -62,7 +61,7 @@ async def serving_metrics(
     from server.metrics.endpoint import serve_metrics
 
     metrics.live_runs.set_function(lambda: runs.live)
-    metrics.watch_writes("thread_list", store.meter)
-    metrics.watch_writes("checkpoints", checkpointer.meter)
+    metrics.watch_writes("thread_list", storage.store.meter)
+    metrics.watch_writes("checkpoints", storage.checkpointer.meter)
     async with serve_metrics(metrics, settings.metrics_host, settings.metrics_port):
         yield

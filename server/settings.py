@@ -23,6 +23,7 @@ from graphs.loading import BUILT_IN
 from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
 from server.model_settings import ModelSettings
+from server.storage_settings import StorageSettings
 from server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 from server.user_settings import UserSettings
 
@@ -31,7 +32,7 @@ RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-class Settings(ModelSettings, UserSettings):
+class Settings(ModelSettings, StorageSettings, UserSettings):
     """Serve a LangGraph graph to browsers.
 
     Each option is also an environment variable: --max-steps is TURNSTREAM_MAX_STEPS.
@@ -51,10 +52,6 @@ class Settings(ModelSettings, UserSettings):
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0: a free one")
-    database: Path = Field(Path("turnstream.db"), description="SQLite file of all threads")
-    busy_seconds: PositiveFloat = Field(
-        5.0, description="seconds that a write waits while another program has the database locked"
-    )
     graph: str = Field(
         BUILT_IN,
         min_length=1,
@@ -117,13 +114,9 @@ class Settings(ModelSettings, UserSettings):
     max_thread_bytes: PositiveInt = Field(
         50_000_000, description="bytes of a thread's texts and images; a longer one takes no more"
     )
-    max_live_runs: PositiveInt = Field(200, description="live runs of the whole server")
-    max_open_streams: PositiveInt = Field(
-        2_000, description="open event streams of the whole server"
-    )
-    max_new_threads: PositiveInt = Field(
-        600, description="new threads a minute, of the whole server"
-    )
+    max_live_runs: PositiveInt = Field(200, description="live runs of the process")
+    max_open_streams: PositiveInt = Field(2_000, description="open event streams of the process")
+    max_new_threads: PositiveInt = Field(600, description="new threads a minute, of the process")
     max_retained_bytes: PositiveInt = Field(
         200_000_000,
         description="bytes of all runs' logs together; the oldest ended one goes first",

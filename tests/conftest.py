@@ -9,6 +9,11 @@ from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 import tests.support.samples  # noqa: F401  loads the profile of Hypothesis
+from tests.support.engines import (  # noqa: F401  fixtures
+    empty_postgres_url,
+    postgres_server,
+    postgres_url,
+)
 from tools.solar.visits import FILE_VARIABLE
 
 TOGETHER = ("tests/browser/", "tests/clients/")

@@ -1,4 +1,4 @@
-"""`turnstream keys`, `threads`, `audit`: what an administrator does with the database.
+"""`turnstream keys`, `threads`, `audit`, `migrate`: what an administrator does with the database.
 
 They may run while the server does.
 """
@@ -8,16 +8,17 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_settings.exceptions import SettingsError
 
-from server.commands import audit, keys, threads
+from server.commands import audit, keys, migrate, threads
 from server.commands.command import Command, CommandError
 from server.settings import Settings
 from server.settings_faults import faults
 from server.storage.interfaces import StorageError, StorageUnavailable
-from server.storage.store import open_store
+from server.storage.opened import StorageOptions, open_command_store
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -46,17 +47,20 @@ def _settings() -> Settings:
 
 
 async def _carried_out(options: argparse.Namespace, settings: Settings) -> None:
-    if not settings.database.exists() and not options.creates:
-        raise CommandError(
-            f"there is no database {str(settings.database)!r}: set TURNSTREAM_DATABASE"
-        )
-    async with open_store(settings.database, round(settings.busy_seconds * 1000)) as store:
+    if options.alone:
+        await options.alone(settings, options)
+        return
+    database = settings.database
+    if isinstance(database, Path) and not database.exists() and not options.creates:
+        raise CommandError(f"there is no database {str(database)!r}: set TURNSTREAM_DATABASE")
+    async with open_command_store(database, StorageOptions(settings.busy_seconds)) as store:
         await options.carry_out(Command(store, settings, options))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("turnstream", description="The database is the server's.")
+    parser.set_defaults(alone=None)
     groups = parser.add_subparsers(required=True)
-    for group in (keys, threads, audit):
+    for group in (keys, threads, audit, migrate):
         group.add_to(groups)
     return parser

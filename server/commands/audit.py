@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from server.commands.command import Command, add_command, moment, shown_time, write_table
 from server.storage.audit_records import AuditEvent, AuditFilter, AuditRecord
-from server.storage.audit_store import SqliteAuditStore
+from server.storage.audit_store import SqlAuditStore
 
 PAGE = 1000
 """Records that are read at once, and whose columns have one width."""
@@ -36,7 +36,7 @@ async def _show(command: Command) -> None:
 
 
 async def _pages(command: Command) -> AsyncIterator[list[AuditRecord]]:
-    options, store = command.options, SqliteAuditStore(command.store)
+    options, store = command.options, SqlAuditStore(command.store)
     since = moment("--since", options.since, ahead=False) if options.since else None
     filter = AuditFilter(options.principal, options.thread, options.event, since)
     last = 0

@@ -13,7 +13,7 @@ from typing import Any
 from server.logs.messages import escape
 from server.settings import Settings
 from server.storage.audit_records import AuditEvent, AuditRecord, Records
-from server.storage.store import SqliteStore
+from server.storage.opened import ServerStore
 
 _DAYS = re.compile(r"([1-9][0-9]{0,4})d")
 DAY_SECONDS = 86_400
@@ -25,7 +25,7 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    store: SqliteStore
+    store: ServerStore
     settings: Settings
     options: argparse.Namespace
 

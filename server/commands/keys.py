@@ -12,7 +12,7 @@ from server.commands.command import (
     shown_time,
     write_table,
 )
-from server.storage.credential_store import SqliteCredentialStore
+from server.storage.credential_store import SqlCredentialStore
 from server.users.keys import new_key
 
 
@@ -35,7 +35,7 @@ async def _add(command: Command) -> None:
     except ValueError as error:
         raise CommandError(f"{options.name!r}: {error}") from None
     records = command.records("key_added", key.principal, name=key.id)
-    await SqliteCredentialStore(command.store).add_key(key, records)
+    await SqlCredentialStore(command.store).add_key(key, records)
     sys.stderr.write(f"key {key.id} of {key.principal}; it is shown this once:\n")
     sys.stdout.write(f"{text}\n")
 
@@ -45,7 +45,7 @@ async def _list(command: Command) -> None:
         ("ID", "CALLER", "ROLE", "CREATED", "EXPIRES", "LAST USED", "STATE")
     ]
     now = time.time()
-    for key in await SqliteCredentialStore(command.store).keys():
+    for key in await SqlCredentialStore(command.store).keys():
         state = "valid" if key.is_valid(now) else "revoked" if key.revoked_at else "expired"
         times = (key.created_at, key.expires_at, key.last_used_at)
         rows.append((key.id, key.principal, key.role or "-", *map(shown_time, times), state))
@@ -53,7 +53,7 @@ async def _list(command: Command) -> None:
 
 
 async def _revoke(command: Command) -> None:
-    store, id = SqliteCredentialStore(command.store), command.options.id
+    store, id = SqlCredentialStore(command.store), command.options.id
     key = await store.key(id)
     records = command.records("key_revoked", key.principal if key else None, name=id)
     if not await store.revoke_key(id, time.time(), records):

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from server.http.problems import Problem
 from server.http.state import ApiRequest, owner, principal, rights
 from server.protocols import DEFAULT, BodyLimits, approval_body
-from server.runs.claims import RunInProgress
+from server.runs.busy_threads import RunInProgress
 from server.runs.waiting_approvals import asker_of
 from server.storage.interfaces import WaitingApproval
 from server.turns.header import LOCAL_OWNER

@@ -21,6 +21,7 @@ from server.protocols.format import Encoder, NamedEvent, StreamContext, View
 from server.runs.reader import LoggedRun
 from server.storage.run_logs import Batch, RunLog
 from server.turns.chunks import Chunk, Done, Error
+from server.turns.codec import Unknown
 from server.users.rights import Rights
 from tools.threads import beside_loop
 
@@ -70,7 +71,8 @@ class Encoding:
     def _add(self, batch: Batch) -> None:
         for number, chunk in batch:
             if number == len(self._frames) + 1:
-                payloads = self._encoder.encode(chunk)
+                # No event tells of what another version has said; the ones behind keep their ids.
+                payloads = [] if isinstance(chunk, Unknown) else self._encoder.encode(chunk)
                 self._frames.append(frame(payloads, f"{self._run_id}:{number}"))
 
 
@@ -149,10 +151,7 @@ class EventStreams:
 
     def cursor_lost(self, format: WireFormat) -> Response:
         """Tell a reader that it cannot go on from where it was, under an id that ends its tries."""
-        encoder = format.encoder(StreamContext("", ""), None)
-        chunks: tuple[Chunk, ...] = (Error("cursor_lost", CURSOR_LOST, None), Done())
-        events = b"".join(frame(encoder.encode(chunk), LOST) for chunk in chunks)
-        return _respond(_once(events), format, {}, self.ping_seconds)
+        return _respond(_once(_lost(format)), format, {}, self.ping_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +192,26 @@ class EventStream:
                 ahead = await beside_loop(turns, partial(self._prologue, replay))
                 if ahead:
                     yield ahead
+            last: Chunk | None = None
             async with aclosing(self.log.read(after)) as batches:
                 async for batch in batches:
                     data = await self.encoding.frames(self.log, batch)
                     if data:
                         yield data
+                    last = batch[-1][1]
+            if not isinstance(last, Done) and (await self.log.status()).state == "lost":
+                yield _lost(self.format)
         # Before the client hears of the end: it can come again at once.
         self.place.free()
 
     def _prologue(self, replay: bool) -> bytes:
         return frame(self.format.prologue(self.encoding.context, self.view, replay), None)
+
+
+def _lost(format: WireFormat) -> bytes:
+    encoder = format.encoder(StreamContext("", ""), None)
+    chunks: tuple[Chunk, ...] = (Error("cursor_lost", CURSOR_LOST, None), Done())
+    return b"".join(frame(encoder.encode(chunk), LOST) for chunk in chunks)
 
 
 def _respond(

@@ -1,4 +1,6 @@
-"""What this server is: /health."""
+"""What this server is, and whether it works: /health, /health/live, /health/ready."""
+
+import asyncio
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
@@ -6,6 +8,10 @@ from starlette.responses import JSONResponse, Response
 from graphs.models import OFFLINE
 from graphs.offline import EXAMPLES
 from server.http.state import ApiRequest
+from server.storage.interfaces import StorageUnavailable
+
+READY_SECONDS = 2.0
+"""A database that takes longer to answer is not ready."""
 
 
 class Health(HTTPEndpoint):
@@ -23,3 +29,23 @@ class Health(HTTPEndpoint):
             },
             503 if gone else 200,
         )
+
+
+class Live(HTTPEndpoint):
+    async def get(self, _request: ApiRequest) -> Response:
+        """`{"status": "live"}`: the process answers. Asks nothing else."""
+        return JSONResponse({"status": "live"})
+
+
+class Ready(HTTPEndpoint):
+    async def get(self, request: ApiRequest) -> Response:
+        """`{"status": "ready"}` if runs can begin: the database answers, and Redis if there is one,
+        and the server is not ending. Else a problem of status 503."""
+        if request.state["file"].gone:
+            raise StorageUnavailable("database_gone")
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                await request.state["runs"].check()
+        except TimeoutError:
+            raise StorageUnavailable("storage_busy") from None
+        return JSONResponse({"status": "ready"})

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.runs.busy_threads import RunInProgress
 from server.runs.capacity import TooManyRuns
-from server.runs.claims import RunInProgress
 from server.runs.shutdown import ShuttingDown
 from server.runs.thread_version import ThreadChanged, UnknownThread
 from server.storage.interfaces import StorageUnavailable
@@ -29,7 +29,7 @@ from server.users.rights import LimitExceeded
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = {"storage_busy": "5", "storage_full": "60"}
+RETRY_AFTER_SECONDS = {"storage_busy": "5", "storage_full": "60", "streams_unavailable": "5"}
 
 PROBLEM_CODE = "problem_code"
 """In a request's scope: the code of the problem that is its answer."""
@@ -131,13 +131,12 @@ async def _invalid(_request: Request, error: Exception) -> Response:
 
 async def _busy(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RunInProgress)
-    header = error.header
-    address = f"/chat/{header.key.thread_id}"
+    address = f"/chat/{error.key.thread_id}"
     return Problem(
         409,
         "run_in_progress",
         "The thread has a live run. Attach to its stream, stop it, or wait for its end.",
-        run_id=header.run_id,
+        run_id=error.run_id,
         stream_url=f"{address}/stream",
         stop_url=f"{address}/stop",
     ).response()

@@ -8,7 +8,7 @@ from server.http.authenticated import Authenticated
 from server.http.chat import Chat, ChatStop, ChatStream, chat_in
 from server.http.export import Export
 from server.http.graphs import Graphs
-from server.http.info import Health
+from server.http.info import Health, Live, Ready
 from server.http.langgraph.routes import LANGGRAPH_ROUTES
 from server.http.login import Login, Logout, Me
 from server.http.models import Models
@@ -18,7 +18,13 @@ from server.http.threads import Thread, Threads
 from server.http.tools import Tool, Tools
 from server.protocols import BODY_FORMATS
 
-PUBLIC_ROUTES = (Route("/health", Health), Route("/login", Login), Route("/logout", Logout))
+PUBLIC_ROUTES = (
+    Route("/health", Health),
+    Route("/health/live", Live),
+    Route("/health/ready", Ready),
+    Route("/login", Login),
+    Route("/logout", Logout),
+)
 ADDRESSES = tuple(
     (path, chat_in(format))
     for format in BODY_FORMATS

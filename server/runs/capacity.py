@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from server.runs.claims import Claims
+from server.runs.other_workers import OtherWorkers
 from server.turns.chunks import Chunk, MessageFinish
 from server.users.rights import LimitExceeded, Rights
 
@@ -12,7 +13,7 @@ NEW_THREADS_SECONDS = 60.0
 
 
 class TooManyRuns(Exception):
-    """A limit of the whole server is reached; `setting` names it."""
+    """A limit of the whole process is reached; `setting` names it."""
 
     def __init__(self, setting: str, limit: int) -> None:
         super().__init__(f"{setting} is {limit}")
@@ -29,11 +30,15 @@ class Capacity:
         self._new_threads: deque[float] = deque()
         """When threads were made within the last minute, on the monotonic clock."""
 
-    async def check_live(self, claims: Claims, rights: Rights) -> None:
-        """Raises TooManyRuns or LimitExceeded if there can be no run for the last claim."""
+    async def check_live(self, claims: Claims, rights: Rights, others: OtherWorkers | None) -> None:
+        """Raises TooManyRuns or LimitExceeded if there can be no run for the last claim. A caller's
+        own limit counts the runs at all workers."""
         if len(claims) > self._max_live:
             raise TooManyRuns("MAX_LIVE_RUNS", self._max_live)
-        rights.check_count("live_runs", claims.of_owner(rights.principal.owner) - 1)
+        if rights.limit("live_runs") is not None:
+            owner = rights.principal.owner
+            live = await others.live_runs(owner) if others else claims.of_owner(owner)
+            rights.check_count("live_runs", live - 1)
         await rights.check_tokens()
 
     async def take_new_thread(self, rights: Rights) -> None:

@@ -1,19 +1,20 @@
 """The claims of this process: the right to run a thread, and what a run of it needs."""
 
+import asyncio
 import secrets
 import string
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from graphs.stored import Ended
 from server.runs.retries import Retries
 from server.runs.signals import StopSignal, StopSignals
 from server.storage.audit_records import Records
-from server.storage.interfaces import Granted, Held, Repeated, ThreadEntry, ThreadStore
+from server.storage.interfaces import Granted, Held, LeaseLost, Repeated, ThreadEntry, ThreadStore
 from server.storage.run_logs import RunLog, RunLogs
-from server.turns.header import RunHeader, ThreadKey
+from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
 
 _ALPHABET = string.ascii_letters + string.digits
@@ -24,14 +25,6 @@ def new_run_id() -> str:
     return "".join(secrets.choice(_ALPHABET) for _ in range(11))
 
 
-class RunInProgress(Exception):
-    """The thread has a live run."""
-
-    def __init__(self, header: RunHeader) -> None:
-        super().__init__(f"run {header.run_id} is live")
-        self.header = header
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     run_id: str
@@ -40,6 +33,17 @@ class Claim:
     stop: StopSignal
     thread: ThreadEntry | None = None
     """As the list has it; None: it is new."""
+
+
+@dataclass(slots=True)
+class _Active:
+    """A run of this process, from ahead of its claim until the claim is released."""
+
+    log: RunLog
+    owner: str | None = None
+    """Whose claim was granted; None: it was not yet."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    is_lost: bool = False
 
 
 class Claims:
@@ -57,30 +61,29 @@ class Claims:
         self._retries = retries
         self._interrupted = interrupted
         self._signals = StopSignals()
-        self._active: dict[str, RunLog] = {}
-        self._granted: dict[str, str] = {}
-        """Run id to owner."""
+        self._active: dict[str, _Active] = {}
+        self._telling: set[str] = set()
 
     @property
-    def run_ids(self) -> Iterable[str]:
-        return self._active.keys()
-
-    @property
-    def logs(self) -> Iterable[RunLog]:
+    def run_ids(self) -> Sequence[str]:
         """Of the runs that are live here, or whose requests are being checked."""
-        return self._active.values()
+        return [*self._active]
 
     def __len__(self) -> int:
         """How many were granted: a request that finds its thread taken does not count."""
-        return len(self._granted)
+        return sum(one.owner is not None for one in self._active.values())
 
     def of_owner(self, owner: str) -> int:
         """How many of them are one owner's."""
-        return sum(one == owner for one in self._granted.values())
+        return sum(one.owner == owner for one in self._active.values())
 
     def holds(self, run_id: str) -> bool:
         """Whether the run is live here, or its request is being checked."""
         return run_id in self._active
+
+    def tells(self, run_id: str) -> bool:
+        """Whether this process writes the run's log: also its end, when the claim is released."""
+        return run_id in self._active or run_id in self._telling
 
     @asynccontextmanager
     async def take(
@@ -90,12 +93,12 @@ class Claims:
         run_id = new_run_id()
         # Log and signal come first: who finds the claim finds them too.
         claim = Claim(run_id, key, await self._logs.create(run_id), self._signals.create(run_id))
-        self._active[run_id] = claim.log
+        active = self._active[run_id] = _Active(claim.log)
         result = None
         try:
             result = await self._store.claim(key, run_id, idempotency)
             if isinstance(result, Granted):
-                self._granted[run_id] = key.owner
+                active.owner = key.owner
                 yield replace(claim, thread=result.thread)
             else:
                 yield result
@@ -103,7 +106,8 @@ class Claims:
             await self._discard(run_id)
             if isinstance(result, Granted):
                 records = self._interrupted(key, run_id)
-                await self._retries.write(partial(self._store.release, key, run_id, records))
+                with suppress(LeaseLost):
+                    await self._retries.write(partial(self._store.release, key, run_id, records))
             raise
         if not isinstance(result, Granted):
             await self._discard(run_id)
@@ -116,24 +120,41 @@ class Claims:
     def forget(self, run_id: str) -> None:
         """The run is over, and its claim released."""
         self._signals.remove(run_id)
-        self._active.pop(run_id, None)
-        self._granted.pop(run_id, None)
+        active = self._active.pop(run_id, None)
+        if active:
+            active.over.set()
 
-    async def end(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
-        """End a run, and return when the thread is saved and free."""
-        if run_id in self._active:
-            await self.stop(run_id, reason)
-        else:
-            # The database is this process's own: the run is over, and could not be noted.
-            await self._store.release(key, run_id)
+    @contextmanager
+    def telling_end(self, run_id: str) -> Iterator[None]:
+        """Forget the run, and write the end of its log meanwhile."""
+        self._telling.add(run_id)
+        self.forget(run_id)
+        try:
+            yield
+        finally:
+            self._telling.discard(run_id)
+
+    def lose(self, run_id: str) -> None:
+        """Another worker may have the thread of a run of this process: it ends without a word."""
+        active = self._active.get(run_id)
+        if active:
+            active.is_lost = True
+            self._signals.lose(run_id)
 
     def ask_to_stop(self, run_id: str, reason: Ended) -> None:
         """Ask a run of this process to end, and wait for nothing."""
         self._signals.send(run_id, reason)
 
     async def stop(self, run_id: str, reason: Ended) -> None:
-        """End a run of this process, and return when it has told its readers."""
-        log = self._active.get(run_id)
-        if log:
-            self._signals.send(run_id, reason)
-            await log.ended()
+        """End a run of this process, and return when it has told its readers, or is lost."""
+        self._signals.send(run_id, reason)
+        await self.ended(run_id)
+
+    async def ended(self, run_id: str) -> None:
+        """Return when a run of this process has ended and told its readers, or is lost."""
+        active = self._active.get(run_id)
+        if active:
+            # Not the log alone: it can be gone while its run goes on.
+            await active.over.wait()
+            if not active.is_lost:
+                await active.log.ended()

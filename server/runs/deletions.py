@@ -2,36 +2,58 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from weakref import WeakValueDictionary
 
-from server.runs.claims import Claims, new_run_id
+from server.runs.claims import new_run_id
 from server.runs.retries import Retries
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
-from server.runs.signals import STOPPED
 from server.storage.audit_records import Records
-from server.storage.interfaces import Granted, Held, ThreadStore
+from server.storage.interfaces import Granted, Held, LeaseLost, ThreadStore
 from server.storage.run_logs import RunLogs
 from server.turns.header import ThreadKey
 
 
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """What a deletion does once it has claimed its thread. One that was broken off can be done
+    again."""
+
+    graphs: ServedGraphs
+    store: ThreadStore
+    logs: RunLogs
+    retries: Retries
+
+    async def forget(self, key: ThreadKey, deletion_id: str, records: Records) -> None:
+        """Raises StorageUnavailable; LeaseLost if another worker does it instead."""
+        try:
+            await self.logs.discard_thread(key)
+            await self.graphs.checkpoints(None).delete(key)
+            await self.store.delete(key, records)
+        finally:
+            with suppress(LeaseLost):
+                await self.retries.write(partial(self.store.release, key, deletion_id))
+
+
 class Deletions:
+    """`end_run` stops the run of a thread, and returns when the thread is free; with None it waits
+    for a deletion of another worker."""
+
     def __init__(
         self,
-        graphs: ServedGraphs,
         store: ThreadStore,
-        logs: RunLogs,
-        claims: Claims,
-        retries: Retries,
         audit: RunAudit,
+        forgetting: Forgetting,
+        end_run: Callable[[ThreadKey, str | None], Awaitable[None]],
     ) -> None:
-        self._graphs = graphs
         self._store = store
-        self._logs = logs
-        self._claims = claims
-        self._retries = retries
         self._audit = audit
+        self._forgetting = forgetting
+        self._end_run = end_run
         self._live: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
 
     async def delete(self, key: ThreadKey) -> None:
@@ -43,23 +65,19 @@ class Deletions:
     async def _delete(self, key: ThreadKey) -> None:
         deletion_id = f"deletion-{new_run_id()}"
         while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
-            if held.run_id:
-                await self._claims.end(key, held.run_id, STOPPED)
-        await self._forget(key, deletion_id, self._audit.deleted(key))
+            await self._end_run(key, held.run_id)
+        try:
+            await self._forgetting.forget(key, deletion_id, self._audit.deleted(key))
+        except LeaseLost:  # Another worker deletes it.
+            await self._end_run(key, None)
 
     async def delete_idle(self, key: ThreadKey, since: float) -> bool:
         """Forget a thread without activity since a Unix time. False: it has some by now."""
         async with self._live.setdefault(key, asyncio.Lock()):
             deletion_id = f"deletion-{new_run_id()}"
             claimed = await self._store.claim_idle(key, deletion_id, since, time.time())
-            if isinstance(claimed, Granted):
-                await self._forget(key, deletion_id, self._audit.expired(key))
-            return isinstance(claimed, Granted)
-
-    async def _forget(self, key: ThreadKey, deletion_id: str, records: Records) -> None:
-        try:
-            await self._logs.discard_thread(key)
-            await self._graphs.checkpoints(None).delete(key)
-            await self._store.delete(key, records)
-        finally:
-            await self._retries.write(partial(self._store.release, key, deletion_id))
+            if not isinstance(claimed, Granted):
+                return False
+            with suppress(LeaseLost):  # Another worker completes it.
+                await self._forgetting.forget(key, deletion_id, self._audit.expired(key))
+            return True

@@ -29,6 +29,8 @@ SENTENCES: Mapping[str, str] = {
     "context_too_long": "The conversation is too long for the model. Start a new thread.",
     "content_filter": "The model's provider filtered this request. Put it another way.",
     "model_error": "The model's provider refused the request.",
+    "run_interrupted": "The server's process that ran this died. What was saved is in the thread; "
+    "continue it, or send a message.",
     "internal_error": "Something went wrong on the server.",
     **STORAGE_FAULTS,
 }

@@ -18,7 +18,7 @@ from graphs.parts import partial_message
 from server.runs.checkpoints import Checkpoints
 from server.runs.thread_state import ThreadState
 from server.runs.translate import Translator
-from server.storage.interfaces import StorageError, ThreadStore
+from server.storage.interfaces import LeaseLost, StorageError, ThreadStore
 from server.turns.header import ThreadKey
 
 logger = logging.getLogger(__name__)
@@ -84,6 +84,9 @@ class KeptWords:
         if self._timer is not None:
             self._timer.cancel()
         if self._keeping is None:
+            return
+        if _type is LeaseLost:
+            self._keeping.cancel()  # The worker that takes the claim over needs them.
             return
         await asyncio.wait({self._keeping})
         if not self._keeping.cancelled() and (cause := self._keeping.exception()):

@@ -5,7 +5,9 @@ What is merged is merged here, before the log, so every reader sees the same.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from server.storage.interfaces import LeaseLost
 from server.storage.run_logs import RunLog
 from server.turns.chunks import Chunk, Path, TextDelta
 
@@ -52,7 +54,8 @@ class LogWriter:
         async with self._turn:
             self._flushing = None
             if self._held:
-                await self._log.append(self._release_deltas())
+                with suppress(LeaseLost):  # The next write says so to the run.
+                    await self._log.append(self._release_deltas())
 
     def _release_deltas(self) -> list[Chunk]:
         self._quiet_at = asyncio.get_running_loop().time() + MERGE_SECONDS

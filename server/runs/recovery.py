@@ -1,6 +1,7 @@
 """After a crash: the runs that were live when the process died."""
 
 import logging
+from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage
 
@@ -12,7 +13,7 @@ from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.runs.thread_state import ThreadState
 from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import ThreadRunState, ThreadStore
+from server.storage.interfaces import LostRun, ThreadRunState, ThreadStore
 
 logger = logging.getLogger(__name__)
 
@@ -20,39 +21,73 @@ _ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
 """What ends a run without its graph: a stop, and the limits that are not the graph's."""
 
 
-async def end_lost_runs(
-    store: ThreadStore,
-    graphs: ServedGraphs,
-    audit: RunAudit | None = None,
-    approval_seconds: float = 0,
-) -> None:
-    """Give each run that was live the end that its thread shows.
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A lost run as its thread shows it."""
 
-    Of an answer that was being written the thread gets what is kept (`kept_words`).
-    A thread with nothing saved is deleted: its first request was not answered yet. Needs the store
-    and the checkpoints to itself, before the first request.
-    """
-    audit = audit or RunAudit()
-    for lost in await store.recover():
-        try:
-            state = await graphs.checkpoints(lost.graph).with_input(lost.key)
-        except Exception:
-            # One thread that cannot be read keeps no server from starting.
-            logger.exception("thread %(thread)s cannot be read", {"thread": lost.key.thread_id})
-            records = audit.lost(lost, "interrupted")
-            await store.end_run(lost.key, lost.run_id, "interrupted", records)
-            continue
-        if state.checkpoint_id is None:
-            await store.delete(lost.key, audit.lost(lost, "interrupted"))
-        else:
-            end = _end_of(state)
-            words = await store.words(lost.key, lost.run_id) if end == "interrupted" else None
+    end: ThreadRunState
+    state: ThreadState
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is saved: the run's request was not answered yet."""
+        return self.state.checkpoint_id is None
+
+
+class LostRuns:
+    """Gives a run whose process died the end that its thread shows."""
+
+    def __init__(
+        self,
+        store: ThreadStore,
+        graphs: ServedGraphs,
+        audit: RunAudit | None = None,
+        approval_seconds: float = 0,
+    ) -> None:
+        self._store = store
+        self._graphs = graphs
+        self._audit = audit or RunAudit()
+        self._approval_seconds = approval_seconds
+
+    async def recover(self, lost: LostRun) -> Recovered:
+        """Of an answer that was being written the thread gets what is kept (`kept_words`). Raises
+        what reading the thread raises."""
+        checkpoints = self._graphs.checkpoints(lost.graph)
+        state = await checkpoints.with_input(lost.key)
+        end = _end_of(state)
+        if state.checkpoint_id is not None and end == "interrupted":
+            words = await self._store.words(lost.key, lost.run_id)
             if words:
-                state = await restored(words, state, lost.key, graphs.checkpoints(lost.graph))
-            await store.forget_words(lost.key)
-            records = audit.lost(lost, end, state)
-            waiting = waiting_approvals(state, lost.key, approval_seconds)
-            await store.end_run(lost.key, lost.run_id, end, records, waiting)
+                state = await restored(words, state, lost.key, checkpoints)
+        return Recovered(end, state)
+
+    async def end(self, lost: LostRun, found: Recovered) -> None:
+        """Note the end, and release the claim. A thread with nothing saved is deleted."""
+        if found.is_empty:
+            await self._store.delete(lost.key, self._audit.lost(lost, "interrupted"))
+            await self._store.release(lost.key, lost.run_id)
+            return
+        await self._store.forget_words(lost.key)
+        records = self._audit.lost(lost, found.end, found.state)
+        waiting = waiting_approvals(found.state, lost.key, self._approval_seconds)
+        await self._store.end_run(lost.key, lost.run_id, found.end, records, waiting)
+
+    async def give_up(self, lost: LostRun) -> None:
+        """The same for a thread that cannot be read."""
+        logger.exception("thread %(thread)s cannot be read", {"thread": lost.key.thread_id})
+        records = self._audit.lost(lost, "interrupted")
+        await self._store.end_run(lost.key, lost.run_id, "interrupted", records)
+
+    async def end_all(self) -> None:
+        """End each run that was live. Needs the store and the checkpoints to itself, before the
+        first request."""
+        for lost in await self._store.recover():
+            try:
+                found = await self.recover(lost)
+            except Exception:  # noqa: BLE001  one thread keeps no server from starting; it is logged
+                await self.give_up(lost)
+            else:
+                await self.end(lost, found)
 
 
 def _end_of(state: ThreadState) -> ThreadRunState:

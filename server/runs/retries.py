@@ -1,10 +1,14 @@
-"""Writes to the store that must happen sooner or later, whatever the database does now."""
+"""Writes to the store that must happen sooner or later, whatever the database does now.
+
+A write whose lease is lost is left to the worker that takes the claim over.
+"""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
-from server.storage.interfaces import StorageUnavailable
+from server.storage.interfaces import LeaseLost, StorageUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -18,16 +22,26 @@ class Retries:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def write(self, write: Write) -> None:
-        """Do it now; if it cannot be done, go on trying without the caller, who may also leave."""
+        """Do it now; if it cannot be done, go on trying without the caller, who may also leave.
+
+        Raises LeaseLost.
+        """
         await asyncio.shield(self._start(self._first_try(write)))
 
     def begin(self, write: Write) -> None:
         """Do it without a caller."""
-        self._start(self._first_try(write))
+
+        async def alone() -> None:
+            with suppress(LeaseLost):
+                await self._first_try(write)
+
+        self._start(alone())
 
     async def _first_try(self, write: Write) -> None:
         try:
             await write()
+        except LeaseLost:
+            raise
         except StorageUnavailable as error:
             logger.warning("the store could not be written; it is tried again: %s", error)
             self._start(self._try_again(write))
@@ -40,6 +54,8 @@ class Retries:
             await asyncio.sleep(RETRY_SECONDS)
             try:
                 await write()
+            except LeaseLost:
+                return
             except Exception:  # noqa: BLE001  the first failure was logged with its cause
                 logger.debug("the store still cannot be written")
             else:

@@ -27,7 +27,7 @@ from server.runs.told_state import ToldState
 from server.runs.translate import Translator
 from server.runs.unread import ended_when_unread
 from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import ThreadStore, WaitingApproval
+from server.storage.interfaces import LeaseLost, ThreadStore, WaitingApproval
 from server.storage.run_logs import RunLog
 from server.turns.chunks import (
     Chunk,
@@ -88,7 +88,8 @@ class Run:
     async def work(self) -> list[Chunk]:
         """Run the graph to its end, whatever that is, and save what it leaves.
 
-        Returns the terminal chunks, to be logged when the thread is free again.
+        Returns the terminal chunks, to be logged when the thread is free again. Raises LeaseLost:
+        then nothing is saved or said any more.
         """
         try:
             async with self._words:
@@ -97,6 +98,8 @@ class Run:
                     ended_when_unread(self._raw_log, self._stop, self.start.limits.unread_seconds),
                 ):
                     return await self._to_its_end(writes)
+        except LeaseLost:
+            raise
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self._translator.finalize([], failed=self._fail(cause))
 
@@ -167,13 +170,11 @@ class Run:
     async def _open_log(self, writes: Writes) -> None:
         """What the request brought is on disk, or the run is over: readers may come."""
         self._request_saved = True
-        before = self.start.plan.before.checkpoint_id
-        await self._raw_log.open(self.start.header(writes.newest or before))
         plan = self.start.plan
+        await self._raw_log.open(self.start.header(writes.newest or plan.before.checkpoint_id))
         discarded = [InterruptsDiscarded(plan.discarded)] if plan.discarded else []
         told: list[Chunk] = [*self._state.tell(), *discarded, *plan.approvals, *plan.settled]
-        if told:
-            await self.log.write(told)
+        await self.log.write(told)
 
     async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
         """Of a graph that is not ours: its messages do not carry them."""
@@ -193,8 +194,9 @@ class Run:
             self._stop.send({"reason": "limit", "limit": "max_run_seconds", "value": seconds})
             await self._cancelled(pump)
         await writes.settled()
-        cause = _cause(pump)
-        reason = self._stop.reason
+        reason, cause = self._stop.reason, _cause(pump)
+        if isinstance(cause, LeaseLost):
+            raise cause
         if reason and (cause or not pump.done()):
             self.state = "stopped"
             return await self._finalize(reason)

@@ -4,16 +4,17 @@ A start claims the thread in the store, plans the request on the thread's state,
 going. Everything else sees a run through its log and the store.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from uuid import uuid4
 
 from graphs.classify import Classifier
-from server.runs.capacity import Capacity, charge
-from server.runs.claims import Claim, Claims, RunInProgress
-from server.runs.deletions import Deletions
+from server.runs.busy_threads import BusyThreads
+from server.runs.capacity import Capacity
+from server.runs.claims import Claim, Claims
+from server.runs.deletions import Deletions, Forgetting
+from server.runs.lives import Lives, Observer
+from server.runs.other_workers import OtherWorkers, join
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
 from server.runs.run import Run
@@ -24,23 +25,23 @@ from server.runs.served_models import ServedModels
 from server.runs.shutdown import Shutdown
 from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
-from server.runs.summary import all_chunks, summary
-from server.runs.thread_version import check_may_stop
-from server.storage.audit_records import Records
-from server.storage.interfaces import Held, Repeated, ThreadEntry, ThreadStore
+from server.storage.interfaces import (
+    Held,
+    LeaseLost,
+    Repeated,
+    StorageUnavailable,
+    ThreadEntry,
+    ThreadStore,
+)
 from server.storage.run_logs import RunLogs
-from server.turns.chunks import Chunk, Done, MessageFinish, Usage
-from server.turns.header import ThreadKey
+from server.storage.workers import Workers
+from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
 from server.users.policy import NO_POLICY, Policy
 from server.users.principal import Principal
 from tools.current import CurrentCatalogue
 
 logger = logging.getLogger(__name__)
-
-Observer = Callable[[Run], Callable[[Sequence[Chunk]], None]]
-"""Gets a run that begins, in the context that this run has to itself. Gives what gets all that the
-run has said, once it is over."""
 
 
 class Runs:
@@ -59,23 +60,35 @@ class Runs:
         audit: RunAudit | None = None,
         catalogue: CurrentCatalogue | None = None,
         observers: Sequence[Observer] = (),
+        workers: Workers | None = None,
     ) -> None:
         self._graphs = graphs
         catalogue = catalogue or CurrentCatalogue(classifier.catalogue)
         self._starts = RunStarts(graphs, models, classifier, settings, catalogue)
         self._store = store
-        self._logs = logs
         self._settings = settings
         self._policy = policy
-        self._reader = RunReader(graphs, store, logs)
         self._retries = Retries()
         self._audit = audit or RunAudit()
-        self._observers = observers
         self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
-        self._lives: set[asyncio.Task[None]] = set()
-        self._deletions = Deletions(graphs, store, logs, self._claims, self._retries, self._audit)
-        self._shutdown = Shutdown(self._claims, logs)
+        forgetting = Forgetting(graphs, store, logs, self._retries)
+        self._others = join(workers, self._claims, forgetting, classifier, self._audit, settings)
+        self._reader = RunReader(graphs, store, logs)
+        self._busy = BusyThreads(self._claims, self._reader, store, self._others)
+        self._deletions = Deletions(store, self._audit, forgetting, self._busy.end)
+        self._lives = Lives(
+            store,
+            logs,
+            self._claims,
+            self._retries,
+            self._audit,
+            settings,
+            observers,
+            self._others,
+        )
+        cut_off = self._others.hand_over if self._others else logs.discard
+        self._shutdown = Shutdown(self._claims, cut_off)
 
     async def start(
         self,
@@ -92,20 +105,26 @@ class Runs:
 
         The same idempotency key with the same digest gives the same run. Raises RunInProgress if
         the thread has a live run that is not to be stopped, InvalidRequest, UnknownThread or
-        ThreadChanged if it cannot take the request, ShuttingDown, Forbidden and LimitExceeded.
+        ThreadChanged if it cannot take the request, ShuttingDown, StorageUnavailable if runs cannot
+        be streamed, and by the policy Forbidden or LimitExceeded.
         """
         rights, by = self._policy.rights(principal), decider or principal
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         stopped: list[str] = []
         while True:
             self._shutdown.check()
-            async with self._claims.take(key, idempotency) as result:
-                if isinstance(result, Claim):
-                    await self._capacity.check_live(self._claims, rights)
-                    start = await self._starts.make(
-                        result, request, wire_format, rights, by, stopped
-                    )
-                    await self._begin(start, result, request, by, keyed=idempotency is not None)
+            if self._others:
+                await self._others.check()
+            try:
+                async with self._claims.take(key, idempotency) as result:
+                    if isinstance(result, Claim):
+                        await self._capacity.check_live(self._claims, rights, self._others)
+                        start = await self._starts.make(
+                            result, request, wire_format, rights, by, stopped
+                        )
+                        await self._begin(start, result, request, by, keyed=idempotency is not None)
+            except LeaseLost:
+                continue  # It took too long; nothing was written.
             match result:
                 case Claim():
                     return await self._opened(result)
@@ -114,7 +133,7 @@ class Runs:
                     if repeated:
                         return repeated
                 case Held(run_id):
-                    await self._make_way(key, result, request)
+                    await self._busy.make_way(key, result, request)
                     stopped.append(run_id or "")
 
     async def _begin(
@@ -134,14 +153,12 @@ class Runs:
         )
         checkpoints = self._graphs.checkpoints(start.graph)
         run = Run(start, checkpoints, self._store, claim.log, claim.stop, self._audit.watch(start))
-        life = self._see_through(run, claim, keyed=keyed)
-        task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
-        self._lives.add(task)
-        task.add_done_callback(self._lives.discard)
+        self._lives.begin(run, claim, keyed=keyed)
 
     async def _opened(self, claim: Claim) -> LoggedRun:
         header = await claim.log.header()
-        assert header is not None, "a run that has begun opens its log"
+        if header is None:  # The run goes on, and its thread can be loaded.
+            raise StorageUnavailable("streams_unavailable")
         return LoggedRun(header, claim.log)
 
     async def _repeated(self, owner: str, earlier: Repeated) -> LoggedRun | None:
@@ -156,51 +173,12 @@ class Runs:
             await self._store.forget_requests(earlier.run_id)
         return run
 
-    async def _make_way(self, key: ThreadKey, held: Held, request: TurnRequest) -> None:
-        """Return when the claim may be tried again."""
-        if held.run_id is None:
-            raise InvalidRequest(
-                "thread_being_deleted", "The thread is being deleted; start a new one.", 409
-            )
-        live = (
-            await self._reader.find(key, held.run_id) if self._claims.holds(held.run_id) else None
-        )
-        if live and request.on_busy != "stop":
-            raise RunInProgress(live.header)
-        await check_may_stop(request, key, held, self._store)
-        await self._claims.end(key, held.run_id, STOPPED)
-
-    async def _see_through(self, run: Run, claim: Claim, *, keyed: bool) -> None:
-        """A run's whole life: it works, the thread is saved and free, then its readers hear."""
-        last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
-        observed = [observe(run) for observe in self._observers]
-        try:
-            last = await run.work()
-            records = await self._audit.ended(run, last)
-            await self._retries.write(partial(self._end, run, records))
-            await charge(run.start.rights, last)
-        except Exception:
-            logger.exception("run %(run)s broke off", {"run": claim.run_id})
-        finally:
-            self._claims.forget(claim.run_id)
-            await run.log.write(last)
-        await self._retain(claim.run_id, keyed=keyed)
-        chunks = await all_chunks(claim.log)
-        logger.info(summary(run, chunks))
-        for see_end in observed:
-            see_end(chunks)
-
-    async def _end(self, run: Run, records: Records) -> None:
-        waiting = await run.waiting_approvals(self._settings.approval_seconds)
-        await self._store.end_run(run.start.key, run.start.run_id, run.state, records, waiting)
-
-    async def _retain(self, run_id: str, *, keyed: bool) -> None:
-        """Keep a run's log, and the key of its request, for the retention time."""
-        seconds = self._settings.retention_seconds
-        await self._logs.keep(run_id, seconds)
-        if keyed:
-            forget = partial(self._store.forget_requests, run_id)
-            asyncio.get_running_loop().call_later(seconds, self._retries.begin, forget)
+    async def check(self) -> None:
+        """Raises ShuttingDown, or StorageUnavailable, if no run can begin now."""
+        self._shutdown.check()
+        if self._others:
+            await self._others.check()
+        await self._store.holder(ThreadKey(LOCAL_OWNER, ""))
 
     async def create(self, principal: Principal, thread_id: str) -> ThreadEntry:
         """Make a thread without a run; one that is there stays. Raises ShuttingDown, TooManyRuns,
@@ -216,11 +194,13 @@ class Runs:
         """
         run_id = await self._store.holder(key)
         if run_id:
-            await self._claims.end(key, run_id, STOPPED)
+            await self._busy.end(key, run_id)
         return await self._store.get(key)
 
-    def ask_to_stop(self, run_id: str) -> None:
+    def ask_to_stop(self, key: ThreadKey, run_id: str) -> None:
         """Ask a run to end, and wait for nothing; it may be over."""
+        if self._others and not self._claims.holds(run_id):
+            self._others.ask_to_stop(key, run_id, STOPPED)
         self._claims.ask_to_stop(run_id, STOPPED)
 
     async def delete(self, key: ThreadKey) -> None:
@@ -241,6 +221,11 @@ class Runs:
         await self._shutdown.drain(seconds)
 
     @property
+    def others(self) -> OtherWorkers | None:
+        """None: this process has the database to itself."""
+        return self._others
+
+    @property
     def live(self) -> int:
         """How many runs are live, or have their requests checked."""
         return len(self._claims)
@@ -253,7 +238,4 @@ class Runs:
     async def close(self) -> None:
         """`drain`, and cancel what could not be saved."""
         await self.drain(0)
-        lives = [*self._lives]
-        for life in lives:
-            life.cancel()
-        await asyncio.gather(*lives, return_exceptions=True)
+        await self._lives.cancel()

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from server.runs.claims import Claims
 from server.runs.signals import SHUTDOWN
-from server.storage.run_logs import RunLogs
 
 logger = logging.getLogger(__name__)
 
@@ -20,9 +20,11 @@ class ShuttingDown(Exception):
 
 
 class Shutdown:
-    def __init__(self, claims: Claims, logs: RunLogs) -> None:
+    """`cut_off` ends the log of a run, or leaves it to other workers, for the readers here."""
+
+    def __init__(self, claims: Claims, cut_off: Callable[[str], Awaitable[None]]) -> None:
         self._claims = claims
-        self._logs = logs
+        self._cut_off = cut_off
         self._begun = False
         self._hurried = asyncio.Event()
 
@@ -51,12 +53,12 @@ class Shutdown:
 
     async def _all_ended(self) -> bool:
         # Runs whose requests are being checked count too.
-        for log in [*self._claims.logs]:
-            await log.ended()
+        for run_id in self._claims.run_ids:
+            await self._claims.ended(run_id)
         return True
 
     async def _stop_in_turn(self) -> None:
-        live = iter([*self._claims.run_ids])
+        live = iter(self._claims.run_ids)
 
         async def stop() -> None:
             for run_id in live:
@@ -65,10 +67,11 @@ class Shutdown:
         await asyncio.gather(*(stop() for _ in range(SAVED_AT_ONCE)))
 
     async def _abandon(self) -> None:
-        """Leave the live runs as they are. The next start finds them as after a crash: they can be
-        continued. Their readers are cut off, and find that too when they come back."""
-        live = [*self._claims.run_ids]
+        """Leave the live runs as they are. The next start, or another worker, finds them as after a
+        crash: they can be continued. Their readers are cut off, and find that too when they come
+        back."""
+        live = self._claims.run_ids
         logger.warning("%d runs could not be saved in time", len(live))
         for run_id in live:
-            await self._logs.discard(run_id)
+            await self._cut_off(run_id)
             self._claims.forget(run_id)

@@ -3,6 +3,7 @@
 import asyncio
 
 from graphs.stored import Ended
+from server.storage.interfaces import LeaseLost
 
 STOPPED: Ended = {"reason": "stopped"}
 SHUTDOWN: Ended = {"reason": "shutdown"}
@@ -17,8 +18,15 @@ class StopSignal:
         if not self._reason.done():
             self._reason.set_result(reason)
 
+    def lose(self) -> None:
+        """End the run without a word: another worker may have its thread."""
+        if not self._reason.done():
+            self._reason.set_exception(LeaseLost())
+            self._reason.exception()  # Read: asyncio logs one that nobody has.
+
     @property
     def reason(self) -> Ended | None:
+        """Why the run is to end; None: it is not. Raises LeaseLost."""
         return self._reason.result() if self._reason.done() else None
 
     @property
@@ -41,6 +49,10 @@ class StopSignals:
         """Does nothing if the run is over."""
         if run_id in self._signals:
             self._signals[run_id].send(reason)
+
+    def lose(self, run_id: str) -> None:
+        if run_id in self._signals:
+            self._signals[run_id].lose()
 
     def remove(self, run_id: str) -> None:
         self._signals.pop(run_id, None)

@@ -70,6 +70,11 @@ class StreamedStep:
         path, self._open_text = self._open_text, None
         return [PartFinish(path)] if path else []
 
+    def note_closed(self, path: Path) -> None:
+        """A part has ended."""
+        if self._open_text == path:
+            self._open_text = None
+
     def finish_args(self, dispositions: Mapping[str, Disposition]) -> Iterator[Chunk]:
         """End the arguments of all calls; one that `dispositions` lacks never became whole."""
         for call in self.parts.calls:
@@ -84,6 +89,10 @@ class StreamedStep:
         of a call may be written differently."""
         if stored.dispositions(message) is not None:
             return True  # a node of ours made it of the parts that streamed
+        return self.says(message)
+
+    def says(self, message: AIMessage) -> bool:
+        """The same by what was told alone."""
         return self._told() == _stored(message)
 
     def _told(self) -> list[object]:

@@ -1,6 +1,6 @@
 """What a graph does to the messages of a thread, as the run that works on it sees it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -27,6 +27,10 @@ class ThreadNow:
     def __init__(self, before: ThreadBefore) -> None:
         self._before = before
         self._removed: set[str] = set()
+
+    def note_removed(self, ids: Iterable[str]) -> None:
+        """These are gone, and it was told."""
+        self._removed.update(ids)
 
     def compared(
         self, messages: Sequence[AnyMessage]

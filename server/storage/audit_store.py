@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from server.storage import audit_trail
 from server.storage.audit_records import AuditFilter, AuditRecord, Records
-from server.storage.store import SqliteStore
+from server.storage.sql_store import SqlTransactions
 
 
-class SqliteAuditStore:
+class SqlAuditStore:
     """Implements `AuditStore`, on the connections of the store of threads."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqlTransactions) -> None:
         self._read, self._write = store.read, store.write
 
     async def append(self, records: Records) -> None:

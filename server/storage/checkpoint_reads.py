@@ -2,25 +2,22 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from server.storage.database_file import usable
 from server.storage.faults import faults_named
+from server.storage.history_handover import History, HistoryHandover
 
 T = TypeVar("T")
-
-Place = tuple[str, tuple[str, ...]]
-"""A checkpoint and channels."""
-History = Mapping[str, DeltaChannelHistory]
 
 HEADS = """
     SELECT checkpoint_id FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = ''
@@ -31,9 +28,6 @@ HEADS = """
     ORDER BY checkpoint_id DESC LIMIT :limit
 """
 
-HANDOVER_SECONDS = 5.0
-"""From the look at a thread that plans a run to the run's own."""
-
 
 class CheckpointReads:
     """Open with `open_checkpoint_reads`. Raises StorageUnavailable for faults of the database."""
@@ -41,8 +35,7 @@ class CheckpointReads:
     def __init__(self, saver: SqliteSaver, thread: ThreadPoolExecutor) -> None:
         self.saver = saver
         self._thread = thread
-        self._kept: dict[str, tuple[Place, History]] = {}
-        """By thread: what was read of it last. A thread's branches are read one after the other."""
+        self._handover = HistoryHandover()
 
     def with_serde(self, serde: SerializerProtocol) -> "CheckpointReads":
         saver = SqliteSaver(self.saver.conn, serde=serde)
@@ -53,28 +46,18 @@ class CheckpointReads:
         return await self._do(self.saver.get_tuple, config)
 
     async def history(self, config: RunnableConfig, channels: Sequence[str]) -> History:
-        """What was written to the channels up to a checkpoint.
-
-        A run is planned on its thread and then begins with it: what was read for the one is kept
-        for the other, since decoding a long history takes most of the time of a turn.
-        """
+        """What was written to the channels up to a checkpoint."""
         place = config["configurable"]
         thread, key = place["thread_id"], (place.get("checkpoint_id") or "", tuple(channels))
-        kept = self._kept.get(thread)
-        if kept and kept[0] == key:
-            del self._kept[thread]
-            return kept[1]
+        kept = self._handover.take(thread, key)
+        if kept is not None:
+            return kept
         found = await self._do(
             lambda: self.saver.get_delta_channel_history(config=config, channels=channels)
         )
         if key[0]:
-            kept = self._kept[thread] = key, found
-            asyncio.get_running_loop().call_later(HANDOVER_SECONDS, self._drop, thread, kept)
+            self._handover.keep(thread, key, found)
         return found
-
-    def _drop(self, thread: str, kept: tuple[Place, History]) -> None:
-        if self._kept.get(thread) is kept:
-            del self._kept[thread]
 
     async def list(self, config: RunnableConfig | None, **choice: Any) -> Sequence[CheckpointTuple]:
         return await self._do(lambda: list(self.saver.list(config, **choice)))

@@ -4,63 +4,121 @@ The statements of every turn are made once: to make one takes longer than to exe
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, delete, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection, TextClause, bindparam, delete, select, text, update
 
 from server.storage import thread_list
 from server.storage.interfaces import ClaimResult, Granted, Held, Repeated
 from server.storage.tables import call_dispositions, claims, requests
+from server.storage.thread_list import of
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
 
 RUN, DELETION = "run", "deletion"
 
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """How an engine takes claims: the statements, and values that they have beside a claim's own.
+
+    As text: SQLAlchemy has ON CONFLICT only in the dialects of its databases.
+    """
+
+    take: TextClause
+    """Does nothing if the thread has a claim."""
+    take_for_deletion: TextClause
+    """Takes over the claim of another deletion."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+UNLEASED = Taking(
+    text(
+        "INSERT INTO claims (owner, thread_id, run_id, purpose) "
+        f"VALUES (:owner, :thread_id, :run_id, '{RUN}') ON CONFLICT (owner, thread_id) DO NOTHING"
+    ),
+    text(
+        "INSERT INTO claims (owner, thread_id, run_id, purpose) "
+        f"VALUES (:owner, :thread_id, :run_id, '{DELETION}') ON CONFLICT (owner, thread_id) "
+        f"DO UPDATE SET run_id = excluded.run_id WHERE claims.purpose = '{DELETION}'"
+    ),
+)
+"""Of a database that one process has to itself."""
+
 _MINE = (claims.c.owner == bindparam("of_owner"), claims.c.thread_id == bindparam("of_thread"))
-_TAKE = insert(claims).on_conflict_do_nothing()
+_TO_DELETION = update(claims).where(*_MINE).values(purpose=DELETION)
+_KEEP_REQUEST = text(
+    "INSERT INTO requests (owner, idempotency_key, digest, thread_id, run_id) "
+    "VALUES (:owner, :idempotency_key, :digest, :thread_id, :run_id) ON CONFLICT DO NOTHING"
+)
+_KEEP_DISPOSITION = text(
+    "INSERT INTO call_dispositions (owner, thread_id, tool_call_id, disposition) "
+    "VALUES (:owner, :thread_id, :tool_call_id, :disposition) ON CONFLICT DO NOTHING"
+)
 _RELEASE = delete(claims).where(*_MINE, claims.c.run_id == bindparam("of_run"))
-_HOLDER = select(claims.c.run_id).where(*_MINE, claims.c.purpose == RUN)
+_HOLDER = select(claims.c.run_id, claims.c.purpose).where(*_MINE)
 
 
 def claim(
-    connection: Connection, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None
+    connection: Connection,
+    key: ThreadKey,
+    run_id: str,
+    idempotency: IdempotencyKey | None,
+    taking: Taking = UNLEASED,
 ) -> ClaimResult:
-    repeated = _repeated(connection, key.owner, idempotency) if idempotency else None
-    if repeated:
-        return repeated
     row = {"owner": key.owner, "thread_id": key.thread_id, "run_id": run_id}
-    taken = connection.execute(_TAKE, {**row, "purpose": RUN})
-    if not taken.rowcount:
-        return Held(holder(connection, key))
-    if idempotency:
-        named = {"idempotency_key": idempotency.key, "digest": idempotency.digest}
-        connection.execute(insert(requests), {**row, **named})
-    return Granted(thread_list.get(connection, key))
+    while True:
+        repeated = _repeated(connection, key.owner, idempotency) if idempotency else None
+        if repeated:
+            return repeated
+        if connection.execute(taking.take, {**row, **taking.values}).rowcount:
+            if idempotency is None or _keep_request(connection, row, idempotency):
+                return Granted(thread_list.get(connection, key))
+            release(connection, key, run_id)
+        else:
+            # Who had it when this began may have just let go of it, or be the same request.
+            held = _held(connection, key)
+            same = _repeated(connection, key.owner, idempotency) if idempotency else None
+            if same or held:
+                return same or cast(Held, held)
 
 
-def claim_for_deletion(connection: Connection, key: ThreadKey, deletion_id: str) -> ClaimResult:
-    row = insert(claims).values(
-        owner=key.owner, thread_id=key.thread_id, run_id=deletion_id, purpose=DELETION
-    )
-    taken = connection.execute(
-        row.on_conflict_do_update(
-            index_elements=[claims.c.owner, claims.c.thread_id],
-            set_={"run_id": deletion_id},
-            where=claims.c.purpose == DELETION,
-        )
-    )
-    return Granted() if taken.rowcount else Held(holder(connection, key))
+def claim_for_deletion(
+    connection: Connection, key: ThreadKey, deletion_id: str, taking: Taking = UNLEASED
+) -> ClaimResult:
+    row = {"owner": key.owner, "thread_id": key.thread_id, "run_id": deletion_id}
+    while not connection.execute(taking.take_for_deletion, {**row, **taking.values}).rowcount:
+        held = _held(connection, key)
+        if held:
+            return held
+    return Granted()
+
+
+def claim_to_expire(
+    connection: Connection, key: ThreadKey, deletion_id: str, taking: Taking = UNLEASED
+) -> bool:
+    """For its deletion, if it has no claim at all."""
+    row = {"owner": key.owner, "thread_id": key.thread_id, "run_id": deletion_id}
+    if not connection.execute(taking.take, {**row, **taking.values}).rowcount:
+        return False
+    connection.execute(_TO_DELETION, of(key))
+    return True
 
 
 def holder(connection: Connection, key: ThreadKey) -> str | None:
-    run_id: str | None = connection.scalar(_HOLDER, thread_list.of(key))
-    return run_id
+    held = _held(connection, key)
+    return held.run_id if held else None
+
+
+def _held(connection: Connection, key: ThreadKey) -> Held | None:
+    row = connection.execute(_HOLDER, of(key)).first()
+    return Held(row.run_id if row.purpose == RUN else None) if row else None
 
 
 def release(connection: Connection, key: ThreadKey, run_id: str) -> None:
-    connection.execute(_RELEASE, {**thread_list.of(key), "of_run": run_id})
+    connection.execute(_RELEASE, {**of(key), "of_run": run_id})
 
 
 def release_all(connection: Connection) -> None:
@@ -85,7 +143,7 @@ def keep_dispositions(
         for tool_call_id, disposition in dispositions.items()
     ]
     if rows:
-        connection.execute(insert(call_dispositions).on_conflict_do_nothing(), rows)
+        connection.execute(_KEEP_DISPOSITION, rows)
 
 
 def dispositions(connection: Connection, key: ThreadKey) -> dict[str, Disposition]:
@@ -101,6 +159,14 @@ def remove_thread(connection: Connection, key: ThreadKey) -> None:
     """Forget a thread's requests and dispositions; the claim of its deletion stays."""
     connection.execute(delete(requests).where(*_is(requests, key)))
     connection.execute(delete(call_dispositions).where(*_is(call_dispositions, key)))
+
+
+def _keep_request(
+    connection: Connection, row: Mapping[str, str], idempotency: IdempotencyKey
+) -> bool:
+    """False: another request came under the same key at the same moment."""
+    named = {"idempotency_key": idempotency.key, "digest": idempotency.digest}
+    return bool(connection.execute(_KEEP_REQUEST, {**row, **named}).rowcount)
 
 
 def _repeated(connection: Connection, owner: str, idempotency: IdempotencyKey) -> Repeated | None:

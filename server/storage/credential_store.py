@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from server.storage import audit_trail
 from server.storage.audit_records import Records
 from server.storage.credentials import ApiKey, BrowserSession, SessionSecret
-from server.storage.store import SqliteStore
+from server.storage.sql_store import SqlTransactions
 from server.storage.tables import api_keys, browser_sessions, session_secrets
 
 _KEY = (
@@ -34,10 +34,10 @@ _SESSION = (
 )
 
 
-class SqliteCredentialStore:
+class SqlCredentialStore:
     """Implements `CredentialStore`, on the connections of the store of threads."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqlTransactions) -> None:
         self._read, self._write = store.read, store.write
 
     async def add_key(self, key: ApiKey, records: Records = ()) -> None:

@@ -87,7 +87,8 @@ def locked(path: Path) -> Iterator[None]:
         # Left open: to close it would drop SQLite's locks, if the other server is in this process.
         raise StorageError(
             f"{path} is in use by another turnstream process. Stop it, or set "
-            "TURNSTREAM_DATABASE to another file."
+            "TURNSTREAM_DATABASE to another file; for several processes on one database, to "
+            "postgresql://USER@HOST/NAME, with TURNSTREAM_REDIS."
         ) from None
     try:
         yield

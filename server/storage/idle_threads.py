@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, exists, or_, select, tuple_
-from sqlalchemy.dialects.sqlite import insert
 
-from server.storage.claims import DELETION
+from server.storage.claims import UNLEASED, Taking, claim_to_expire, release
 from server.storage.interfaces import ClaimResult, Granted, Held
 from server.storage.retention import IdleThread
-from server.storage.tables import approvals, claims, threads
+from server.storage.tables import approvals, threads
 from server.turns.header import ThreadKey
 
 
@@ -31,16 +30,21 @@ def page(
 
 
 def claim(
-    connection: Connection, key: ThreadKey, deletion_id: str, since: float, now: float
+    connection: Connection,
+    key: ThreadKey,
+    deletion_id: str,
+    since: float,
+    now: float,
+    taking: Taking = UNLEASED,
 ) -> ClaimResult:
     mine = (threads.c.owner == key.owner, threads.c.id == key.thread_id)
-    if connection.execute(select(threads.c.id).where(*mine, *_idle(since, now))).first() is None:
+    # The claim first: then no run can begin between the look and the deletion.
+    if not claim_to_expire(connection, key, deletion_id, taking):
         return Held(None)
-    row = insert(claims).values(
-        owner=key.owner, thread_id=key.thread_id, run_id=deletion_id, purpose=DELETION
-    )
-    taken = connection.execute(row.on_conflict_do_nothing())
-    return Granted() if taken.rowcount else Held(None)
+    if connection.execute(select(threads.c.id).where(*mine, *_idle(since, now))).first() is None:
+        release(connection, key, deletion_id)
+        return Held(None)
+    return Granted()
 
 
 def _idle(since: float, now: float) -> Sequence[Any]:

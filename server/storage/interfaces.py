@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from server.storage.audit_records import Records
+from server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
+from server.storage.unavailable import LeaseLost as LeaseLost
+from server.storage.unavailable import StorageError as StorageError
+from server.storage.unavailable import StorageFault as StorageFault
+from server.storage.unavailable import StorageUnavailable as StorageUnavailable
 from server.storage.unfinished_answers import UnfinishedAnswers
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
@@ -17,40 +22,6 @@ from server.turns.requests import IdempotencyKey
 
 ThreadRunState = Literal["live", "finished", "waiting", "stopped", "failed", "interrupted"]
 """`waiting`: the run has ended, and somebody is to answer the graph or a tool call."""
-
-
-class StorageError(Exception):
-    """The database cannot be opened; the message is one line."""
-
-
-StorageFault = Literal["storage_busy", "storage_full", "database_gone", "storage_failed"]
-
-STORAGE_FAULTS: Mapping[str, str] = {
-    "storage_busy": "The server's database is locked by another program, or has too much to do. "
-    "Try again in a moment.",
-    "storage_full": "The disk of the server's database is full. Free space on it, then try again; "
-    "the server needs no restart.",
-    "database_gone": "The server's database file was deleted or replaced. Put the file back, or "
-    "restart the server on the one that is there now.",
-    "storage_failed": "The server's database cannot be read or written; the server's log says why.",
-}
-
-
-class StorageUnavailable(StorageError):
-    """A transaction could not be done, and has changed nothing.
-
-    `message` is for clients; the text of the exception, still one line, has the cause too.
-    """
-
-    def __init__(self, code: StorageFault, cause: object = None) -> None:
-        self.code = code
-        self.message = STORAGE_FAULTS[code]
-        self.cause = cause
-        super().__init__(self.message if cause is None else f"{self.message} ({cause})")
-
-
-class LeaseLost(StorageError):
-    """Another worker has the claim on the thread, or may have it: nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)

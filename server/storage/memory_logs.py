@@ -69,10 +69,16 @@ class MemoryLog:
         self._grown = asyncio.Event()
 
     async def open(self, header: RunHeader) -> None:
+        self.begin(header)
+
+    async def append(self, chunks: Sequence[Chunk]) -> None:
+        self.add(chunks)
+
+    def begin(self, header: RunHeader) -> None:
         self._header = header
         self._wake_readers()
 
-    async def append(self, chunks: Sequence[Chunk]) -> None:
+    def add(self, chunks: Sequence[Chunk]) -> None:
         self._chunks.extend(chunks)
         added = sum(map(size_of, chunks))
         self.size += added
@@ -92,7 +98,7 @@ class MemoryLog:
                     batch = list(enumerate(self._chunks[after:], start=after + 1))
                     after += len(batch)
                     yield batch
-                elif self._over:
+                elif self.is_over:
                     return
                 else:
                     await self._grown.wait()
@@ -104,13 +110,18 @@ class MemoryLog:
         idle = asyncio.get_running_loop().time() - self._unread_since
         return LogStatus(
             "lost" if self._discarded else "ended" if self._complete else "live",
-            last=-1 if self._header is None else len(self._chunks),
+            last=self.last,
             readers=self._readers,
             unread_seconds=0.0 if self._readers else idle,
         )
 
     async def ended(self) -> None:
-        while not self._over:
+        while not self.is_over:
+            await self._grown.wait()
+
+    async def reached(self, number: int) -> None:
+        """Return when the chunk of this number is there, or no more can come; 0 is the header."""
+        while not self.is_over and self.last < number:
             await self._grown.wait()
 
     def is_of(self, key: ThreadKey) -> bool:
@@ -121,11 +132,21 @@ class MemoryLog:
         self._wake_readers()
 
     @property
+    def is_lost(self) -> bool:
+        return self._discarded
+
+    @property
+    def last(self) -> int:
+        """The number of the newest chunk; 0 before the first, -1 before the header."""
+        return -1 if self._header is None else len(self._chunks)
+
+    @property
     def _complete(self) -> bool:
         return bool(self._chunks) and isinstance(self._chunks[-1], Done)
 
     @property
-    def _over(self) -> bool:
+    def is_over(self) -> bool:
+        """No more can come."""
         return self._discarded or self._complete
 
     def _wake_readers(self) -> None:

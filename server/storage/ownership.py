@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, column, delete, exists, inspect, select, table, update
+from sqlalchemy import Connection, column, delete, exists, inspect, select, table, text, update
 
 from server.storage import audit_trail
 from server.storage.audit_records import AuditRecord
-from server.storage.store import SqliteStore
+from server.storage.sql_store import SqlTransactions
 from server.storage.tables import (
     activities,
     approvals,
@@ -19,8 +19,11 @@ from server.storage.tables import (
 )
 from server.turns.header import ThreadKey
 
-CHECKPOINT_TABLES = [table(name, column("thread_id")) for name in ("checkpoints", "writes")]
-"""Of `langgraph.checkpoint.sqlite`."""
+CHECKPOINT_TABLES = {
+    "sqlite": ("checkpoints", "writes"),
+    "postgresql": ("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
+}
+"""Of LangGraph's savers, by SQLAlchemy's dialect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Assignment:
     the same id."""
 
 
-async def assign(store: SqliteStore, old: str, new: str, *, audits: bool = False) -> Assignment:
+async def assign(store: SqlTransactions, old: str, new: str, *, audits: bool = False) -> Assignment:
     """Give all of an owner's threads to another, in one transaction: a thread as a whole, or not.
 
     Raises StorageUnavailable.
@@ -40,6 +43,8 @@ async def assign(store: SqliteStore, old: str, new: str, *, audits: bool = False
 
 
 def _assign(connection: Connection, old: str, new: str, audits: bool) -> Assignment:
+    if connection.dialect.name == "postgresql":  # In a SQLite file nobody else writes meanwhile.
+        connection.execute(text("LOCK TABLE claims IN SHARE ROW EXCLUSIVE MODE"))
     taken = threads.alias()
     is_taken = exists().where(taken.c.owner == new, taken.c.id == threads.c.id)
     is_claimed = exists().where(claims.c.owner.in_((old, new)), claims.c.thread_id == threads.c.id)
@@ -72,8 +77,9 @@ def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> 
     # Keys of requests are each owner's own; who moves a thread repeats none.
     mine = (requests.c.owner == key.owner, requests.c.thread_id == key.thread_id)
     connection.execute(delete(requests).where(*mine))
-    for checkpoints in CHECKPOINT_TABLES:
-        if checkpoints.name in names:  # No thread was ever saved otherwise.
+    for name in CHECKPOINT_TABLES[connection.dialect.name]:
+        if name in names:  # No thread was ever saved otherwise.
+            checkpoints = table(name, column("thread_id"))
             here: Any = checkpoints.c.thread_id == key.checkpoint_key
             connection.execute(
                 update(checkpoints).where(here).values(thread_id=moved.checkpoint_key)

@@ -74,6 +74,10 @@ class SharedLogs(RunLogs, Protocol):
         """Make this worker the one that writes the log of a run whose claim it has taken over: what
         the worker before it appends from here on is refused. None: the log is lost."""
 
+    async def hand_over(self, run_id: str) -> None:
+        """This worker does not write the log any more: readers here get what another worker writes
+        from here on."""
+
     def on_silence(self, ask: Callable[[RunHeader], Awaitable[None]]) -> None:
         """Have `ask` called for a log that is read here and has been silent for a while: its run
         may be over without having said so."""

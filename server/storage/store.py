@@ -3,192 +3,48 @@
 SQLite's write-ahead log lets the one that reads go on while the other waits for a lock.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
-
-from server.storage import (
-    approvals,
-    audit_trail,
-    claims,
-    idle_threads,
-    tables,
-    thread_list,
-    unfinished,
-    unused_space,
-)
-from server.storage.audit_records import Records
+from server.storage import tables, unused_space
 from server.storage.database_file import usable
-from server.storage.interfaces import (
-    ClaimResult,
-    LostRun,
-    Page,
-    ThreadEntry,
-    ThreadRunState,
-    WaitingApproval,
-)
-from server.storage.retention import IdleThread
+from server.storage.sql_store import SqlStore
 from server.storage.transactions import Transactions, open_transactions
-from server.storage.write_meter import WriteMeter
-from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
 
 T = TypeVar("T")
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """Implements `ThreadStore` and `RetentionStore`. Open with `open_store`."""
 
     def __init__(
         self, writes: Transactions, reads: Transactions, require_file: Callable[[], None]
     ) -> None:
+        super().__init__()
         self._writes = writes
         self._reads = reads
         self._require_file = require_file
-        self.meter = WriteMeter()
-
-    async def claim(
-        self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
-    ) -> ClaimResult:
-        return await self.write(claims.claim, key, run_id, idempotency)
-
-    async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
-        return await self.write(claims.claim_for_deletion, key, deletion_id)
-
-    async def claim_idle(
-        self, key: ThreadKey, deletion_id: str, since: float, now: float
-    ) -> ClaimResult:
-        return await self.write(idle_threads.claim, key, deletion_id, since, now)
-
-    async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
-        def release(connection: Connection) -> None:
-            if thread_list.interrupt_run(connection, key, run_id):
-                audit_trail.append(connection, records)
-            claims.release(connection, key, run_id)
-            claims.forget_requests(connection, run_id)
-
-        await self.write(release)
-
-    async def begin_run(
-        self,
-        key: ThreadKey,
-        run_id: str,
-        title: str,
-        graph: str | None = None,
-        records: Records = (),
-        *,
-        closes_approvals: bool = False,
-    ) -> None:
-        def begin(connection: Connection) -> None:
-            thread_list.begin_run(connection, key, run_id, title, graph)
-            if closes_approvals:
-                approvals.close(connection, key)
-            audit_trail.append(connection, records)
-
-        await self.write(begin)
-
-    async def end_run(
-        self,
-        key: ThreadKey,
-        run_id: str,
-        state: ThreadRunState,
-        records: Records = (),
-        waiting: Sequence[WaitingApproval] = (),
-    ) -> None:
-        def end(connection: Connection) -> None:
-            if thread_list.end_run(connection, key, run_id, state):
-                approvals.add(connection, key, waiting)
-            claims.release(connection, key, run_id)
-            audit_trail.append(connection, records)
-
-        await self.write(end)
-
-    async def holder(self, key: ThreadKey) -> str | None:
-        return await self.read(claims.holder, key)
-
-    async def forget_requests(self, run_id: str) -> None:
-        await self.write(claims.forget_requests, run_id)
-
-    async def recover(self) -> Sequence[LostRun]:
-        def recover(connection: Connection) -> Sequence[LostRun]:
-            claims.release_all(connection)
-            return thread_list.live_runs(connection)
-
-        return await self.write(recover)
-
-    async def get(self, key: ThreadKey) -> ThreadEntry | None:
-        return await self.read(thread_list.get, key)
-
-    async def page(
-        self,
-        owner: str,
-        limit: int,
-        cursor: str | None = None,
-        state: ThreadRunState | None = None,
-    ) -> Page:
-        return await self.read(thread_list.page, owner, limit, cursor, state)
-
-    async def idle(
-        self, since: float, now: float, limit: int, after: IdleThread | None = None
-    ) -> Sequence[IdleThread]:
-        return await self.read(idle_threads.page, since, now, limit, after)
-
-    async def create(self, key: ThreadKey) -> ThreadEntry:
-        return await self.write(thread_list.create, key)
-
-    async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
-        return await self.write(thread_list.rename, key, title)
-
-    async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
-        return await self.write(thread_list.allow_tools, key, names)
-
-    async def delete(self, key: ThreadKey, records: Records = ()) -> None:
-        def remove(connection: Connection) -> None:
-            if thread_list.remove(connection, key):
-                audit_trail.append(connection, records)
-            claims.remove_thread(connection, key)
-            approvals.remove_thread(connection, key)
-            unfinished.remove(connection, key)
-
-        await self.write(remove)
-
-    async def keep_dispositions(
-        self, key: ThreadKey, dispositions: Mapping[str, Disposition]
-    ) -> None:
-        await self.write(claims.keep_dispositions, key, dispositions)
-
-    async def dispositions(self, key: ThreadKey) -> Mapping[str, Disposition]:
-        return await self.read(claims.dispositions, key)
-
-    async def approvals(
-        self, owner: str, tool_names: Collection[str], now: float, limit: int
-    ) -> Sequence[WaitingApproval]:
-        return await self.read(approvals.page, owner, tool_names, now, limit)
-
-    async def approval(self, id: str) -> WaitingApproval | None:
-        return await self.read(approvals.get, id)
-
-    async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
-        await self.write(unfinished.put, key, run_id, words)
-
-    async def words(self, key: ThreadKey, run_id: str) -> str | None:
-        return await self.read(unfinished.get, key, run_id)
-
-    async def forget_words(self, key: ThreadKey) -> None:
-        await self.write(unfinished.remove, key)
 
     async def shrink(self) -> bool:
         return await self.write(unused_space.give_back)
 
     async def write(self, work: Callable[..., T], *arguments: Any) -> T:
-        """One transaction, for what else is stored in the same database."""
         self._require_file()
         with self.meter.write():
             return await self._writes.do(work, *arguments)
+
+    async def write_claimed(
+        self,
+        key: ThreadKey,  # noqa: ARG002
+        run_id: str | None,  # noqa: ARG002
+        work: Callable[..., T],
+        *arguments: Any,
+    ) -> T:
+        """The file's lock is the lease of every claim."""
+        return await self.write(work, *arguments)
 
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         return await self._reads.do(work, *arguments)

@@ -1,6 +1,7 @@
 """The tables beside the checkpoints. SQLAlchemy's core, so that another database is another URL."""
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Connection,
@@ -18,18 +19,22 @@ SCHEMA_VERSION = 1
 
 metadata = MetaData()
 
+TEXT = String().with_variant(String(collation="C"), "postgresql")
+"""Compared byte by byte, as SQLite does, whatever the language of a Postgres database."""
+NUMBER = Integer().with_variant(BigInteger(), "postgresql")
+
 threads = Table(
     "threads",
     metadata,
-    Column("owner", String, primary_key=True),
-    Column("id", String, primary_key=True),
-    Column("title", String, nullable=False),
-    Column("created_at", String, nullable=False),
-    Column("updated_at", String, nullable=False),
-    Column("run_id", String, nullable=False),
-    Column("run_state", String, nullable=False),
-    Column("graph", String),
-    Column("allowed_tools", String),
+    Column("owner", TEXT, primary_key=True),
+    Column("id", TEXT, primary_key=True),
+    Column("title", TEXT, nullable=False),
+    Column("created_at", TEXT, nullable=False),
+    Column("updated_at", TEXT, nullable=False),
+    Column("run_id", TEXT, nullable=False),
+    Column("run_state", TEXT, nullable=False),
+    Column("graph", TEXT),
+    Column("allowed_tools", TEXT),
     Index("threads_by_state", "owner", "run_state"),
     Index("threads_by_activity", "updated_at", "owner", "id"),
 )
@@ -37,9 +42,9 @@ threads = Table(
 activities = Table(
     "thread_activities",
     metadata,
-    Column("number", Integer, primary_key=True, autoincrement=True),
-    Column("owner", String, nullable=False),
-    Column("thread_id", String, nullable=False),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("owner", TEXT, nullable=False),
+    Column("thread_id", TEXT, nullable=False),
     Index("thread_activities_by_thread", "owner", "thread_id", "number"),
     Index("thread_activities_by_owner", "owner", "number"),
     sqlite_autoincrement=True,
@@ -48,49 +53,49 @@ activities = Table(
 claims = Table(
     "claims",
     metadata,
-    Column("owner", String, primary_key=True),
-    Column("thread_id", String, primary_key=True),
-    Column("run_id", String, nullable=False),
-    Column("purpose", String, nullable=False),
+    Column("owner", TEXT, primary_key=True),
+    Column("thread_id", TEXT, primary_key=True),
+    Column("run_id", TEXT, nullable=False),
+    Column("purpose", TEXT, nullable=False),
 )
 """Who works on a thread: a row each. `purpose` is `run` or `deletion`."""
 
 requests = Table(
     "requests",
     metadata,
-    Column("owner", String, primary_key=True),
-    Column("idempotency_key", String, primary_key=True),
-    Column("digest", String, nullable=False),
-    Column("thread_id", String, nullable=False),
-    Column("run_id", String, nullable=False, index=True),
+    Column("owner", TEXT, primary_key=True),
+    Column("idempotency_key", TEXT, primary_key=True),
+    Column("digest", TEXT, nullable=False),
+    Column("thread_id", TEXT, nullable=False),
+    Column("run_id", TEXT, nullable=False, index=True),
 )
 """Requests that came under an idempotency key, as long as their runs are kept."""
 
 call_dispositions = Table(
     "call_dispositions",
     metadata,
-    Column("owner", String, primary_key=True),
-    Column("thread_id", String, primary_key=True),
-    Column("tool_call_id", String, primary_key=True),
-    Column("disposition", String, nullable=False),
+    Column("owner", TEXT, primary_key=True),
+    Column("thread_id", TEXT, primary_key=True),
+    Column("tool_call_id", TEXT, primary_key=True),
+    Column("disposition", TEXT, nullable=False),
 )
 """Who ends a call, for graphs whose messages do not say it."""
 
 approvals = Table(
     "approvals",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("owner", String, nullable=False),
-    Column("thread_id", String, nullable=False),
-    Column("tool_call_id", String, nullable=False),
-    Column("approval_id", String, nullable=False),
-    Column("tool_name", String, nullable=False),
-    Column("args", String, nullable=False),
+    Column("id", TEXT, primary_key=True),
+    Column("owner", TEXT, nullable=False),
+    Column("thread_id", TEXT, nullable=False),
+    Column("tool_call_id", TEXT, nullable=False),
+    Column("approval_id", TEXT, nullable=False),
+    Column("tool_name", TEXT, nullable=False),
+    Column("args", TEXT, nullable=False),
     Column("may_have_run", Boolean, nullable=False),
     Column("asked_at", Float, nullable=False),
     Column("expires_at", Float),
-    Column("roles", String, nullable=False),
-    Column("display_name", String, nullable=False),
+    Column("roles", TEXT, nullable=False),
+    Column("display_name", TEXT, nullable=False),
     Column("is_open", Boolean, nullable=False),
     Index("approvals_by_thread", "owner", "thread_id"),
     Index("approvals_by_tool", "is_open", "tool_name"),
@@ -101,10 +106,10 @@ approvals = Table(
 api_keys = Table(
     "api_keys",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("principal", String, nullable=False, index=True),
-    Column("role", String),
-    Column("digest", String, nullable=False),
+    Column("id", TEXT, primary_key=True),
+    Column("principal", TEXT, nullable=False, index=True),
+    Column("role", TEXT),
+    Column("digest", TEXT, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("expires_at", Float),
     Column("last_used_at", Float),
@@ -114,12 +119,12 @@ api_keys = Table(
 browser_sessions = Table(
     "browser_sessions",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("principal", String, nullable=False, index=True),
-    Column("roles", String, nullable=False),
-    Column("display_name", String, nullable=False),
-    Column("method", String, nullable=False),
-    Column("key_id", String, index=True),
+    Column("id", TEXT, primary_key=True),
+    Column("principal", TEXT, nullable=False, index=True),
+    Column("roles", TEXT, nullable=False),
+    Column("display_name", TEXT, nullable=False),
+    Column("method", TEXT, nullable=False),
+    Column("key_id", TEXT, index=True),
     Column("created_at", Float, nullable=False),
     Column("expires_at", Float, nullable=False, index=True),
 )
@@ -128,8 +133,8 @@ browser_sessions = Table(
 session_secrets = Table(
     "session_secrets",
     metadata,
-    Column("number", Integer, primary_key=True),
-    Column("secret", String, nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("secret", TEXT, nullable=False),
     Column("created_at", Float, nullable=False),
 )
 """What signs the cookies: the newest signs, all verify."""
@@ -137,22 +142,22 @@ session_secrets = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
     Column("at", Float, nullable=False, index=True),
-    Column("event", String, nullable=False),
-    Column("principal", String),
-    Column("method", String),
-    Column("thread_id", String),
-    Column("run_id", String),
-    Column("tool_call_id", String),
-    Column("name", String),
-    Column("disposition", String),
-    Column("outcome", String),
+    Column("event", TEXT, nullable=False),
+    Column("principal", TEXT),
+    Column("method", TEXT),
+    Column("thread_id", TEXT),
+    Column("run_id", TEXT),
+    Column("tool_call_id", TEXT),
+    Column("name", TEXT),
+    Column("disposition", TEXT),
+    Column("outcome", TEXT),
     Column("input_tokens", Integer),
     Column("output_tokens", Integer),
     Column("duration_ms", Integer),
     Column("count", Integer),
-    Column("address", String),
+    Column("address", TEXT),
     sqlite_autoincrement=True,
 )
 """See `server.storage.audit_records`; rows are added, and deleted by age."""

@@ -3,12 +3,10 @@
 LangGraph's own store cannot page by last activity, nor keep its times through a rename.
 
 Activity is a counter over all threads. The table of activities remembers a thread's earlier places
-for a while, so that a reader who pages through the list sees it as it was at its first page: no
-thread is skipped or repeated while threads move.
+for a while: see `thread_pages`.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,19 +14,17 @@ from typing import Any
 
 from sqlalchemy import (
     Connection,
-    Select,
-    and_,
     bindparam,
     case,
     delete,
-    exists,
     func,
     insert,
     select,
+    text,
     update,
 )
 
-from server.storage.interfaces import LostRun, Page, ThreadEntry, ThreadRunState
+from server.storage.interfaces import LostRun, ThreadEntry, ThreadRunState
 from server.storage.tables import activities, threads
 from server.turns.header import ThreadKey
 
@@ -39,8 +35,7 @@ REMEMBERED_ACTIVITIES = 10_000
 FORGET_EVERY = 16
 """Activities between two looks at what can be forgotten of the thread that moves."""
 
-_CURSOR_NUMBER = re.compile("[0-9]{1,18}")
-_ENTRY = [
+ENTRY = [
     threads.c.id,
     threads.c.title,
     threads.c.created_at,
@@ -53,7 +48,7 @@ _ENTRY = [
 
 # Of every turn: to make a statement takes longer than to execute it.
 _MINE = (threads.c.owner == bindparam("of_owner"), threads.c.id == bindparam("of_thread"))
-_GET = select(*_ENTRY).where(*_MINE)
+_GET = select(*ENTRY).where(*_MINE)
 _ADD = insert(threads)
 _OF_MINE = update(threads).where(*_MINE)
 _BEGIN = _OF_MINE.values(
@@ -61,15 +56,17 @@ _BEGIN = _OF_MINE.values(
 )
 _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
 _MOVE = insert(activities)
+_IN_ORDER = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
 
 
 def create(connection: Connection, key: ThreadKey) -> ThreadEntry:
     """Add a thread without a run to the top; one that is there stays as it is."""
+    _await_turn(connection, key)
     entry = get(connection, key)
     if entry is None:
         now = _now()
         entry = ThreadEntry(key.thread_id, "", now, now, NO_RUN, "finished")
-        row = {column.name: getattr(entry, column.name) for column in _ENTRY}
+        row = {column.name: getattr(entry, column.name) for column in ENTRY}
         connection.execute(_ADD, {"owner": key.owner, **row})
         _move_to_top(connection, key)
     return entry
@@ -79,6 +76,7 @@ def begin_run(
     connection: Connection, key: ThreadKey, run_id: str, title: str, graph: str | None
 ) -> None:
     """Note a live run: the thread moves to the top. With its first run it gets the title."""
+    _await_turn(connection, key)
     now = _now()
     begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
     first_title = short_title(title)
@@ -117,71 +115,7 @@ def live_runs(connection: Connection) -> Sequence[LostRun]:
 
 def get(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
     row = connection.execute(_GET, of(key)).first()
-    return _entry(row) if row else None
-
-
-def page(
-    connection: Connection,
-    owner: str,
-    limit: int,
-    cursor: str | None = None,
-    state: ThreadRunState | None = None,
-) -> Page:
-    """The threads, or those in a state, by last activity, newest first; `cursor` is that of the
-    page before.
-
-    Raises ValueError for an unknown cursor.
-    """
-    as_of, before = _parse_cursor(cursor) if cursor else _newest(connection)
-    select_page = _of_a_rare_state if state not in (None, "finished") else _of_all
-    rows = connection.execute(select_page(owner, as_of, before, state).limit(limit + 1)).all()
-    entries = [_entry(row) for row in rows[:limit]]
-    more = f"{as_of}.{rows[limit - 1].place}" if len(rows) > limit else None
-    return Page(entries, more)
-
-
-def _of_all(owner: str, as_of: int, before: int, state: str | None) -> Select[Any]:
-    """From the newest activity downwards: a page costs its own length and the places that its
-    threads have left since, however many threads there are."""
-    later = activities.alias()
-    moved_on = exists().where(
-        later.c.owner == owner,
-        later.c.thread_id == activities.c.thread_id,
-        later.c.number > activities.c.number,
-        later.c.number <= as_of,
-    )
-    return (
-        select(*_ENTRY, activities.c.number.label("place"))
-        .select_from(activities)
-        .join(threads, and_(threads.c.owner == owner, threads.c.id == activities.c.thread_id))
-        .where(
-            activities.c.owner == owner,
-            activities.c.number < before,
-            activities.c.number <= as_of,
-            ~moved_on,
-            *([threads.c.run_state == state] if state else []),
-        )
-        .order_by(activities.c.number.desc())
-    )
-
-
-def _of_a_rare_state(owner: str, as_of: int, before: int, state: str | None) -> Select[Any]:
-    """From the threads of the state: a page costs as much as these are many."""
-    place = (
-        select(func.max(activities.c.number))
-        .where(
-            activities.c.owner == owner,
-            activities.c.thread_id == threads.c.id,
-            activities.c.number <= as_of,
-        )
-        .correlate(threads)
-        .scalar_subquery()
-    )
-    return (
-        select(*_ENTRY, place.label("place"))
-        .where(threads.c.owner == owner, threads.c.run_state == state, place < before)
-        .order_by(place.desc())
-    )
+    return entry_of(row) if row else None
 
 
 def rename(connection: Connection, key: ThreadKey, title: str) -> ThreadEntry | None:
@@ -206,9 +140,11 @@ def remove(connection: Connection, key: ThreadKey) -> bool:
     return bool(removed.rowcount)
 
 
-def _newest(connection: Connection) -> tuple[int, int]:
-    newest = connection.scalar(select(func.max(activities.c.number))) or 0
-    return newest, newest + 1
+def _await_turn(connection: Connection, key: ThreadKey) -> None:
+    """In Postgres, transactions that move threads of one owner come one after the other: so nobody
+    who has seen a number of an activity misses a lower one, and no thread is added twice."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(_IN_ORDER, {"owner": key.owner})
 
 
 def _move_to_top(connection: Connection, key: ThreadKey) -> None:
@@ -243,17 +179,10 @@ def short_title(text: str) -> str:
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
 
 
-def _entry(row: Any) -> ThreadEntry:
-    entry = ThreadEntry(*row[: len(_ENTRY)])
+def entry_of(row: Any) -> ThreadEntry:
+    entry = ThreadEntry(*row[: len(ENTRY)])
     names = row.allowed_tools
     return replace(entry, allowed_tools=tuple(json.loads(names))) if names else entry
-
-
-def _parse_cursor(cursor: str) -> tuple[int, int]:
-    as_of, _, before = cursor.partition(".")
-    if not all(_CURSOR_NUMBER.fullmatch(number) for number in (as_of, before)):
-        raise ValueError(f"{cursor[:50]!r} is not a cursor of the thread list")
-    return int(as_of), int(before)
 
 
 def _now() -> str:

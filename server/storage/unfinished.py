@@ -1,17 +1,17 @@
 """The words of answers that are being written, in case their process dies: a row each live run."""
 
-from sqlalchemy import Column, Connection, String, Table, bindparam, delete, insert, select
+from sqlalchemy import Column, Connection, Table, bindparam, delete, insert, select
 
-from server.storage.tables import metadata
+from server.storage.tables import TEXT, metadata
 from server.turns.header import ThreadKey
 
 answers = Table(
     "unfinished_answers",
     metadata,
-    Column("owner", String, primary_key=True),
-    Column("thread_id", String, primary_key=True),
-    Column("run_id", String, nullable=False),
-    Column("words", String, nullable=False),
+    Column("owner", TEXT, primary_key=True),
+    Column("thread_id", TEXT, primary_key=True),
+    Column("run_id", TEXT, nullable=False),
+    Column("words", TEXT, nullable=False),
 )
 
 _OF_THREAD = (

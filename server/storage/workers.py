@@ -6,10 +6,11 @@ of this. Importing this module imports no engine.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from graphs.stored import Ended
 from server.storage.interfaces import LostRun
+from server.storage.run_logs import SharedLogs
 from server.turns.header import ThreadKey
 
 
@@ -21,6 +22,7 @@ class Holder:
     worker: str
     lapsed: bool
     """Whether the lease is over: the claim may be taken over."""
+    purpose: Literal["run", "deletion"] = "run"
 
 
 class Leases(Protocol):
@@ -49,6 +51,10 @@ class Leases(Protocol):
     async def take_over(self, key: ThreadKey, run_id: str) -> bool:
         """Make a claim this worker's. False: its lease is not over, or another worker has it."""
 
+    async def live_runs(self, owner: str) -> int:
+        """How many runs of an owner's threads are live, or have their requests checked, at all
+        workers."""
+
     async def request_stop(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
         """Note that a run is to end: its worker reads that when it renews its leases."""
 
@@ -61,3 +67,13 @@ class Inbox(Protocol):
 
     async def ask_to_stop(self, worker: str, run_id: str, reason: Ended) -> None:
         """Ask a worker to end a run; raises nothing, whether the message arrives or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """What this worker shares with others."""
+
+    leases: Leases
+    inbox: Inbox
+    logs: SharedLogs
+    lease_seconds: float

@@ -4,10 +4,14 @@
 
 `type` is the name of the dataclass, the other keys are its fields. Tuples become arrays; nested
 dataclasses are objects of the same form.
+
+Several workers may be of different versions while they are replaced, and read each other's logs. A
+kind of chunk that an older one does not know is passed over there; a new field of a chunk, or a new
+kind of part, cannot be read: readers come to the end of that log, and load the thread.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, get_args
 
 from server.turns.chunks import (
@@ -22,6 +26,15 @@ from server.turns.chunks import (
 from server.turns.header import RunHeader, ThreadKey
 
 LogItem = RunHeader | Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """In the place of a chunk of a kind that only a newer version has: it keeps the number, and
+    makes no event."""
+
+    kind: str
+
 
 _TYPES: Mapping[str, type] = {
     kind.__name__: kind
@@ -49,6 +62,15 @@ def from_json(value: Mapping[str, Any]) -> LogItem:
     if not isinstance(item, LogItem):
         raise ValueError(f"{value.get('type')!r} is not an item of a log")
     return item
+
+
+def read_item(value: Any) -> LogItem | Unknown:
+    """The same, of a log that a newer version may have written. Raises ValueError if it is not to
+    be passed over: it is of a kind that is known here, or of none."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if isinstance(kind, str) and kind not in _TYPES:
+        return Unknown(kind)
+    return from_json(value)
 
 
 def _object(item: Any) -> dict[str, Any]:

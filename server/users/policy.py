@@ -1,8 +1,9 @@
 """What callers may do: the roles of a policy's file become the rights of a principal."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from graphs.attached import AttachedGraph
 from graphs.graph_tools import tools_of
@@ -11,6 +12,9 @@ from server.users.policy_file import PolicyError, PolicyFile, read_policy
 from server.users.principal import Principal
 from server.users.rights import Counters, Rights, call_limits, matches
 from server.users.rules import Rule, load_rule
+
+if TYPE_CHECKING:
+    from limits.aio.storage import Storage
 
 
 class Forbidden(Exception):
@@ -62,6 +66,14 @@ class Policy:
                         raise _unenforceable(name, key, tool, graph)
                 if call_limits(role, tool):
                     raise _unenforceable(name, "limits.tool_calls_per_day", tool, graph)
+
+    def counted_together(self, shared: "Storage | None") -> "Policy":
+        """The same, with what callers use up counted over all workers."""
+        if self.counters is None or shared is None:
+            return self
+        from server.users.quotas import Quotas
+
+        return replace(self, counters=Quotas(shared=shared))
 
 
 def _unenforceable(role: str, key: str, tool: str, graph: str) -> PolicyError:

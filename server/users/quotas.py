@@ -14,6 +14,7 @@ from limits.aio.storage import MemoryStorage, Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 
 from server.users.rights import LimitExceeded, WindowLimit
+from server.users.shared_counters import SharedCounters
 
 CALLS = "tool_calls_per_day"
 LOOK_THROUGH_SECONDS = 60
@@ -40,10 +41,11 @@ class Memory(MemoryStorage):
 
 class Quotas:
     """Implements `server.users.rights.Counters`, in any storage of the `limits` library; without
-    one in memory."""
+    one in memory. In `shared` all workers count together (`SharedCounters`)."""
 
-    def __init__(self, storage: Storage | None = None) -> None:
-        self._limiter = FixedWindowRateLimiter(storage or Memory())
+    def __init__(self, storage: Storage | None = None, shared: Storage | None = None) -> None:
+        own = storage or Memory()
+        self._limiter = FixedWindowRateLimiter(SharedCounters(shared, own) if shared else own)
 
     async def take(self, owner: str, limit: WindowLimit, value: int) -> None:
         """Count one. Raises LimitExceeded."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert
 
-from server.storage import thread_list
+from server.storage import thread_pages
 from server.storage.interfaces import Page, ThreadRunState
 from server.storage.store import SqliteStore, open_store
 from server.storage.tables import activities, threads
@@ -37,7 +37,7 @@ def steps_of(
     driver: Any = connection.connection.driver_connection
     driver.set_progress_handler(count, 10)
     try:
-        page = thread_list.page(connection, OWNER, 30, cursor, state)
+        page = thread_pages.page(connection, OWNER, 30, cursor, state)
         return 10 * tens, page
     finally:
         driver.set_progress_handler(None, 0)
@@ -45,7 +45,7 @@ def steps_of(
 
 async def measured(store: SqliteStore, cursor: str | None) -> tuple[int, Page]:
     def work(connection: Connection) -> tuple[int, Page]:
-        page = thread_list.page(connection, OWNER, 30, cursor)
+        page = thread_pages.page(connection, OWNER, 30, cursor)
         steps, again = steps_of(connection, cursor)
         assert again == page
         return steps, page

@@ -18,6 +18,7 @@ BENCHMARKS = (
     "users",
     "observation",
     "growth",
+    "workers",
 )
 NAMED = ("before",)
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, expect
 
-from server.storage.credential_store import SqliteCredentialStore
+from server.storage.credential_store import SqlCredentialStore
 from server.storage.store import SqliteStore
 from server.users.keys import new_key
 from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
@@ -55,7 +55,7 @@ async def tab(locked: Client, visitors: Visitors, look: str) -> Visit:
 async def key_of(name: str, client: Client, expires_at: float | None = None) -> str:
     shown, key = new_key(name, expires_at=expires_at)
     assert client.state is not None
-    await SqliteCredentialStore(cast(SqliteStore, client.state["store"])).add_key(key)
+    await SqlCredentialStore(cast(SqliteStore, client.state["store"])).add_key(key)
     return shown
 
 

@@ -151,6 +151,7 @@ async def alone(
 
 @asynccontextmanager
 async def serving_payments(configured: Settings, *scripts: Script) -> AsyncIterator[Office]:
+    assert isinstance(configured.database, Path)
     folder = configured.database.parent
     tools, model = GatedTools(folder / "ledger"), ScriptedModel.of(*scripts)
     async with serving(configured, tools.catalogue, model) as client:

@@ -323,6 +323,7 @@ async def test_an_export_has_the_question_and_the_decision(tmp_path: Path) -> No
             await ann.post("/chat", approve(approved=False, reason="No."))
 
 
+@pytest.mark.one_process  # a command on the file
 async def test_who_is_deleted_leaves_no_call_in_anybodys_list(tmp_path: Path) -> None:
     async with (
         office(tmp_path, tool_call_message(PAY)) as served,
@@ -340,6 +341,7 @@ async def test_who_is_deleted_leaves_no_call_in_anybodys_list(tmp_path: Path) ->
         assert not served.ledger
 
 
+@pytest.mark.one_process  # a command on the file
 async def test_the_audit_names_who_decided_and_how_each_call_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

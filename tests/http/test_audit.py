@@ -10,7 +10,7 @@ import pytest
 
 from server.__main__ import main
 from server.storage.audit_records import AuditFilter, AuditRecord
-from server.storage.audit_store import SqliteAuditStore
+from server.storage.audit_store import SqlAuditStore
 from server.storage.store import SqliteStore, open_store
 from tests.support.audit_rows import audit_dump, events, of
 from tests.support.endpoint import Pause, Reply, StrictEndpoint, call_reply
@@ -46,7 +46,7 @@ async def recorded(client: Client) -> list[AuditRecord]:
     assert isinstance(store, SqliteStore)
     if audit:
         await audit.flush()
-    page = await SqliteAuditStore(store).page(AuditFilter(), 0, 1000)
+    page = await SqlAuditStore(store).page(AuditFilter(), 0, 1000)
     return [record for _, record in page]
 
 
@@ -110,7 +110,7 @@ async def test_refusals_beyond_a_number_are_counted_and_written_at_the_end(path:
         for _ in range(13):
             await client.http.get("/threads", headers=bearer("ts_nobody"))
     async with open_store(path, 1000) as store:
-        page = await SqliteAuditStore(store).page(AuditFilter(), 0, 100)
+        page = await SqlAuditStore(store).page(AuditFilter(), 0, 100)
     records = [record for _, record in page]
     assert len(records) == 11
     assert (records[-1].outcome, records[-1].count) == ("left_out", 3)
@@ -223,7 +223,7 @@ async def test_a_server_that_is_killed_has_an_end_for_each_run_when_it_is_there_
             answer = await again.client.http.get("/threads/t1", headers=ANN)
             assert answer.json()["run_state"] == "interrupted"
     async with open_store(path, 1000) as store:
-        page = await SqliteAuditStore(store).page(AuditFilter(), 0, 100)
+        page = await SqlAuditStore(store).page(AuditFilter(), 0, 100)
     records = [record for _, record in page]
     # The call had ended: whether it was written depends on the moment.
     assert [name for name in events(records) if name != "tool_call"] == ["run_started", "run_ended"]
@@ -242,7 +242,7 @@ def environment(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def fill(path: Path, *records: AuditRecord) -> None:
     async def fill() -> None:
         async with open_store(path, 1000) as store:
-            await SqliteAuditStore(store).append(records)
+            await SqlAuditStore(store).append(records)
 
     asyncio.run(fill())
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from server.protocols import DEFAULT
-from server.runs.claims import RunInProgress
+from server.runs.busy_threads import RunInProgress
 from server.runs.client_tools import as_ui_tools
 from server.runs.reader import LoggedRun
 from server.storage.checkpointer import open_checkpointer
@@ -98,7 +98,7 @@ async def test_a_live_run_is_named_to_whoever_comes_second(tmp_path: Path) -> No
         run = await inner.start(message())
         with pytest.raises(RunInProgress) as busy:
             await inner.start(message())
-        assert busy.value.header == run.header
+        assert (busy.value.key, busy.value.run_id) == (key_of(), run.header.run_id)
         assert await inner.reader.find(key_of(), run.header.run_id) == run
 
 

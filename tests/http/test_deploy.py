@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from server.storage.credential_store import SqliteCredentialStore
+from server.storage.credential_store import SqlCredentialStore
 from server.storage.store import SqliteStore
 from server.users.keys import new_key
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
@@ -49,7 +49,7 @@ class Site:
         shown, key = new_key(name)
         assert self.server.state is not None
         store = cast(SqliteStore, self.server.state["store"])
-        await SqliteCredentialStore(store).add_key(key)
+        await SqlCredentialStore(store).add_key(key)
         return shown
 
     async def log_in(self, name: str) -> httpx.Response:

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.storage.credential_store import SqliteCredentialStore
+from server.storage.credential_store import SqlCredentialStore
 from server.storage.store import SqliteStore
 from server.users.keys import new_key
 from server.users.tokens import TokenSettings
@@ -81,7 +81,7 @@ async def test_a_key_that_expires_is_refused_from_then_on(path: str, tmp_path: P
         store = client.state["store"]
         assert isinstance(store, SqliteStore)
         key, stored = new_key("ann", expires_at=time.time() + 0.3)
-        await SqliteCredentialStore(store).add_key(stored)
+        await SqlCredentialStore(store).add_key(stored)
 
         async def asked() -> httpx.Response:
             return await client.http.get(path, headers=bearer(key))

@@ -25,7 +25,13 @@ from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.serving import Client, http_client, serving, settings
 from tests.support.users import bearer, client_of, credentials_of, keys_settings, log_in, make_key
 
-PUBLIC = {("GET", "/health"), ("POST", "/login"), ("POST", "/logout")}
+PUBLIC = {
+    ("GET", "/health"),
+    ("GET", "/health/live"),
+    ("GET", "/health/ready"),
+    ("POST", "/login"),
+    ("POST", "/logout"),
+}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 SECRET = "the-secret-of-ann"
 ANN, BOB, NOBODY_ELSE = "ann", "bob", "cat"

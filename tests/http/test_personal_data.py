@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from server.storage.audit_records import AuditFilter, AuditRecord
-from server.storage.audit_store import SqliteAuditStore
+from server.storage.audit_store import SqlAuditStore
 from server.storage.interfaces import StorageUnavailable
 from server.storage.store import SqliteStore
 from server.turns.header import ThreadKey
@@ -45,7 +45,7 @@ def store_of(client: Client) -> SqliteStore:
 
 
 async def recorded(client: Client) -> list[AuditRecord]:
-    page = await SqliteAuditStore(store_of(client)).page(AuditFilter(), 0, 1000)
+    page = await SqlAuditStore(store_of(client)).page(AuditFilter(), 0, 1000)
     return [record for _, record in page]
 
 

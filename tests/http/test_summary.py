@@ -45,7 +45,7 @@ async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Clie
 
 def line(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
     """What the log has of the one run."""
-    [said] = [r.getMessage() for r in caplog.records if r.name == "server.runs.runs"]
+    [said] = [r.getMessage() for r in caplog.records if r.name == "server.runs.lives"]
     assert not [secret for secret in PRIVATE if secret in said]
     found: dict[str, Any] = json.loads(said)
     return found
@@ -62,7 +62,7 @@ TWO_STEPS = (
 
 
 async def logged(client: Client, caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
-    caplog.set_level(logging.INFO, logger="server.runs.runs")
+    caplog.set_level(logging.INFO, logger="server.runs.lives")
     async with client.chat({"thread_id": "t1", "message": WORDS}) as stream:
         await stream.rest()
         run_id = stream.run_id
@@ -146,7 +146,7 @@ async def test_the_line_of_a_run_that_failed_has_its_code(
 async def test_the_line_of_a_run_that_was_stopped_says_so(
     client: Client, endpoint: StrictEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger="server.runs.runs")
+    caplog.set_level(logging.INFO, logger="server.runs.lives")
     endpoint.script(reply(Say("One "), Pause(asyncio.Event())))
     async with client.chat({"thread_id": "t1", "message": WORDS}) as stream:
         await stream.until("text-delta")

@@ -242,6 +242,7 @@ async def test_a_thread_read_backwards_in_pages_is_the_whole(client: Client, pro
     assert {**page, "messages": read} == {**whole, "has_earlier": False}
 
 
+@pytest.mark.one_process  # it writes without a claim
 async def test_a_page_has_fifty_messages_if_nothing_is_said(client: Client) -> None:
     assert client.state is not None
     await say(client, "a")
@@ -366,6 +367,7 @@ def rows(path: Path, thread_id: str) -> dict[str, int]:
         database.close()
 
 
+@pytest.mark.one_process  # it looks into the file
 async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_path: Path) -> None:
     assert client.state is not None
     for thread_id in ("a", "b"):

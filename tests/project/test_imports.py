@@ -9,6 +9,8 @@ OF_EXTRAS = (
     *("anthropic", "langchain_anthropic", "google.genai", "langchain_google_genai", "ollama"),
     *("mcp", "mcp_types"),
     "prometheus_client",
+    *("redis", "hiredis"),
+    *("psycopg", "psycopg_pool", "langgraph.checkpoint.postgres", "sqlalchemy.dialects.postgresql"),
 )
 
 
@@ -38,3 +40,9 @@ def test_the_openapi_document_is_made_when_it_is_asked_for() -> None:
     assert "server.http.openapi.document" not in imported_by("server.__main__")
     schemas = {name for name in imported_by("server.__main__") if name.endswith("schemas")}
     assert not {name for name in schemas if name.startswith("server.protocols")}
+
+
+def test_what_several_workers_share_is_imported_when_it_is_set() -> None:
+    assert not {name for name in imported_by("server.__main__") if "storage.redis" in name}
+    assert "redis" not in imported_by("server.users.quotas")
+    assert "redis" in imported_by("server.storage.redis.opening")

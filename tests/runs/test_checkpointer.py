@@ -248,7 +248,7 @@ async def test_a_deletion_that_breaks_off_leaves_the_thread_as_it_once_was(
         assert isinstance(saver, SqliteCheckpointer)
         deletes_more, left = True, [whole]
         while deletes_more:
-            deletes_more = saver._delete_newest(key_of().checkpoint_key)
+            deletes_more = saver.delete_newest(key_of().checkpoint_key)
             left.append([each.id for each in await inside.messages()])
         assert len({len(some) for some in left}) > 2, "it was deleted step by step"
         assert all(whole[: len(some)] == some for some in left)

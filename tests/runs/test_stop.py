@@ -13,8 +13,9 @@ from langchain_core.messages import ToolMessage
 from graphs.model_options import ModelOptions
 from graphs.openai_model import openai_model
 from server.runs.reader import LoggedRun
-from server.storage.checkpointer import SqliteCheckpointer, ThreadWrites
+from server.storage.checkpointer import SqliteCheckpointer
 from server.storage.interfaces import ThreadEntry
+from server.storage.thread_writes import ThreadWrites
 from server.turns.accumulate import accumulate
 from server.turns.chunks import (
     Chunk,

@@ -8,10 +8,10 @@ import pytest
 from server.storage.checkpointer import BUSY_TIMEOUT_MS
 from server.storage.interfaces import ThreadStore
 from server.storage.store import open_store
-from tests.support.contracts.store import StoreContract
+from tests.support.contracts.store import RecoveringStoreContract
 
 
-class TestSqliteStore(StoreContract):
+class TestSqliteStore(RecoveringStoreContract):
     @pytest.fixture
     async def store(self, tmp_path: Path) -> AsyncIterator[ThreadStore]:
         async with open_store(tmp_path / "t.db", BUSY_TIMEOUT_MS) as store:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from server.runs.claims import RunInProgress
+from server.runs.busy_threads import RunInProgress
 from server.turns.header import LOCAL_OWNER
 from server.turns.requests import InvalidRequest, TurnRequest
 from tests.support.approval_laws import Asked, Run, View, check, fate_of

@@ -22,7 +22,7 @@ from graphs.rights import UNENFORCED
 from server.protocols import DEFAULT
 from server.runs.checkpoints import Checkpoints
 from server.runs.reader import LoggedRun, RunReader
-from server.runs.recovery import end_lost_runs
+from server.runs.recovery import LostRuns
 from server.runs.run_audit import RunAudit
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
@@ -30,11 +30,11 @@ from server.runs.served_models import ServedModels
 from server.runs.start import RunLimits, RunSettings
 from server.runs.thread_state import ThreadState
 from server.storage.audit_records import AuditFilter, AuditRecord
-from server.storage.audit_store import SqliteAuditStore
-from server.storage.checkpointer import BUSY_TIMEOUT_MS, open_checkpointer
+from server.storage.audit_store import SqlAuditStore
 from server.storage.interfaces import ThreadEntry, ThreadStore
+from server.storage.location import Location
 from server.storage.memory_logs import MemoryLogs
-from server.storage.store import open_store
+from server.storage.opened import open_storage
 from server.turns.chunks import Chunk, Disposition
 from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.messages import Turn
@@ -73,7 +73,7 @@ class Backend:
     reader: RunReader
     catalogue: Catalogue
     store: ThreadStore
-    audit: SqliteAuditStore
+    audit: SqlAuditStore
 
     async def start(
         self, request: TurnRequest, thread: str | None = THREAD, principal: Principal = LOCAL
@@ -125,7 +125,7 @@ async def chunks_until(run: LoggedRun, reached: Callable[[Sequence[Chunk]], bool
 
 @asynccontextmanager
 async def backend(
-    path: Path,
+    location: Location,
     model: BaseChatModel,
     *,
     catalogue: Catalogue = CATALOGUE,
@@ -144,9 +144,10 @@ async def backend(
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     async with (
-        open_checkpointer(path) as checkpointer,
-        open_store(path, BUSY_TIMEOUT_MS) as store,
-        open_audit(SqliteAuditStore(store), 90) if audits else nullcontext() as audit,
+        open_storage(location) as storage,
+        nullcontext(storage.checkpointer) as checkpointer,
+        nullcontext(storage.store) as store,
+        open_audit(SqlAuditStore(store), 90) if audits else nullcontext() as audit,
     ):
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
         made = build(model, catalogue, checkpointer=checkpointer, **given)
@@ -161,7 +162,7 @@ async def backend(
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store)
         graphs = ServedGraphs({"test": checkpoints})
         run_audit = RunAudit(audit)
-        await end_lost_runs(store, graphs, run_audit, approval_seconds)
+        await LostRuns(store, graphs, run_audit, approval_seconds).end_all()
         logs = MemoryLogs()
         settings = RunSettings(
             RunLimits(max_run_seconds, 0, max_run_bytes),
@@ -173,7 +174,7 @@ async def backend(
         runs = Runs(graphs, models, classifier, store, logs, settings, policy, run_audit)
         reader = RunReader(graphs, store, logs)
         try:
-            yield Backend(checkpoints, runs, reader, catalogue, store, SqliteAuditStore(store))
+            yield Backend(checkpoints, runs, reader, catalogue, store, SqlAuditStore(store))
         finally:
             await runs.close()
 

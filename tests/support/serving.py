@@ -21,7 +21,7 @@ from server.connections import ConnectionLimits
 from server.http.state import AppState
 from server.serving import Server, with_state
 from server.settings import Settings
-from tests.support import documented
+from tests.support import documented, two_workers
 from tests.support.endpoint import StrictEndpoint
 from tests.support.waiting import WAIT_SECONDS
 from tools.builtin import CATALOGUE
@@ -182,11 +182,16 @@ def endpoint_environment(endpoint: StrictEndpoint) -> dict[str, str]:
     }
 
 
-def http_client(url: str) -> httpx.AsyncClient:
+def http_client(url: str, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
     """Without certificates: there is no TLS, and to read them takes 40 ms. Each answer is compared
     with the OpenAPI document."""
-    hooks = {"response": [documented.check]}
-    return httpx.AsyncClient(base_url=url, timeout=WAIT_SECONDS, verify=False, event_hooks=hooks)
+    return httpx.AsyncClient(
+        base_url=url,
+        timeout=WAIT_SECONDS,
+        verify=False,
+        event_hooks={"response": [documented.check]},
+        transport=transport,
+    )
 
 
 @asynccontextmanager
@@ -196,7 +201,26 @@ async def serving(
     model: BaseChatModel | None = None,
     port: int = 0,
 ) -> AsyncIterator[Client]:
-    """The server in this loop, on a port of its own."""
+    """The server in this loop, on a port of its own; where tests run on two workers
+    (`tests.support.two_workers`), both, of which requests meet one after the other."""
+    shared = two_workers.shared_by(settings.database)
+    if shared is None:
+        async with _serving(settings, catalogue, model, port) as client:
+            yield client
+        return
+    given = settings.model_copy(update=shared)
+    async with (
+        _serving(given, catalogue, model, port) as first,
+        _serving(given, catalogue, model, 0) as second,
+        http_client(first.url, two_workers.InTurn(first.url, second.url)) as http,
+    ):
+        yield Client(http, first.state, first.server)
+
+
+@asynccontextmanager
+async def _serving(
+    settings: Settings, catalogue: Catalogue, model: BaseChatModel | None, port: int
+) -> AsyncIterator[Client]:
     app = create_app(settings, catalogue, model)
     with listen("127.0.0.1", port) as listener:
         port = listener.getsockname()[1]

@@ -8,7 +8,7 @@ from typing import Any, cast
 import httpx
 
 from server.settings import Settings
-from server.storage.credential_store import SqliteCredentialStore
+from server.storage.credential_store import SqlCredentialStore
 from server.storage.store import SqliteStore
 from server.users.keys import new_key
 from tests.support.serving import Client, http_client, settings
@@ -32,10 +32,10 @@ def named(id: str) -> dict[str, str]:
     return {"X-Forwarded-User": id}
 
 
-def credentials_of(client: Client) -> SqliteCredentialStore:
+def credentials_of(client: Client) -> SqlCredentialStore:
     """What a server in this process has stored of credentials."""
     assert client.state is not None
-    return SqliteCredentialStore(cast(SqliteStore, client.state["store"]))
+    return SqlCredentialStore(cast(SqliteStore, client.state["store"]))
 
 
 async def make_key(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from server.storage.audit_records import AuditFilter, AuditRecord, Records
-from server.storage.audit_store import SqliteAuditStore
+from server.storage.audit_store import SqlAuditStore
 from server.storage.interfaces import StorageUnavailable
 from server.storage.store import open_store
 from server.users import audit as module
@@ -28,12 +28,12 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteAuditStore]:
+async def store(path: Path) -> AsyncIterator[SqlAuditStore]:
     async with open_store(path, BUSY_MS) as store:
-        yield SqliteAuditStore(store)
+        yield SqlAuditStore(store)
 
 
-async def recorded(store: SqliteAuditStore, **filter: object) -> list[AuditRecord]:
+async def recorded(store: SqlAuditStore, **filter: object) -> list[AuditRecord]:
     page = await store.page(AuditFilter(**filter), 0, 10_000)  # type: ignore[arg-type]
     return [record for _, record in page]
 
@@ -46,7 +46,7 @@ def call(run_id: str, id: str = "c1") -> AuditRecord:
 
 
 async def test_a_noted_record_is_written_without_anybody_waiting_for_it(
-    store: SqliteAuditStore,
+    store: SqlAuditStore,
 ) -> None:
     async with open_audit(store, 90) as audit:
         audit.note(call("r1"), call("r1", "c2"))
@@ -59,7 +59,7 @@ async def test_a_noted_record_is_written_without_anybody_waiting_for_it(
 
 
 async def test_a_runs_waiting_records_are_taken_by_who_writes_its_end(
-    store: SqliteAuditStore,
+    store: SqlAuditStore,
 ) -> None:
     async with open_audit(store, 90) as audit:
         audit.note(call("r1"), call("r2"), call("r1", "c2"))
@@ -67,14 +67,14 @@ async def test_a_runs_waiting_records_are_taken_by_who_writes_its_end(
     assert of(await recorded(store), "tool_call", "run_id") == [("r2",)]
 
 
-async def test_a_process_that_ends_in_order_has_written_all(store: SqliteAuditStore) -> None:
+async def test_a_process_that_ends_in_order_has_written_all(store: SqlAuditStore) -> None:
     async with open_audit(store, 90) as audit:
         audit.note(call("r1"))
     assert len(await recorded(store)) == 1
 
 
 async def test_records_that_cannot_be_written_are_written_when_the_database_is_free_again(
-    store: SqliteAuditStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SqlAuditStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
     async with open_audit(store, 90) as audit:
@@ -92,7 +92,7 @@ async def test_records_that_cannot_be_written_are_written_when_the_database_is_f
 
 
 async def test_what_waits_is_bounded_and_a_loss_is_logged(
-    store: SqliteAuditStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: SqlAuditStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "MAX_WAITING", 2)
     async with open_audit(store, 90) as audit:
@@ -163,19 +163,19 @@ async def test_the_counts_are_recorded_when_the_minute_is_over_though_nobody_com
 # old records
 
 
-async def aged(store: SqliteAuditStore, *days: float) -> None:
+async def aged(store: SqlAuditStore, *days: float) -> None:
     now = time.time()
     await store.append([AuditRecord("login", f"{age}", at=now - age * DAY) for age in days])
 
 
-async def test_records_older_than_the_days_are_deleted_at_start(store: SqliteAuditStore) -> None:
+async def test_records_older_than_the_days_are_deleted_at_start(store: SqlAuditStore) -> None:
     await aged(store, 91, 89, 0)
     async with open_audit(store, 90):
         assert of(await recorded(store), "login", "principal") == [("89",), ("0",)]
 
 
 async def test_records_are_deleted_once_a_day(
-    store: SqliteAuditStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlAuditStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_audit(store, 90):
         pass
@@ -190,7 +190,7 @@ async def test_records_are_deleted_once_a_day(
 
 
 async def test_more_old_records_than_one_transaction_deletes_are_all_deleted(
-    store: SqliteAuditStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlAuditStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "EXPIRE_AT_ONCE", 3)
     await aged(store, *[100] * 10, 1)
@@ -200,20 +200,20 @@ async def test_more_old_records_than_one_transaction_deletes_are_all_deleted(
     assert await recorded(store) == []
 
 
-async def test_numbers_of_records_are_not_used_again(store: SqliteAuditStore) -> None:
+async def test_numbers_of_records_are_not_used_again(store: SqlAuditStore) -> None:
     await aged(store, 1)
     await module.expire(store, 0)
     await aged(store, 1)
     assert [number for number, _ in await store.page(AuditFilter(), 0, 10)] == [2]
 
 
-async def test_an_empty_trail_needs_no_write_at_start(store: SqliteAuditStore, path: Path) -> None:
+async def test_an_empty_trail_needs_no_write_at_start(store: SqlAuditStore, path: Path) -> None:
     with foreign_lock(path):
         async with open_audit(store, 90):
             pass
 
 
-async def test_records_are_found_by_caller_thread_event_and_time(store: SqliteAuditStore) -> None:
+async def test_records_are_found_by_caller_thread_event_and_time(store: SqlAuditStore) -> None:
     now = time.time()
     await store.append(
         [
@@ -229,7 +229,7 @@ async def test_records_are_found_by_caller_thread_event_and_time(store: SqliteAu
 
 
 async def test_a_write_in_progress_is_not_written_again_at_the_end(
-    store: SqliteAuditStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlAuditStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append, written, told = store.append, asyncio.Event(), asyncio.Event()
 

@@ -19,7 +19,7 @@ from server.turns.chunks import (
     ToolCallPart,
     ToolProgress,
 )
-from server.turns.codec import LogItem, from_json, to_json
+from server.turns.codec import LogItem, Unknown, from_json, read_item, to_json
 from server.turns.header import RunHeader, ThreadKey
 
 KINDS = [RunHeader, *get_args(Chunk)]
@@ -155,3 +155,22 @@ def test_what_is_not_one_of_ours_is_refused(value: dict[str, Any], named: str) -
 def test_a_nested_item_that_is_no_object_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"\w+ \w+"):
         from_json(value)
+
+
+def test_a_chunk_of_a_kind_that_a_newer_version_has_is_passed_over() -> None:
+    assert read_item({"type": "Applause", "loudness": 3}) == Unknown("Applause")
+    assert read_item({"type": "Done"}) == Done()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {"type": None},
+        {"type": "Done", "extra": 1},
+        {"type": "PartStart", "part": {"type": "X"}},
+    ],
+)
+def test_what_cannot_be_passed_over_is_refused(value: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"type|Done"):
+        read_item(value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.credential_store import SqliteCredentialStore
+from server.storage.credential_store import SqlCredentialStore
 from server.storage.credentials import ApiKey
 from server.storage.interfaces import StorageUnavailable
 from server.storage.store import open_store
@@ -17,17 +17,17 @@ from server.users.principal import Principal, Unauthenticated
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteCredentialStore]:
+async def store(tmp_path: Path) -> AsyncIterator[SqlCredentialStore]:
     async with open_store(tmp_path / "t.db", 5000) as threads:
-        yield SqliteCredentialStore(threads)
+        yield SqlCredentialStore(threads)
 
 
-async def added(store: SqliteCredentialStore, key: tuple[str, ApiKey]) -> str:
+async def added(store: SqlCredentialStore, key: tuple[str, ApiKey]) -> str:
     await store.add_key(key[1])
     return key[0]
 
 
-async def test_a_key_names_its_caller_and_their_role(store: SqliteCredentialStore) -> None:
+async def test_a_key_names_its_caller_and_their_role(store: SqlCredentialStore) -> None:
     text, key = new_key("ann", "admin", time.time() + 60)
     await store.add_key(key)
     assert await ApiKeys(store).authenticate(text) == Principal(
@@ -40,7 +40,7 @@ def files(folder: Path) -> bytes:
 
 
 async def test_the_database_does_not_have_the_key(
-    store: SqliteCredentialStore, tmp_path: Path
+    store: SqlCredentialStore, tmp_path: Path
 ) -> None:
     text = await added(store, new_key("ann"))
     stored = files(tmp_path)
@@ -48,7 +48,7 @@ async def test_the_database_does_not_have_the_key(
     assert text.rpartition("_")[2].encode() not in stored
 
 
-async def test_a_key_that_is_not_quite_right_is_refused(store: SqliteCredentialStore) -> None:
+async def test_a_key_that_is_not_quite_right_is_refused(store: SqlCredentialStore) -> None:
     text = await added(store, new_key("ann"))
     other, _ = new_key("ann")
     wrong = [
@@ -70,14 +70,14 @@ async def test_a_key_that_is_not_quite_right_is_refused(store: SqliteCredentialS
         assert credential not in str(refusal.value)
 
 
-async def test_an_expired_key_is_refused(store: SqliteCredentialStore) -> None:
+async def test_an_expired_key_is_refused(store: SqlCredentialStore) -> None:
     text = await added(store, new_key("ann", expires_at=time.time() - 1))
     with pytest.raises(Unauthenticated):
         await ApiKeys(store).authenticate(text)
 
 
 async def test_a_revoked_key_is_refused(
-    store: SqliteCredentialStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlCredentialStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remembered, "SECONDS", 0)
     text, key = new_key("ann")
@@ -91,7 +91,7 @@ async def test_a_revoked_key_is_refused(
 
 
 async def test_the_last_use_is_stored_and_not_at_every_use(
-    store: SqliteCredentialStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlCredentialStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted: list[float] = []
 
@@ -108,7 +108,7 @@ async def test_the_last_use_is_stored_and_not_at_every_use(
 
 
 async def test_a_use_that_could_not_be_stored_is_stored_with_the_next(
-    store: SqliteCredentialStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlCredentialStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def note_nothing(_key_id: str, _now: float) -> None:
         raise StorageUnavailable("storage_busy")
@@ -133,7 +133,7 @@ def test_a_name_that_cannot_be_gets_no_key(name: str) -> None:
         new_key(name)
 
 
-async def test_keys_at_once_are_all_good(store: SqliteCredentialStore) -> None:
+async def test_keys_at_once_are_all_good(store: SqlCredentialStore) -> None:
     texts = [await added(store, new_key(f"user{number}")) for number in range(20)]
     keys = ApiKeys(store)
     callers = await asyncio.gather(*(keys.authenticate(text) for text in texts))

@@ -112,7 +112,7 @@ class RunCancel(HTTPEndpoint):
             if await request.state["store"].holder(place.key) == place.run_id:
                 await request.state["runs"].stop(place.key)
             return Response(status_code=204)
-        request.state["runs"].ask_to_stop(place.run_id)
+        request.state["runs"].ask_to_stop(place.key, place.run_id)
         return JSONResponse({}, 202)
 
 
@@ -134,7 +134,7 @@ async def _start(request: ApiRequest) -> tuple[LoggedRun, Submission]:
 async def _stream(
     request: ApiRequest, run: LoggedRun, asked: Modes, *, after: int = 0, stops: bool
 ) -> Response:
-    run_id, runs = run.header.run_id, request.state["runs"]
+    header, runs = run.header, request.state["runs"]
     return await stream_run(
         request,
         run,
@@ -143,7 +143,7 @@ async def _stream(
         after=after,
         replay=True,
         headers=_places(run, asked),
-        left=partial(runs.ask_to_stop, run_id) if stops else None,
+        left=partial(runs.ask_to_stop, header.key, header.run_id) if stops else None,
     )
 
 

@@ -95,6 +95,8 @@ def components() -> dict[str, Schema]:
         "Decided": closed_object(["id", "approved"], id=TEXT, approved=YES_OR_NO),
         "Me": _me(),
         "Health": _health(),
+        "Live": closed_object(["status"], status={"const": "live"}),
+        "Ready": closed_object(["status"], status={"const": "ready"}),
     }
 
 

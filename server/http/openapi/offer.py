@@ -107,6 +107,19 @@ OPERATIONS = {
         },
         examples={"a server that works": Example(200)},
     ),
+    ("GET", "/health/live"): Operation(
+        "live",
+        "Whether the process answers",
+        {200: Answer("It does.", ref("Live"))},
+        examples={"a server that works": Example(200)},
+    ),
+    ("GET", "/health/ready"): Operation(
+        "ready",
+        "Whether runs can begin",
+        {200: Answer("They can.", ref("Ready"))},
+        (CAPACITY.only("shutting_down"), STORAGE),
+        examples={"a server that works": Example(200)},
+    ),
     ("GET", "/openapi.json"): Operation(
         "describe",
         "This document",

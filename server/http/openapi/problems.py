@@ -101,6 +101,7 @@ RUNS = Source(
         "server.runs.review_answers",
         "server.runs.reviewed_calls",
         "server.runs.runs",
+        "server.runs.busy_threads",
         "server.runs.served_graphs",
         "server.runs.served_models",
         "server.runs.tool_choice",

@@ -1,11 +1,19 @@
 """What a store must do about the calls that wait for an approval."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
-from server.storage.interfaces import Asker, LostRun, ThreadStore, WaitingApproval
+from server.storage.interfaces import Asker, LeaseLost, LostRun, ThreadStore, WaitingApproval
 from server.turns.header import LOCAL_OWNER, ThreadKey
-from tests.support.contracts.threads import OTHERS, SECOND, THREAD, begin, run_through
+from tests.support.contracts.threads import (
+    OTHERS,
+    SECOND,
+    THREAD,
+    begin,
+    forget,
+    run_through,
+)
 
 NOW = 1_000.0
 
@@ -127,6 +135,7 @@ class ApprovalContract:
         assert closed
         assert (closed.is_open, closed.tool_call_id) == (False, "c1")
         assert await seen(store) == [second]
+        await store.claim(THREAD, "r3")
         await store.begin_run(THREAD, "r3", "Hello", closes_approvals=True)
         assert await store.approval(first.id) is None
         closed = await store.approval(second.id)
@@ -169,7 +178,8 @@ class ApprovalContract:
         await begin(store, THREAD, "r1")
         await store.release(THREAD, "r1")
         await begin(store, THREAD, "r2")
-        await store.end_run(THREAD, "r1", "waiting", (), [question(THREAD)])
+        with suppress(LeaseLost):
+            await store.end_run(THREAD, "r1", "waiting", (), [question(THREAD)])
         assert await seen(store) == []
 
     async def test_a_deleted_thread_leaves_no_calls_open_or_closed(
@@ -180,23 +190,10 @@ class ApprovalContract:
         await ask(store, left, run_id="r2", closes=True)
         await ask(store, kept)
         await ask(store, question(OTHERS))
-        await store.delete(THREAD)
+        await forget(store, THREAD)
         assert await seen(store) == [kept]
         assert [await store.approval(one.id) for one in (closed, left)] == [None, None]
         assert len(await seen(store, "bob")) == 1
-
-    async def test_recovery_leaves_open_calls_and_takes_those_of_a_lost_run(
-        self, store: ThreadStore
-    ) -> None:
-        rests, decided = question(SECOND), question(THREAD)
-        await ask(store, rests)
-        await ask(store, decided)
-        await store.begin_run(THREAD, "r2", "Hello", closes_approvals=True)
-        assert list(await store.recover()) == [LostRun(THREAD, "r2")]
-        assert await seen(store) == [rests]
-        again = question(THREAD, approval_id="c1.2", at=NOW + 1, may_have_run=True)
-        await store.end_run(THREAD, "r2", "waiting", (), [again])
-        assert await seen(store) == [rests, again]
 
     async def test_there_is_no_call_under_an_id_that_was_never_given(
         self, store: ThreadStore
@@ -204,6 +201,24 @@ class ApprovalContract:
         await run_through(store, THREAD, "r1")
         assert await store.approval("0000000000000000") is None
         assert await seen(store, tools=["pay"]) == []
+
+
+class ApprovalRecoveryContract:
+    """Of the list after the process died."""
+
+    async def test_recovery_leaves_open_calls_and_takes_those_of_a_lost_run(
+        self, store: ThreadStore
+    ) -> None:
+        rests, decided = question(SECOND), question(THREAD)
+        await ask(store, rests)
+        await ask(store, decided)
+        await store.claim(THREAD, "r2")
+        await store.begin_run(THREAD, "r2", "Hello", closes_approvals=True)
+        assert list(await store.recover()) == [LostRun(THREAD, "r2")]
+        assert await seen(store) == [rests]
+        again = question(THREAD, approval_id="c1.2", at=NOW + 1, may_have_run=True)
+        await store.end_run(THREAD, "r2", "waiting", (), [again])
+        assert await seen(store) == [rests, again]
 
 
 def _by_id(waiting: WaitingApproval) -> str:

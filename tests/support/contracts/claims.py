@@ -18,6 +18,7 @@ from tests.support.contracts.threads import (
     THREAD,
     begin,
     entry_of,
+    forget,
     listed,
     run_through,
 )
@@ -45,6 +46,8 @@ class ClaimContract:
         assert result.thread.allowed_tools == ("search",)
 
     async def test_the_words_of_a_run_are_replaced_and_forgotten(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1")
+        await store.claim(SECOND, "r3")
         await store.put_words(THREAD, "r1", "One")
         await store.put_words(THREAD, "r1", "One two")
         assert await store.words(THREAD, "r1") == "One two"
@@ -56,8 +59,10 @@ class ClaimContract:
         assert await store.words(SECOND, "r3") == "Three"
 
     async def test_a_thread_that_is_deleted_has_no_words_left(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1")
         await store.put_words(THREAD, "r1", "One")
-        await store.delete(THREAD)
+        await store.release(THREAD, "r1")
+        await forget(store, THREAD)
         assert await store.words(THREAD, "r1") is None
 
     async def test_a_claim_alone_puts_no_thread_in_the_list(self, store: ThreadStore) -> None:
@@ -261,7 +266,7 @@ class DeletionContract:
     async def test_a_deleted_thread_is_not_in_the_list(self, store: ThreadStore) -> None:
         for key in (THREAD, SECOND, OTHERS):
             await run_through(store, key, f"r-{key.owner}-{key.thread_id}")
-        await store.delete(THREAD)
+        await forget(store, THREAD)
         assert await store.get(THREAD) is None
         assert (await listed(store), await listed(store, "bob")) == (["t2"], ["t1"])
 
@@ -271,9 +276,9 @@ class DeletionContract:
         for key in (THREAD, SECOND, OTHERS):
             run_id = f"r-{key.owner}-{key.thread_id}"
             await store.claim(key, run_id, IdempotencyKey(key.thread_id, "digest"))
-            await store.end_run(key, run_id, "finished")
             await store.keep_dispositions(key, {"c1": "client"})
-        await store.delete(THREAD)
+            await store.end_run(key, run_id, "finished")
+        await forget(store, THREAD)
         assert await store.dispositions(THREAD) == {}
         assert await store.dispositions(SECOND) == {"c1": "client"}
         assert await store.dispositions(OTHERS) == {"c1": "client"}
@@ -298,7 +303,7 @@ class DeletionContract:
 
     async def test_a_thread_can_begin_anew_after_its_deletion(self, store: ThreadStore) -> None:
         await run_through(store, THREAD, "r1")
-        await store.delete(THREAD)
+        await forget(store, THREAD)
         begun = await begin(store, THREAD, "r2", "Anew")
         assert (begun.title, begun.run_id) == ("Anew", "r2")
         assert await listed(store) == ["t1"]
@@ -306,5 +311,5 @@ class DeletionContract:
     async def test_deleting_a_thread_that_is_not_there_changes_nothing(
         self, store: ThreadStore
     ) -> None:
-        await store.delete(THREAD)
+        await forget(store, THREAD)
         assert await listed(store) == []

@@ -116,7 +116,11 @@ class LogContract(ReadingContract, StatusContract, RetentionContract):
     """All of it."""
 
     @pytest.fixture
-    async def pass_time(self, monkeypatch: pytest.MonkeyPatch) -> PassTime:
+    async def pass_time(self, pass_loop_time: PassTime) -> PassTime:
+        return pass_loop_time
+
+    @pytest.fixture
+    async def pass_loop_time(self, monkeypatch: pytest.MonkeyPatch) -> PassTime:
         """Puts the clock of the event loop forward; what is due then is done."""
         loop = asyncio.get_running_loop()
         clock, ahead = loop.time, 0.0

@@ -8,7 +8,7 @@ class TestThisStore(StoreContract):
 from server.storage.interfaces import ThreadStore
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
-from tests.support.contracts.approvals import ApprovalContract
+from tests.support.contracts.approvals import ApprovalContract, ApprovalRecoveryContract
 from tests.support.contracts.claims import ClaimContract, DeletionContract, IdempotencyContract
 from tests.support.contracts.thread_list import RecoveryContract, ThreadListContract
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
@@ -24,10 +24,12 @@ class DispositionContract:
             OTHERS: {"c1": "server"},
         }
         for key, dispositions in kept.items():
+            await store.claim(key, "r1")
             await store.keep_dispositions(key, dispositions)
         assert {key: await store.dispositions(key) for key in kept} == kept
 
     async def test_dispositions_add_up_and_may_be_kept_again(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1")
         await store.keep_dispositions(THREAD, {"c1": "client"})
         await store.keep_dispositions(THREAD, {"c1": "client", "c2": "shown"})
         assert await store.dispositions(THREAD) == {"c1": "client", "c2": "shown"}
@@ -36,6 +38,7 @@ class DispositionContract:
         assert await store.dispositions(THREAD) == {}
 
     async def test_keeping_no_dispositions_changes_nothing(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1")
         await store.keep_dispositions(THREAD, {"c1": "client"})
         await store.keep_dispositions(THREAD, {})
         assert await store.dispositions(THREAD) == {"c1": "client"}
@@ -46,8 +49,11 @@ class StoreContract(
     IdempotencyContract,
     DeletionContract,
     ThreadListContract,
-    RecoveryContract,
     DispositionContract,
     ApprovalContract,
 ):
-    """All of it."""
+    """All of it but recovery."""
+
+
+class RecoveringStoreContract(StoreContract, RecoveryContract, ApprovalRecoveryContract):
+    """Of a store whose database one process has to itself."""

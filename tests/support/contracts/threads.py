@@ -28,6 +28,13 @@ async def run_through(store: ThreadStore, key: ThreadKey, run_id: str) -> Thread
     return await entry_of(store, key)
 
 
+async def forget(store: ThreadStore, key: ThreadKey) -> None:
+    """A whole deletion."""
+    assert await store.claim_for_deletion(key, "d0") == Granted()
+    await store.delete(key)
+    await store.release(key, "d0")
+
+
 async def entry_of(store: ThreadStore, key: ThreadKey) -> ThreadEntry:
     entry = await store.get(key)
     assert entry is not None

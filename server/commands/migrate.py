@@ -1,0 +1,24 @@
+"""`turnstream migrate`: the schema of a Postgres database."""
+
+import argparse
+import sys
+from typing import Any
+
+from server.commands.command import CommandError
+from server.settings import Settings
+from server.storage.opened import migrate
+
+
+def add_to(groups: Any) -> None:
+    help = "bring the schema of the database to this version, as a server does when it starts"
+    parser = groups.add_parser("migrate", help=help, description=help)
+    parser.add_argument("--check", action="store_true", help="only say whether it is due: status 2")
+    parser.set_defaults(alone=_migrate)
+
+
+async def _migrate(settings: Settings, options: argparse.Namespace) -> None:
+    due = await migrate(settings.database, checks=options.check)
+    if due and options.check:
+        raise CommandError(f"{settings.database} is to be migrated: turnstream migrate")
+    done = "was migrated" if due else "has the schema of this version"
+    sys.stdout.write(f"{settings.database} {done}\n")

@@ -1,0 +1,139 @@
+"""The end of a log whose run is lost: what is left to say, as the thread shows the run.
+
+The log may be behind the thread, since what is committed is said afterwards; and ahead of it, since
+words are said before their message is saved. So the steps are told again from the log, compared
+with the thread as those of a live run are, and closed.
+"""
+
+from collections.abc import Sequence
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from graphs import stored
+from graphs.classify import Classifier
+from server.runs.checkpoints import Checkpoints
+from server.runs.failures import SENTENCES, Failure
+from server.runs.logged_steps import LoggedSteps
+from server.runs.thread_changes import ThreadBefore
+from server.runs.thread_state import ThreadState
+from server.runs.translate import Translator
+from server.storage.interfaces import ThreadRunState
+from server.storage.run_logs import RunLog
+from server.turns.chunks import (
+    Chunk,
+    Done,
+    Error,
+    GraphState,
+    MessageFinish,
+    MessagesRemoved,
+    ToolSettled,
+    Usage,
+)
+from server.turns.graph_state import state_after
+from server.turns.header import RunHeader
+
+INTERRUPTED = Failure("run_interrupted", SENTENCES["run_interrupted"], None)
+LOST_END: tuple[Chunk, ...] = (
+    Error(INTERRUPTED.code, INTERRUPTED.message, None),
+    MessageFinish("error", Usage(0, 0)),
+    Done(),
+)
+"""Of a run of which nothing more is known."""
+
+
+async def told_so_far(log: RunLog) -> list[Chunk]:
+    """What a log holds by now."""
+    last, chunks = (await log.status()).last, list[Chunk]()
+    if last > 0:
+        async for batch in log.read(0):
+            chunks += [chunk for _, chunk in batch]
+            if len(chunks) >= last:
+                break
+    return chunks
+
+
+async def last_chunks(
+    header: RunHeader,
+    told: Sequence[Chunk],
+    state: ThreadState,
+    end: ThreadRunState,
+    checkpoints: Checkpoints,
+    classifier: Classifier,
+) -> list[Chunk]:
+    """What follows in a log that holds `told`, so that its readers have what the thread has;
+    `state` is the thread with the run as the last, `end` how the run ended."""
+    before = ThreadState()
+    if header.checkpoint_id:
+        before = await checkpoints.load(header.key, header.checkpoint_id)
+    translator = _LostTranslator(header, before, told, state, checkpoints, classifier)
+    chunks = translator.reconcile(state.messages)
+    chunks += _graph_state(told, before, state)
+    return chunks + translator.end(end, state)
+
+
+def _graph_state(
+    told: Sequence[Chunk], before: ThreadState, state: ThreadState
+) -> list[GraphState]:
+    if (
+        state.graph_state is None
+        or state_after(told, before.graph_state or {}) == state.graph_state
+    ):
+        return []
+    return [GraphState(state.graph_state, is_whole=True)]
+
+
+class _LostTranslator(Translator):
+    """Goes on behind chunks that another translator of the run has told."""
+
+    def __init__(
+        self,
+        header: RunHeader,
+        before: ThreadState,
+        told: Sequence[Chunk],
+        state: ThreadState,
+        checkpoints: Checkpoints,
+        classifier: Classifier,
+    ) -> None:
+        history = ThreadBefore(before.messages)
+        super().__init__(
+            header.message_id,
+            history,
+            classifier,
+            checkpoints.attached.results,
+        )
+        self._steps = LoggedSteps(
+            header.message_id,
+            history.call_ids,
+            classifier,
+            checkpoints.attached.results,
+            told,
+            {m.id: m for m in state.messages if isinstance(m, AIMessage)},
+        )
+        for chunk in told:
+            match chunk:
+                case ToolSettled():
+                    self._pending.pop(chunk.tool_call_id, None)
+                    if chunk.duration_ms is not None:
+                        self._steps.settled_ms[chunk.tool_call_id] = chunk.duration_ms
+                case MessagesRemoved():
+                    self._thread.note_removed(chunk.ids)
+
+    def end(self, end: ThreadRunState, state: ThreadState) -> list[Chunk]:
+        last = self._last
+        ended = stored.ended(last) if last else None
+        error = stored.error(last) if last else None
+        answers = [m for m in state.messages if isinstance(m, ToolMessage)]
+        if end == "failed" and error:
+            failed = Failure(error["code"], error["message"], error["id"])
+            return self.finalize(answers, failed=failed)
+        if end in ("stopped", "interrupted") and ended:
+            return self.finalize(answers, ended=ended)
+        if end in ("finished", "waiting"):
+            return self.finish(state.interrupts)
+        # Calls without an answer stay open: who continues the thread has them run.
+        return [
+            *self._close_all(None, "error"),
+            Error(INTERRUPTED.code, INTERRUPTED.message, None),
+            self._steps.message_finish("error"),
+            Done(),
+        ]

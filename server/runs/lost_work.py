@@ -1,0 +1,64 @@
+"""What is left to do of a claim whose worker is gone, once this worker has taken it over."""
+
+import logging
+from functools import partial
+
+from server.runs.deletions import Forgetting
+from server.runs.lost_logs import LostLogs
+from server.runs.recovery import LostRuns
+from server.runs.retries import Retries
+from server.runs.run_audit import RunAudit
+from server.storage.interfaces import LeaseLost, LostRun, StorageError, ThreadStore
+
+logger = logging.getLogger(__name__)
+
+
+class LostWork:
+    def __init__(
+        self,
+        store: ThreadStore,
+        runs: LostRuns,
+        logs: LostLogs,
+        forgetting: Forgetting,
+        audit: RunAudit,
+        retries: Retries,
+    ) -> None:
+        self._store = store
+        self._runs = runs
+        self._logs = logs
+        self._forgetting = forgetting
+        self._audit = audit
+        self._retries = retries
+
+    async def settle(self, lost: LostRun) -> None:
+        """End a run, or complete a deletion; if the database cannot do it now, without the caller.
+        Of a claim that another worker takes over meanwhile nothing is done."""
+        work = self._complete if lost.purpose == "deletion" else self._end
+        try:
+            await self._retries.write(partial(work, lost))
+        except LeaseLost:
+            logger.info("the claim of run %(run)s is another worker's", {"run": lost.run_id})
+
+    async def _complete(self, lost: LostRun) -> None:
+        await self._forgetting.forget(lost.key, lost.run_id, self._audit.deleted(lost.key))
+
+    async def _end(self, lost: LostRun) -> None:
+        """The thread is saved and free, then readers hear, as of a run that is not lost."""
+        entry = await self._store.get(lost.key)
+        if entry is None or entry.run_id != lost.run_id:
+            # Its request was still being checked.
+            await self._store.release(lost.key, lost.run_id)
+            await self._logs.discard(lost.run_id)
+            return
+        lost = LostRun(lost.key, lost.run_id, entry.graph)
+        try:
+            found = await self._runs.recover(lost)
+            ending = await self._logs.ending(lost.run_id, found)
+        except StorageError:
+            raise
+        except Exception:  # noqa: BLE001  it is logged
+            await self._runs.give_up(lost)
+            await self._logs.discard(lost.run_id)
+            return
+        await self._runs.end(lost, found)
+        await self._logs.say(lost.run_id, None if found.is_empty else ending)

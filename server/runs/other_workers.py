@@ -1,0 +1,235 @@
+"""Runs and deletions of other workers: stopped by a message, and ended here when their worker is
+gone.
+
+A worker holds a claim as long as it renews its lease. Whoever needs a thread whose claim's lease is
+over takes the claim over; so does a sweep, for threads that nobody needs. Then the run has the end
+that its thread shows, as after a crash, and its log gets what is left to say.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+from graphs.classify import Classifier
+from graphs.stored import Ended
+from server.runs.claims import Claim, Claims
+from server.runs.deletions import Forgetting
+from server.runs.lost_logs import LostLogs
+from server.runs.lost_work import LostWork
+from server.runs.recovery import LostRuns
+from server.runs.retries import Retries
+from server.runs.run_audit import RunAudit
+from server.runs.start import RunSettings
+from server.storage.interfaces import LostRun, StorageUnavailable
+from server.storage.workers import Holder, Workers
+from server.turns.header import RunHeader, ThreadKey
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+"""Between looks at a claim of another worker: messages and logs can get lost, the store cannot."""
+SWEEP_LIMIT = 100
+AT_ONCE = 8
+"""Claims that are taken over together."""
+
+
+class OtherWorkers:
+    def __init__(
+        self,
+        workers: Workers,
+        claims: Claims,
+        work: LostWork,
+        lost_logs: LostLogs,
+        retries: Retries,
+    ) -> None:
+        self._leases, self._inbox, self._logs = workers.leases, workers.inbox, workers.logs
+        self._sweep_seconds = workers.lease_seconds
+        self._claims = claims
+        self._work = work
+        self._lost_logs = lost_logs
+        self._retries = retries
+        self._settling: dict[str, asyncio.Task[None]] = {}
+        self._leases.on_lost(claims.lose)
+        self._leases.on_stop(claims.ask_to_stop)
+        self._inbox.on_stop(claims.ask_to_stop)
+        self._logs.on_silence(self.look_after)
+
+    async def check(self) -> None:
+        """Raises StorageUnavailable if no run can be streamed now."""
+        await self._logs.check()
+
+    async def live_runs(self, owner: str) -> int:
+        """How many of an owner's are live, or have their requests checked, at all workers."""
+        return await self._leases.live_runs(owner)
+
+    def ask_to_stop(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
+        """Ask a run to end, and wait for nothing."""
+        self._retries.begin(partial(self._ask, key, run_id, reason))
+
+    async def _ask(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
+        holder = await self._leases.holder(key)
+        if holder and holder.run_id == run_id:
+            await self._leases.request_stop(key, run_id, reason)
+            await self._inbox.ask_to_stop(holder.worker, run_id, reason)
+
+    async def is_live(self, key: ThreadKey, run_id: str) -> bool:
+        """Whether another worker has a run of the thread; of one whose request is being checked it
+        awaits the outcome."""
+        while await self._holder(key, run_id):
+            log = await self._logs.get(run_id)
+            if log is None or (await log.status()).state == "lost":
+                # It goes on without; or it was refused, and its claim is gone in a moment.
+                await asyncio.sleep(POLL_SECONDS)
+                return await self._holder(key, run_id) is not None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS):
+                    if await log.header():
+                        return True
+        return False
+
+    async def _holder(self, key: ThreadKey, run_id: str) -> Holder | None:
+        """Whoever has the thread for this run, and is alive."""
+        holder = await self._leases.holder(key)
+        return holder if holder and holder.run_id == run_id and not holder.lapsed else None
+
+    async def end(self, key: ThreadKey, run_id: str | None, reason: Ended) -> None:
+        """End a run, wherever it is, and return when the thread is saved and free. None: it is a
+        deletion, which is waited for."""
+        has_asked = False
+        while holder := await self._leases.holder(key):
+            if holder.run_id != run_id and (run_id or holder.purpose == "run"):
+                return
+            if holder.lapsed:
+                await self._settle(LostRun(key, holder.run_id, purpose=holder.purpose))
+                continue
+            if run_id and not has_asked and holder.worker != self._leases.worker:
+                await self._leases.request_stop(key, run_id, reason)
+                await self._inbox.ask_to_stop(holder.worker, run_id, reason)
+                has_asked = True
+            await self._wait(run_id)
+
+    async def _wait(self, run_id: str | None) -> None:
+        """Until the run has told its readers of its end, or it is time to look at its claim."""
+        log = await self._logs.get(run_id) if run_id else None
+        if log is None or (await log.status()).state != "live":
+            await asyncio.sleep(POLL_SECONDS)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(POLL_SECONDS):
+                await log.ended()
+
+    async def complete_deletion(self, key: ThreadKey) -> bool:
+        """Do what a worker that is gone has left of a deletion. False: it is under way."""
+        holder = await self._leases.holder(key)
+        if holder and holder.lapsed:
+            await self._settle(LostRun(key, holder.run_id, purpose=holder.purpose))
+        return holder is None or holder.lapsed
+
+    async def leave(self, claim: Claim) -> None:
+        """A run of this process is lost: whoever is first ends it, and readers here get that."""
+        self._claims.lose(claim.run_id)
+        self._claims.forget(claim.run_id)
+        logger.warning("run %(run)s has lost its lease, and ends itself", {"run": claim.run_id})
+        await self.hand_over(claim.run_id)
+        self._begin(LostRun(claim.key, claim.run_id))
+
+    async def hand_over(self, run_id: str) -> None:
+        """Leave the log of a run of this process to whoever takes its claim over."""
+        await self._logs.hand_over(run_id)
+
+    async def look_after(self, header: RunHeader) -> None:
+        """End a log that is silent because its run is over, or its worker gone."""
+        key, run_id = header.key, header.run_id
+        if self._claims.tells(run_id) or run_id in self._settling:
+            return
+        holder = await self._leases.holder(key)
+        if holder is None or holder.run_id != run_id:
+            await self._lost_logs.end(header)
+        elif holder.lapsed:
+            await self._settle(LostRun(key, run_id, header.graph))
+
+    async def sweep(self) -> None:
+        """End what workers that are gone have left. Raises StorageUnavailable."""
+        lapsed = iter(await self._leases.lapsed(SWEEP_LIMIT))
+
+        async def settle() -> None:
+            for lost in lapsed:
+                await self._settle(lost)
+
+        await asyncio.gather(*(settle() for _ in range(AT_ONCE)))
+
+    async def sweep_again_and_again(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except StorageUnavailable as error:
+                logger.warning("claims of lost workers wait: %(error)s", {"error": str(error)})
+            except Exception:
+                logger.exception("claims of lost workers wait")
+            await asyncio.sleep(self._sweep_seconds)
+
+    async def _settle(self, lost: LostRun) -> None:
+        await asyncio.shield(self._begin(lost))
+
+    def _begin(self, lost: LostRun) -> asyncio.Task[None]:
+        """Once a claim, however many need it."""
+        task = self._settling.get(lost.run_id)
+        if task is None:
+            task = asyncio.create_task(_logged(self._settled(lost)))
+            self._settling[lost.run_id] = task
+            task.add_done_callback(lambda _: self._settling.pop(lost.run_id, None))
+        return task
+
+    async def _settled(self, lost: LostRun) -> None:
+        if self._claims.holds(lost.run_id):
+            self._claims.lose(lost.run_id)
+        elif await self._leases.take_over(lost.key, lost.run_id):
+            named = {"run": lost.run_id, "thread": lost.key.thread_id}
+            logger.warning("run %(run)s of thread %(thread)s has lost its worker", named)
+            await self._work.settle(lost)
+
+
+@asynccontextmanager
+async def sweeping(others: OtherWorkers | None) -> AsyncIterator[None]:
+    """Sweeps beside the server, the first one now."""
+    if others is None:
+        yield
+        return
+    sweeps = asyncio.create_task(others.sweep_again_and_again(), name="sweep")
+    try:
+        yield
+    finally:
+        sweeps.cancel()
+        await asyncio.gather(sweeps, return_exceptions=True)
+
+
+def join(
+    workers: Workers | None,
+    claims: Claims,
+    forgetting: Forgetting,
+    classifier: Classifier,
+    audit: RunAudit,
+    settings: RunSettings,
+) -> OtherWorkers | None:
+    """None: this process has the database to itself."""
+    if workers is None:
+        return None
+    store, graphs, retries = forgetting.store, forgetting.graphs, forgetting.retries
+    lost_runs = LostRuns(store, graphs, audit, settings.approval_seconds)
+    lost_logs = LostLogs(
+        store, graphs, workers.logs, classifier, retries, settings.retention_seconds
+    )
+    work = LostWork(store, lost_runs, lost_logs, forgetting, audit, retries)
+    return OtherWorkers(workers, claims, work, lost_logs, retries)
+
+
+async def _logged(work: Coroutine[None, None, None]) -> None:
+    """It is tried again by whoever needs the thread, and by the sweep."""
+    try:
+        await work
+    except StorageUnavailable as error:
+        logger.warning("a claim could not be taken over: %(error)s", {"error": str(error)})
+    except Exception:
+        logger.exception("a claim could not be taken over")

@@ -1,0 +1,139 @@
+"""The storage that a setting names: a SQLite file, or a Postgres database of several workers."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from langgraph.store.base import BaseStore
+
+from server.storage.checkpointer import open_checkpointer
+from server.storage.database_file import usable
+from server.storage.interfaces import StorageError, ThreadStore
+from server.storage.location import Location, PostgresUrl
+from server.storage.retention import RetentionStore
+from server.storage.sql_store import SqlTransactions
+from server.storage.store import open_store
+from server.storage.thread_writes import WatchedSaver
+from server.storage.workers import Leases
+from server.storage.write_meter import WriteMeter
+
+
+class ServerStore(ThreadStore, RetentionStore, SqlTransactions, Protocol):
+    """The store of threads, with what else is stored in the same database."""
+
+    @property
+    def meter(self) -> WriteMeter: ...
+
+
+class Database(Protocol):
+    @property
+    def gone(self) -> bool:
+        """Whether the file that was opened was deleted or replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    store: ServerStore
+    checkpointer: WatchedSaver
+    database: Database
+    leases: Leases | None
+    """None: this process has the database to itself."""
+    open_graph_store: Callable[[], AbstractAsyncContextManager[BaseStore]]
+    """LangGraph's store, for graphs that keep items. Raises StorageError."""
+    usable: Callable[[], AbstractContextManager[None]]
+    """Around what is done before the first request: raises StorageError, in words for who starts
+    the server, in place of StorageUnavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    busy_seconds: float = 5.0
+    """How long a write waits for others."""
+    connections: int = 10
+    """Of one worker to a Postgres database, those for its leases apart."""
+    lease_seconds: float = 30.0
+
+
+@asynccontextmanager
+async def open_storage(
+    location: Location, options: StorageOptions = StorageOptions()
+) -> AsyncIterator[Storage]:
+    """What the database holds, made or migrated if need be. Raises StorageError."""
+    if isinstance(location, PostgresUrl):
+        async with _postgres(location, options) as storage:
+            yield storage
+        return
+    busy_ms = round(options.busy_seconds * 1000)
+    async with (
+        open_checkpointer(location, busy_ms) as checkpointer,
+        open_store(location, busy_ms, checkpointer.file.require) as store,
+    ):
+        require = checkpointer.file.require
+        graph_store = partial(_sqlite_graph_store, location, busy_ms, require)
+        file, none = checkpointer.file, None
+        yield Storage(store, checkpointer, file, none, graph_store, partial(usable, location))
+
+
+@asynccontextmanager
+async def open_command_store(
+    location: Location, options: StorageOptions = StorageOptions()
+) -> AsyncIterator[ServerStore]:
+    """The store for a command, beside servers that may run. Raises StorageError."""
+    if isinstance(location, PostgresUrl):
+        with needs_the_extra():
+            from server.storage.postgres.opened import open_postgres_store
+        async with open_postgres_store(location, options.busy_seconds) as postgres_store:
+            yield postgres_store
+        return
+    async with open_store(location, round(options.busy_seconds * 1000)) as store:
+        yield store
+
+
+async def migrate(location: Location, *, checks: bool = False) -> bool:
+    """Whether there was, or with `checks` is, something to migrate. Raises StorageError."""
+    if not isinstance(location, PostgresUrl):
+        raise StorageError(f"{location} is a file: the server that opens it migrates it")
+    with needs_the_extra():
+        from server.storage.postgres.opened import migrate as migrate_postgres
+    return await migrate_postgres(location, checks=checks)
+
+
+def _sqlite_graph_store(
+    path: Path, busy_ms: int, require: Callable[[], None]
+) -> AbstractAsyncContextManager[BaseStore]:
+    from server.storage.graph_store import open_graph_store
+
+    return open_graph_store(path, busy_ms, require)
+
+
+@asynccontextmanager
+async def _postgres(url: PostgresUrl, options: StorageOptions) -> AsyncIterator[Storage]:
+    with needs_the_extra():
+        from server.storage.postgres.opened import open_postgres
+    async with open_postgres(
+        url, options.busy_seconds, options.connections, options.lease_seconds
+    ) as opened:
+        yield Storage(
+            opened.store,
+            opened.checkpointer,
+            opened,
+            opened.leases,
+            opened.open_graph_store,
+            opened.usable,
+        )
+
+
+class needs_the_extra:  # noqa: N801  used as a function
+    """Around the import of what is installed with the extra `workers`. Raises StorageError."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, ModuleNotFoundError):
+            raise StorageError(
+                f"a Postgres database needs the module {error.name}: pip install "
+                "'turnstream[workers]'"
+            ) from None

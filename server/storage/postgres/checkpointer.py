@@ -1,0 +1,211 @@
+"""LangGraph's checkpointer on a Postgres database: every write is one transaction, and fenced.
+
+LangGraph's own saver writes and reads, a new one for each transaction: one saver has one lock. It
+is the synchronous one, on the threads of the transactions: so a long history is decoded beside the
+event loop, and a write is one hop there and back.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.base import BasePostgresSaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from psycopg import Cursor
+from psycopg.rows import DictRow
+from sqlalchemy import Connection
+
+from server.storage.history_handover import History, HistoryHandover
+from server.storage.interfaces import LeaseLost
+from server.storage.postgres.held_claims import FENCE, HeldClaims, refused
+from server.storage.postgres.transactions import PostgresTransactions, driver
+from server.storage.thread_writes import ThreadWrites, WatchedSaver
+
+T = TypeVar("T")
+
+DELETED_AT_ONCE = 200
+"""Checkpoints of a thread, with their writes; and values of channels."""
+
+HEADS = """
+    SELECT checkpoint_id FROM checkpoints head
+    WHERE thread_id = %(thread)s AND checkpoint_ns = '' AND NOT EXISTS (
+        SELECT 1 FROM checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = ''
+        AND parent_checkpoint_id = head.checkpoint_id
+    )
+    ORDER BY checkpoint_id DESC LIMIT %(limit)s
+"""
+NEWEST = """
+    SELECT checkpoint_ns, checkpoint_id FROM checkpoints WHERE thread_id = %s
+    ORDER BY checkpoint_ns DESC, checkpoint_id DESC LIMIT %s
+"""
+DELETE = "DELETE FROM {} WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s"
+SOME_BLOBS = """
+    SELECT count(*) FROM (SELECT 1 FROM checkpoint_blobs WHERE thread_id = %s LIMIT %s) some_blobs
+"""
+DELETE_BLOBS = """
+    DELETE FROM checkpoint_blobs WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM checkpoint_blobs WHERE thread_id = %s LIMIT %s
+    ))
+"""
+
+
+class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
+    """Raises StorageUnavailable for faults of the database, and LeaseLost for what is written to a
+    thread that this worker has not claimed."""
+
+    def __init__(
+        self, transactions: PostgresTransactions, held: HeldClaims, serde: SerializerProtocol
+    ) -> None:
+        """On the running event loop."""
+        BasePostgresSaver.__init__(self, serde=serde)
+        self.start_watching()
+        self._transactions = transactions
+        self._held = held
+        self._handover = HistoryHandover()
+        self._loop = asyncio.get_running_loop()
+
+    @contextmanager
+    def watch(self, checkpoint_key: str) -> Iterator[ThreadWrites]:
+        with self._held.working_on(checkpoint_key), super().watch(checkpoint_key) as writes:
+            yield writes
+
+    def submit(self, work: Callable[..., T], *arguments: Any) -> "Future[T]":
+        return self._transactions.submit(work, *arguments)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        def put(saver: PostgresSaver) -> RunnableConfig:
+            return saver.put(config, checkpoint, metadata, new_versions)
+
+        return self._fenced(config["configurable"]["thread_id"], put)
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        def put_writes(saver: PostgresSaver) -> None:
+            saver.put_writes(config, writes, task_id, task_path)
+
+        self._fenced(config["configurable"]["thread_id"], put_writes)
+
+    def delete_thread(self, thread_id: str) -> None:
+        self._fenced(thread_id, lambda saver: saver.delete_thread(thread_id))
+
+    def delete_newest(self, thread_id: str) -> bool:
+        def delete(saver: PostgresSaver) -> bool:
+            with saver._cursor() as cursor:
+                cursor.execute(NEWEST, (thread_id, DELETED_AT_ONCE))
+                rows = cursor.fetchall()
+                if len(rows) < DELETED_AT_ONCE and _are_few(cursor, thread_id):
+                    return False
+                places = [(thread_id, row["checkpoint_ns"], row["checkpoint_id"]) for row in rows]
+                for table in ("checkpoint_writes", "checkpoints") if places else ():
+                    cursor.executemany(DELETE.format(table), places)
+                if not places:  # Then no checkpoint is left that needs them.
+                    cursor.execute(DELETE_BLOBS, (thread_id, DELETED_AT_ONCE))
+            return True
+
+        return self._fenced(thread_id, delete)
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        found: CheckpointTuple | None = self._transactions.read_here(
+            self._reading, lambda saver: saver.get_tuple(config)
+        )
+        return found
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._read(lambda saver: saver.get_tuple(config))
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        def history(saver: PostgresSaver) -> History:
+            return saver.get_delta_channel_history(config=config, channels=channels)
+
+        return self._transactions.read_here(self._reading, history)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        place = config["configurable"]
+        thread, key = place["thread_id"], (place.get("checkpoint_id") or "", tuple(channels))
+        kept = self._handover.take(thread, key)
+        if kept is not None:
+            return kept
+        found = await self._read(
+            lambda saver: saver.get_delta_channel_history(config=config, channels=channels)
+        )
+        if key[0]:
+            self._handover.keep(thread, key, found)
+        return found
+
+    def list(self, config: RunnableConfig | None, **choice: Any) -> Iterator[CheckpointTuple]:
+        yield from self._transactions.read_here(
+            self._reading, lambda saver: [*saver.list(config, **choice)]
+        )
+
+    async def alist(
+        self, config: RunnableConfig | None, **choice: Any
+    ) -> AsyncIterator[CheckpointTuple]:
+        for found in await self._read(lambda saver: [*saver.list(config, **choice)]):
+            yield found
+
+    async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
+        named = {"thread": checkpoint_key, "limit": limit}
+
+        def heads(saver: PostgresSaver) -> Sequence[str]:
+            with saver._cursor() as cursor:
+                return [row["checkpoint_id"] for row in cursor.execute(HEADS, named)]
+
+        return await self._read(heads)
+
+    async def _read(self, work: Callable[[PostgresSaver], T]) -> T:
+        return await self._transactions.read(self._reading, work)
+
+    def _reading(self, connection: Connection, work: Callable[[PostgresSaver], T]) -> T:
+        return work(PostgresSaver(driver(connection), serde=self.serde))
+
+    def _fenced(self, thread_id: str, work: Callable[[PostgresSaver], T]) -> T:
+        """On the calling thread. The fence goes to the database with what it guards, in one round
+        trip: if it fails, all of it is undone."""
+        claim = self._held.find(thread_id)
+
+        def fenced(connection: Connection) -> T:
+            own = driver(connection)
+            with own.pipeline(), own.cursor() as cursor:
+                cursor.execute(FENCE, claim.values)
+                result = work(PostgresSaver(own, serde=self.serde))
+                if cursor.fetchone() is None:
+                    raise refused(claim)
+            return result
+
+        try:
+            return self._transactions.write_here(fenced)
+        except LeaseLost:
+            self._loop.call_soon_threadsafe(self._held.lose, claim.run_id)
+            raise
+
+
+def _are_few(cursor: Cursor[DictRow], thread_id: str) -> bool:
+    """Whether a thread's values of channels can be deleted at once."""
+    found = cursor.execute(SOME_BLOBS, (thread_id, DELETED_AT_ONCE)).fetchone()
+    return found is None or found["count"] < DELETED_AT_ONCE

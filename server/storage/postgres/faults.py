@@ -1,0 +1,83 @@
+"""What Postgres, its driver and the pool say went wrong, as the rest of the server knows it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from server.storage.interfaces import StorageFault, StorageUnavailable
+
+REPEATABLE = ("40001", "40P01")
+"""Serialization failure and deadlock: the transaction was undone, and may be done again."""
+_FAULTS: dict[str, StorageFault] = {
+    "25006": "storage_failed",  # read only, as a standby is
+    "25P03": "storage_busy",  # idle in a transaction for too long
+    "40": "storage_busy",
+    "42501": "storage_failed",  # no permission
+    "53100": "storage_full",
+    "53": "storage_busy",  # too many connections, out of memory
+    "55P03": "storage_busy",  # a lock
+    "57014": "storage_busy",  # statement_timeout
+    "57": "storage_unreachable",  # it shuts down, starts, or has cut the connection
+    "08": "storage_unreachable",
+    "28": "storage_unreachable",  # who we are is not believed
+    "3D000": "storage_unreachable",  # there is no such database
+    "58": "storage_failed",
+    "XX": "storage_failed",
+}
+"""Of SQLSTATEs and of their classes. The others are mistakes of the caller's."""
+
+
+def driver_error(error: BaseException) -> psycopg.Error | None:
+    if isinstance(error, DBAPIError):
+        error = error.orig or error
+    return error if isinstance(error, psycopg.Error) else None
+
+
+def is_cut(error: BaseException) -> bool:
+    """Whether the connection is gone: it was cut, or the server went down."""
+    cause = driver_error(error)
+    if cause is None:
+        return False
+    state = cause.sqlstate
+    if state is None:
+        return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+    return state.startswith(("08", "57P")) or state == "25P03"
+
+
+def is_repeatable(error: BaseException) -> bool:
+    cause = driver_error(error)
+    return cause is not None and cause.sqlstate in REPEATABLE
+
+
+def fault(error: BaseException) -> StorageFault | None:
+    """The fault of the database that an exception stands for. None: it stands for another error."""
+    if isinstance(error, PoolTimeout):
+        return "storage_busy"
+    cause = driver_error(error)
+    if cause is None:
+        return None
+    if cause.sqlstate is None:
+        return "storage_unreachable" if is_cut(cause) else None
+    return _FAULTS.get(cause.sqlstate) or _FAULTS.get(cause.sqlstate[:2])
+
+
+@contextmanager
+def faults_named() -> Iterator[None]:
+    """Raise StorageUnavailable in place of what the driver raises for a fault of the database."""
+    try:
+        yield
+    except (psycopg.Error, DBAPIError, PoolTimeout) as error:
+        code = fault(error)
+        if code is None:
+            raise
+        raise StorageUnavailable(code, _on_one_line(driver_error(error) or error)) from error
+
+
+def _on_one_line(error: BaseException) -> str:
+    """What Postgres says, without the place in a statement; libpq names hosts, and no password."""
+    if isinstance(error, psycopg.Error) and error.diag.message_primary:
+        return error.diag.message_primary
+    return " ".join(str(error).split())

@@ -1,0 +1,126 @@
+"""The claims that this worker holds, and the fence of what is written under them.
+
+A write under a claim begins with the fence, in the same transaction: it locks the claim's row, if
+it is still this worker's and its lease is not over. A takeover changes that row, so it waits for a
+write that was admitted, and none is admitted after it.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+
+from server.storage.interfaces import LeaseLost
+from server.turns.header import ThreadKey
+
+logger = logging.getLogger(__name__)
+
+FENCE = """
+    SELECT 1 FROM claims WHERE owner = %(owner)s AND thread_id = %(thread_id)s
+    AND run_id = %(run_id)s AND worker = %(worker)s AND lease_until > clock_timestamp()
+    FOR KEY SHARE
+"""
+"""A lock that renewals do not wait for. Takeovers do: they change a column of a unique index."""
+_FENCE = text(FENCE.replace("%(", ":").replace(")s", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class HeldClaim:
+    key: ThreadKey
+    run_id: str
+    worker: str
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The parameters of the fence."""
+        return {
+            "owner": self.key.owner,
+            "thread_id": self.key.thread_id,
+            "run_id": self.run_id,
+            "worker": self.worker,
+        }
+
+
+_current: ContextVar[HeldClaim | None] = ContextVar("claim", default=None)
+"""That of the run that is being worked on: a run whose claim is lost does not write under the next
+one of its thread."""
+
+
+class HeldClaims:
+    """Belongs to the event loop, but for `find` and `fence`."""
+
+    def __init__(self) -> None:
+        self.worker = secrets.token_hex(8)
+        self._held: dict[str, HeldClaim] = {}
+        """By the checkpointer's key of the thread."""
+        self._ending: set[str] = set()
+        self._lost_calls: list[Callable[[str], None]] = []
+
+    def on_lost(self, call: Callable[[str], None]) -> None:
+        self._lost_calls.append(call)
+
+    @property
+    def run_ids(self) -> list[str]:
+        return [claim.run_id for claim in self._held.values()]
+
+    def add(self, key: ThreadKey, run_id: str) -> None:
+        self._held[key.checkpoint_key] = HeldClaim(key, run_id, self.worker)
+
+    def drop(self, key: ThreadKey, run_id: str) -> None:
+        """It was given back, or is another worker's."""
+        held = self._held.get(key.checkpoint_key)
+        if held and held.run_id == run_id:
+            del self._held[key.checkpoint_key]
+
+    def lose(self, run_id: str) -> None:
+        """Another worker has it, or may have it. Nothing happens if that is known."""
+        lost = next((claim for claim in self._held.values() if claim.run_id == run_id), None)
+        if lost is None or run_id in self._ending:
+            return
+        self.drop(lost.key, run_id)
+        logger.warning("run %(run)s has lost its lease", {"run": run_id})
+        for call in self._lost_calls:
+            call(run_id)
+
+    @contextmanager
+    def ending(self, run_id: str) -> Iterator[None]:
+        """Around what gives a claim back: that it is gone is no loss."""
+        self._ending.add(run_id)
+        try:
+            yield
+        finally:
+            self._ending.discard(run_id)
+
+    @contextmanager
+    def working_on(self, checkpoint_key: str) -> Iterator[None]:
+        """What is written here, and in tasks that begin here, is written under the claim that is
+        held now."""
+        token = _current.set(self._held.get(checkpoint_key))
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def find(self, checkpoint_key: str, run_id: str | None = None) -> HeldClaim:
+        """The claim on a thread. Raises LeaseLost if there is none, or not of this run."""
+        held = self._held.get(checkpoint_key)
+        current = _current.get()
+        if run_id is None and current and current.key.checkpoint_key == checkpoint_key:
+            run_id = current.run_id
+        if held is None or run_id not in (None, held.run_id):
+            raise LeaseLost(f"run {run_id or '-'} has no claim on its thread any more")
+        return held
+
+
+def fence(connection: Connection, claim: HeldClaim) -> None:
+    """Raises LeaseLost."""
+    if connection.execute(_FENCE, claim.values).first() is None:
+        raise refused(claim)
+
+
+def refused(claim: HeldClaim) -> LeaseLost:
+    return LeaseLost(f"run {claim.run_id} has lost its claim")

@@ -1,0 +1,137 @@
+"""The schema: our tables, and those of LangGraph's saver and store. One worker changes it.
+
+Each version is a step from the one before. A new database gets the newest at once.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.store.postgres import PostgresStore as LangGraphStore
+from psycopg.rows import dict_row
+from sqlalchemy import Connection, inspect, text
+
+from server.storage import tables
+from server.storage.interfaces import StorageError
+from server.storage.postgres.transactions import driver
+
+LOCK = 0x7475726E  # "turn"
+WAIT_SECONDS = 120.0
+LOOK_EVERY_SECONDS = 0.1
+
+_OF_WORKERS = (
+    """
+    ALTER TABLE claims
+        ADD COLUMN worker VARCHAR COLLATE "C" NOT NULL,
+        ADD COLUMN lease_until TIMESTAMPTZ NOT NULL,
+        ADD COLUMN stop TEXT,
+        SET (fillfactor = 50)
+    """,
+    # A takeover changes a column of a unique index: then it waits for who has locked the row's key.
+    "CREATE UNIQUE INDEX claims_of_workers ON claims (owner, thread_id, run_id, worker)",
+    "ALTER TABLE requests ADD COLUMN made_at TIMESTAMPTZ NOT NULL DEFAULT now()",
+    "CREATE TABLE turnstream_schema (version INTEGER NOT NULL)",
+    "INSERT INTO turnstream_schema VALUES (0)",
+)
+"""What the tables of one process do not have."""
+
+STEPS: Sequence[Callable[[Connection], None]] = ()
+"""From version 1 to 2, and so on."""
+VERSION = 1 + len(STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What the database has; 0 and -1: nothing yet. Of LangGraph's, the numbers are its own."""
+
+    version: int
+    saver: int
+    store: int
+
+    def is_older(self, known: "Schema") -> bool:
+        return self.version < known.version or self.saver < known.saver or self.store < known.store
+
+
+KNOWN = Schema(VERSION, len(PostgresSaver.MIGRATIONS) - 1, len(LangGraphStore.MIGRATIONS) - 1)
+
+
+def schema(connection: Connection) -> Schema:
+    names = {*inspect(connection).get_table_names()}
+
+    def newest(table: str, column: str, none: int) -> int:
+        if table not in names:
+            return none
+        found = connection.execute(text(f"SELECT max({column}) FROM {table}")).scalar()
+        return none if found is None else int(found)
+
+    return Schema(
+        newest("turnstream_schema", "version", 0),
+        newest("checkpoint_migrations", "v", -1),
+        newest("store_migrations", "v", -1),
+    )
+
+
+def check(connection: Connection) -> bool:
+    """Whether a migration is due. Raises StorageError for a newer schema."""
+    found = schema(connection)
+    if KNOWN.is_older(found):
+        raise StorageError(
+            f"the database has the schema {_shown(found)}, this server knows {_shown(KNOWN)}: it "
+            "is of a newer turnstream. Update this server, or set TURNSTREAM_DATABASE to another "
+            "database."
+        )
+    return found.is_older(KNOWN)
+
+
+def migrate(connection: Connection) -> bool:
+    """Bring the schema to the newest version, alone: others wait. False: there was nothing to do.
+
+    On a connection whose statements are transactions of their own: LangGraph's make indexes while
+    others write.
+    """
+    if not check(connection):
+        return False
+    _lock(connection)
+    try:
+        if not check(connection):
+            return False
+        own = driver(connection)
+        with own.transaction():
+            _migrate_ours(connection)
+        own.row_factory, before = dict_row, own.row_factory
+        try:
+            PostgresSaver(own).setup()
+            LangGraphStore(own).setup()
+        finally:
+            own.row_factory = before
+        return True
+    finally:
+        connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": LOCK})
+
+
+def _migrate_ours(connection: Connection) -> None:
+    version = schema(connection).version
+    if version == 0:
+        tables.metadata.create_all(connection)
+        for statement in _OF_WORKERS:
+            connection.execute(text(statement))
+    else:
+        for step in STEPS[version - 1 :]:
+            step(connection)
+    connection.execute(text("UPDATE turnstream_schema SET version = :v"), {"v": VERSION})
+
+
+def _lock(connection: Connection) -> None:
+    """Not by waiting in the database: an index that is made beside others waits for those."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    query: Any = text("SELECT pg_try_advisory_lock(:lock)")
+    while not connection.scalar(query, {"lock": LOCK}):
+        if time.monotonic() > deadline:
+            raise StorageError("another worker has been migrating the database for too long")
+        time.sleep(LOOK_EVERY_SECONDS)
+
+
+def _shown(schema: Schema) -> str:
+    return f"{schema.version} (LangGraph's: {schema.saver} and {schema.store})"

@@ -1,0 +1,143 @@
+"""The store in a Postgres database: what is written under a claim is fenced."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, text
+
+from server.storage import audit_trail, claims, thread_list
+from server.storage.audit_records import Records
+from server.storage.interfaces import (
+    ClaimResult,
+    Granted,
+    LeaseLost,
+    LostRun,
+    ThreadRunState,
+    WaitingApproval,
+)
+from server.storage.postgres.held_claims import HeldClaims, fence
+from server.storage.postgres.leases import PostgresLeases
+from server.storage.postgres.transactions import PostgresTransactions
+from server.storage.sql_store import SqlStore
+from server.turns.header import ThreadKey
+from server.turns.requests import IdempotencyKey
+
+T = TypeVar("T")
+
+_GIVE_BACK = text(
+    "DELETE FROM claims WHERE owner = :owner AND thread_id = :thread_id AND run_id = :run_id "
+    "AND worker = :worker"
+)
+_FORGET_OLD_REQUESTS = text(
+    "DELETE FROM requests WHERE made_at < now() - interval '1 day' "
+    "AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.run_id = requests.run_id)"
+)
+
+
+class PostgresStore(SqlStore):
+    """Implements `ThreadStore` and `RetentionStore`. `leases` is None for a command, which claims
+    nothing."""
+
+    def __init__(
+        self,
+        transactions: PostgresTransactions,
+        held: HeldClaims,
+        leases: PostgresLeases | None = None,
+    ) -> None:
+        super().__init__()
+        self._transactions = transactions
+        self._held = held
+        if leases:
+            self.taking = leases.taking
+
+    async def claim(
+        self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
+    ) -> ClaimResult:
+        return self._noted(key, run_id, await super().claim(key, run_id, idempotency))
+
+    async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
+        return self._noted(key, deletion_id, await super().claim_for_deletion(key, deletion_id))
+
+    async def claim_idle(
+        self, key: ThreadKey, deletion_id: str, since: float, now: float
+    ) -> ClaimResult:
+        claimed = await super().claim_idle(key, deletion_id, since, now)
+        return self._noted(key, deletion_id, claimed)
+
+    def _noted(self, key: ThreadKey, run_id: str, result: ClaimResult) -> ClaimResult:
+        """A claim whose caller has left meanwhile is not noted, so its lease lapses."""
+        if isinstance(result, Granted):
+            self._held.add(key, run_id)
+        return result
+
+    async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
+        given_back = claims_of(key, run_id, self._held.worker)
+
+        def release(connection: Connection) -> None:
+            is_mine = connection.execute(_GIVE_BACK, given_back).rowcount
+            if is_mine and thread_list.interrupt_run(connection, key, run_id):
+                audit_trail.append(connection, records)
+            claims.forget_requests(connection, run_id)
+
+        with self._held.ending(run_id):
+            await self.write(release)
+        self._held.drop(key, run_id)
+
+    async def end_run(
+        self,
+        key: ThreadKey,
+        run_id: str,
+        state: ThreadRunState,
+        records: Records = (),
+        waiting: Sequence[WaitingApproval] = (),
+    ) -> None:
+        with self._held.ending(run_id):
+            try:
+                await super().end_run(key, run_id, state, records, waiting)
+            except LeaseLost:
+                # The answer to an earlier try may have been lost, with what it wrote in place.
+                entry = await self.get(key)
+                if entry is None or (entry.run_id, entry.run_state) != (run_id, state):
+                    raise
+        self._held.drop(key, run_id)
+
+    async def recover(self) -> Sequence[LostRun]:
+        """No live run is taken for lost: `Leases.lapsed` finds those. What is dropped are the
+        idempotency keys that workers have left behind."""
+        await self.write(lambda connection: connection.execute(_FORGET_OLD_REQUESTS))
+        return ()
+
+    async def shrink(self) -> bool:
+        """Postgres vacuums by itself."""
+        return False
+
+    async def write(self, work: Callable[..., T], *arguments: Any) -> T:
+        with self.meter.write():
+            return await self._transactions.write(work, *arguments)
+
+    async def write_claimed(
+        self, key: ThreadKey, run_id: str | None, work: Callable[..., T], *arguments: Any
+    ) -> T:
+        claim = self._held.find(key.checkpoint_key, run_id)
+
+        def fenced(connection: Connection) -> T:
+            fence(connection, claim)
+            return work(connection, *arguments)
+
+        try:
+            return await self.write(fenced)
+        except LeaseLost:
+            self._held.lose(claim.run_id)
+            raise
+
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await self._transactions.read(work, *arguments)
+
+
+def claims_of(key: ThreadKey, run_id: str, worker: str) -> dict[str, str]:
+    return {
+        "owner": key.owner,
+        "thread_id": key.thread_id,
+        "run_id": run_id,
+        "worker": worker,
+    }

@@ -1,0 +1,121 @@
+"""Transactions on a bounded number of connections, each on a thread: one hop there and back.
+
+An asyncio driver would have the loop wait for each statement, and decode on it what comes back.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar
+
+import psycopg
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from server.storage.interfaces import StorageUnavailable
+from server.storage.postgres.connections import engine
+from server.storage.postgres.faults import faults_named, is_cut, is_repeatable
+
+T = TypeVar("T")
+
+TRIES = 3
+
+
+class _Undone(Exception):
+    """The transaction has changed nothing, and may be done again."""
+
+    def __init__(self, cause: Exception) -> None:
+        self.cause = cause
+
+
+class PostgresTransactions:
+    """Open with `open_transactions`. Functions of a connection may be called again, if what they
+    did was undone."""
+
+    def __init__(self, engine: Engine, threads: ThreadPoolExecutor, busy_seconds: float) -> None:
+        self._writing = engine
+        self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._threads = threads
+        self._busy_seconds = busy_seconds
+
+    async def write(self, work: Callable[..., T], *arguments: Any) -> T:
+        """One transaction. If this is cancelled it comes to its end, unless it has not begun.
+
+        Raises StorageUnavailable. The time to wait for a thread counts from here.
+        """
+        return await asyncio.wrap_future(self.submit(self.write_here, work, *arguments))
+
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Each statement sees what was there when it began."""
+        return await asyncio.wrap_future(self.submit(self.read_here, work, *arguments))
+
+    def submit(self, work: Callable[..., T], *arguments: Any) -> "Future[T]":
+        """Call it on a thread, in this context."""
+        deadline = time.monotonic() + self._busy_seconds
+        call = partial(copy_context().run, work, *arguments)
+
+        def begin() -> T:
+            if time.monotonic() > deadline:
+                raise StorageUnavailable("storage_busy")
+            return call()
+
+        return self._threads.submit(begin)
+
+    def write_here(self, work: Callable[..., T], *arguments: Any) -> T:
+        """On the calling thread."""
+        return self._repeated(self._writing, work, arguments)
+
+    def read_here(self, work: Callable[..., T], *arguments: Any) -> T:
+        return self._repeated(self._reading, work, arguments)
+
+    def _repeated(self, engine: Engine, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        with faults_named():
+            for _ in range(TRIES - 1):
+                with suppress(_Undone):
+                    return self._once(engine, work, arguments)
+            try:
+                return self._once(engine, work, arguments)
+            except _Undone as undone:
+                raise undone.cause from None
+
+    def _once(self, engine: Engine, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+        with engine.connect() as connection, connection.begin() as transaction:
+            try:
+                result = work(connection, *arguments)
+            except (DBAPIError, psycopg.Error) as error:
+                # Not committed. A connection may have been cut while nobody used it, then so were
+                # the others of the pool.
+                if is_cut(error):
+                    connection.invalidate()
+                    engine.dispose()
+                elif not is_repeatable(error):
+                    raise
+                raise _Undone(error) from error
+            transaction.commit()
+            return result
+
+
+def driver(connection: Connection) -> psycopg.Connection[Any]:
+    """The driver's own connection."""
+    own = connection.connection.driver_connection
+    assert isinstance(own, psycopg.Connection)
+    return own
+
+
+@asynccontextmanager
+async def open_transactions(
+    connect: Callable[[], psycopg.Connection[Any]], size: int, name: str, busy_seconds: float
+) -> AsyncIterator[PostgresTransactions]:
+    """On so many connections; `name` is the threads'."""
+    opened = engine(connect, size, busy_seconds)
+    with ThreadPoolExecutor(size, name) as threads:
+        try:
+            yield PostgresTransactions(opened, threads, busy_seconds)
+        finally:
+            # Behind what has begun.
+            await asyncio.to_thread(threads.shutdown)
+            opened.dispose()

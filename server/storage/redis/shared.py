@@ -1,0 +1,26 @@
+"""What the logs of a process share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from server.storage.redis.connection import Commands
+from server.storage.redis.feed import Feed
+from server.storage.redis.presence import Presence
+from server.storage.redis.scripts import Keys
+
+if TYPE_CHECKING:
+    from server.storage.redis.log import RedisLog
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    worker: str
+    keys: Keys
+    commands: Commands
+    feed: Feed
+    presence: Presence
+    on_lost: Callable[[str], None]
+    """Told the id of a run whose log this worker has lost."""
+    on_refused: "Callable[[RedisLog], None]"
+    """Told of a log that another worker has taken over from this one."""

@@ -1,0 +1,143 @@
+"""What LangGraph writes to the threads that are watched: the same with any database."""
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+)
+
+from server.storage.write_meter import WriteMeter
+
+T = TypeVar("T")
+
+
+class ThreadWrites:
+    """What LangGraph has written to one thread while it is watched."""
+
+    def __init__(self) -> None:
+        self.newest: str | None = None
+        """The id of the newest checkpoint of the root graph; None if there is none yet."""
+        self._unfinished: set[asyncio.Future[Any]] = set()
+        self._failure: BaseException | None = None
+
+    async def committed(self) -> None:
+        """Return when every write that LangGraph has begun so far is on disk. Raises what a write
+        raised.
+
+        LangGraph (read in 1.2.22, `AsyncBackgroundExecutor`) hands a task's writes to the saver in
+        a task of their own before it streams the task's update; that task has begun when the loop
+        has gone round once.
+        """
+        await asyncio.sleep(0)
+        await self.settled()
+        if self._failure:
+            raise self._failure
+
+    async def settled(self) -> None:
+        """Return when no write is under way: one that has begun comes to its end, also if who waits
+        for it is cancelled."""
+        while self._unfinished:
+            await asyncio.wait(set(self._unfinished))
+
+    def follow(self, write: asyncio.Future[Any]) -> None:
+        self._unfinished.add(write)
+        write.add_done_callback(self._ended)
+
+    def _ended(self, write: asyncio.Future[Any]) -> None:
+        self._unfinished.discard(write)
+        if not write.cancelled():
+            self._failure = write.exception() or self._failure
+
+
+class WatchedSaver(BaseCheckpointSaver[str]):
+    """A saver that knows what it has written to the threads that are watched. Its synchronous
+    methods work on any thread of the process; a write is one of them, on a thread of its own.
+
+    The base of each engine's checkpointer, ahead of LangGraph's own saver.
+    """
+
+    meter: WriteMeter
+    _watched: dict[str, ThreadWrites]
+
+    def start_watching(self) -> None:
+        """Once, before its first write. Clones watch the same threads."""
+        self.meter = WriteMeter()
+        self._watched = {}
+
+    @contextmanager
+    def watch(self, checkpoint_key: str) -> Iterator[ThreadWrites]:
+        """Follow the writes to a thread: its run does, and there is one at most."""
+        writes = self._watched[checkpoint_key] = ThreadWrites()
+        try:
+            yield writes
+        finally:
+            if self._watched.get(checkpoint_key) is writes:
+                del self._watched[checkpoint_key]
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        writes = self._writes(config)
+        saved = await self.write(writes, self.put, config, checkpoint, metadata, new_versions)
+        if not config["configurable"].get("checkpoint_ns"):
+            writes.newest = checkpoint["id"]
+        return saved
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        watched = self._writes(config)
+        await self.write(watched, self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """A long thread in several transactions, its newest checkpoints first: other threads write
+        between them, and what a crash leaves is the thread as it once was."""
+        writes = ThreadWrites()
+        while await self.write(writes, self.delete_newest, thread_id):
+            pass
+        await self.write(writes, self.delete_thread, thread_id)
+
+    @abstractmethod
+    async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
+        """The ids of the root graph's checkpoints that no other follows, the newest first."""
+
+    @abstractmethod
+    def delete_newest(self, thread_id: str) -> bool:
+        """Delete so many checkpoints as one transaction may. False: there are not as many left."""
+
+    @abstractmethod
+    def submit(self, work: Callable[..., T], *arguments: Any) -> "Future[T]":
+        """Have a transaction done on a thread for writes."""
+
+    async def write(self, watched: ThreadWrites, work: Callable[..., T], *arguments: Any) -> T:
+        """One transaction. If this is cancelled it comes to its end nevertheless, unless it has not
+        begun."""
+        begun = self.submit(work, *arguments)
+        done = asyncio.wrap_future(begun)
+        watched.follow(done)
+        try:
+            with self.meter.write():
+                return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            begun.cancel()
+            raise
+
+    def _writes(self, config: RunnableConfig) -> ThreadWrites:
+        return self._watched.get(config["configurable"]["thread_id"]) or ThreadWrites()

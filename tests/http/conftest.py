@@ -1,0 +1,44 @@
+"""Tests of these modules run twice: on one process with a SQLite file, and on two workers that
+share a Postgres database and a Redis."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.redis_server import own_redis, redis_server, redis_url
+from tests.support.two_workers import two_workers
+
+__all__ = ["own_redis", "redis_server", "redis_url"]
+
+ON_BOTH = (
+    "test_ag_ui",
+    "test_agent_chat_ui",
+    "test_approvals",
+    "test_attach",
+    "test_busy",
+    "test_client_tools",
+    "test_continue",
+    "test_every_format",
+    "test_interrupts",
+    "test_live_equals_replay",
+    "test_stop",
+    "test_threads",
+)
+ONE, TWO = "one process", "two workers"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    module = metafunc.module.__name__.rpartition(".")[2]
+    alone = metafunc.definition.get_closest_marker("one_process")
+    if module in ON_BOTH and not alone:
+        metafunc.parametrize("setup", [ONE, TWO], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def setup(request: pytest.FixtureRequest) -> Iterator[None]:
+    if getattr(request, "param", ONE) == ONE:
+        yield
+        return
+    url = request.getfixturevalue("postgres_url")
+    with two_workers(url, request.getfixturevalue("redis_url")):
+        yield

@@ -1,0 +1,51 @@
+"""Whether the server works: for who restarts it, and for who sends it requests."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import Client, serving, settings
+from tests.support.waiting import HeldMethod
+
+
+async def ready(client: Client) -> tuple[int, str]:
+    answer = await client.http.get("/health/ready")
+    body = answer.json()
+    return answer.status_code, body.get("code") or body["status"]
+
+
+async def test_a_server_is_live_and_ready(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        live = await client.http.get("/health/live")
+        assert (live.status_code, live.json()) == (200, {"status": "live"})
+        assert await ready(client) == (200, "ready")
+
+
+async def test_a_server_that_ends_is_live_and_takes_no_more_runs(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        assert client.state
+        await client.state["runs"].drain(0)
+        assert await ready(client) == (503, "shutting_down")
+        assert (await client.http.get("/health/live")).status_code == 200
+
+
+async def test_a_server_whose_database_was_deleted_is_not_ready(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    async with serving(settings(path)) as client:
+        path.unlink()
+        async with asyncio.timeout(30):
+            while (answer := await ready(client)) == (200, "ready"):
+                pass  # it looks once a second
+        assert answer == (503, "database_gone")
+
+
+async def test_a_server_whose_database_does_not_answer_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.http.info.READY_SECONDS", 0.05)
+    async with serving(settings(tmp_path / "t.db")) as client:
+        assert client.state
+        held = HeldMethod(monkeypatch, client.state["store"], "holder")
+        assert await ready(client) == (503, "storage_busy")
+        held.through.set()

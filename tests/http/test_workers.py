@@ -1,0 +1,210 @@
+"""Workers as processes of their own: one is killed or paused, and another goes on in its place."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.storage.location import PostgresUrl
+from tests.http.test_crash import check_killed, turn_of
+from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
+from tests.support.forked_server import ForkedServer, forked_server, refused_start
+from tests.support.redis_server import RedisServer
+from tests.support.samples import sample
+from tests.support.serving import Client, Event, Stream, endpoint_environment, text_of
+from tests.support.waiting import WAIT_SECONDS, eventually
+
+MOMENTS = sample(30, 4)
+TERMINAL = ("message-finish", "[DONE]")
+
+Variables = dict[str, str]
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+@pytest.fixture
+def shared(postgres_url: PostgresUrl, redis_url: str) -> Variables:
+    """What all workers of a test are told."""
+    return {"DATABASE": postgres_url.secret, "REDIS": redis_url, "LEASE_SECONDS": "1"}
+
+
+@asynccontextmanager
+async def worker(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint
+) -> AsyncIterator[ForkedServer]:
+    async with forked_server(
+        tmp_path / "unused.db", **endpoint_environment(endpoint), **shared
+    ) as server:
+        yield server
+
+
+@asynccontextmanager
+async def attached(client: Client, thread_id: str) -> AsyncIterator[Stream]:
+    """The thread's live run from its first event, once there is one."""
+    while True:
+        async with client.stream("GET", f"/chat/{thread_id}/stream") as stream:
+            if stream.response.status_code == 200:
+                yield stream
+                return
+
+
+async def at_rest(client: Client, thread_id: str) -> dict[str, Any]:
+    """The thread, when no run of it is live any more."""
+    thread: dict[str, Any] = {}
+
+    async def rests() -> bool:
+        nonlocal thread
+        thread = await client.thread(thread_id)
+        return bool(thread["run_state"] != "live")
+
+    await eventually(rests)
+    return thread
+
+
+async def is_ready(client: Client, *, ready: bool = True) -> bool:
+    return ready == ((await client.http.get("/health/ready")).status_code == 200)
+
+
+def ends(events: Sequence[Event]) -> list[str]:
+    return [event.type for event in events if event.type in TERMINAL]
+
+
+@pytest.mark.long
+async def test_a_worker_killed_at_any_moment_has_its_runs_ended_by_another(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint
+) -> None:
+    endpoint.default = turn_of
+    chance = random.Random(7)
+    async with worker(tmp_path, shared, endpoint) as other:
+        for number in range(MOMENTS):
+            moment = chance.randrange(1, 55)
+            async with worker(tmp_path, shared, endpoint) as mortal:
+                body = {"thread_id": f"t{number}", "message": f"Turn {number}"}
+                async with (
+                    mortal.client.chat(body) as own,
+                    attached(other.client, f"t{number}") as stream,
+                ):
+                    seen: list[Event] = []
+                    async with asyncio.timeout(WAIT_SECONDS):
+                        async for event in own:
+                            seen.append(event)
+                            if len(seen) >= moment:
+                                break
+                        mortal.kill()
+                        events = await stream.rest()
+            assert ends(events) == list(TERMINAL)
+            assert [e.id for e in events[: len(seen)]] == [e.id for e in seen]
+            await at_rest(other.client, f"t{number}")
+            await check_killed(other.client, number, events[: len(seen)])
+
+
+async def test_a_paused_worker_finds_its_run_ended_and_writes_nothing_more(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(Reply((Say("One "), Pause(go_on := asyncio.Event()), Say("two."))))
+    endpoint.default = text_reply("Fine.")
+    body = {"thread_id": "t1", "message": "Count."}
+    async with (
+        worker(tmp_path, shared, endpoint) as paused,
+        worker(tmp_path, shared, endpoint) as other,
+        paused.client.chat(body) as own,
+        attached(other.client, "t1") as stream,
+    ):
+        seen = [await own.until("text-delta")]
+        os.kill(paused.pid, signal.SIGSTOP)
+        events = await stream.rest()
+        _, said = await other.client.turn({"thread_id": "t1", "message": "Go on."})
+        before = await other.client.thread("t1")
+        os.kill(paused.pid, signal.SIGCONT)
+        go_on.set()
+        rest = await own.rest()
+        assert await paused.client.thread("t1") == before
+    assert ends(events) == ends(said) == list(TERMINAL)
+    assert events[-len(rest) :] == rest
+    assert seen[0] in events
+    assert text_of(said) == "Fine."
+
+
+async def test_a_cursor_of_a_worker_that_is_gone_goes_on_at_another(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(Reply((Say("One "), Pause(asyncio.Event()))))
+    async with worker(tmp_path, shared, endpoint) as other:
+        async with (
+            worker(tmp_path, shared, endpoint) as mortal,
+            mortal.client.chat({"thread_id": "t1", "message": "Count."}) as stream,
+        ):
+            seen = await stream.until("text-delta")
+            mortal.kill()
+        cursor = {"Last-Event-ID": seen.id or ""}
+        async with other.client.stream("GET", "/chat/t1/stream", headers=cursor) as again:
+            assert ends(await again.rest()) == list(TERMINAL)
+
+
+async def test_a_worker_that_is_told_to_end_lets_its_runs_finish(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(Reply((Say("One "), Pause(go_on := asyncio.Event()), Say("two."))))
+    async with (
+        worker(tmp_path, shared, endpoint) as ending,
+        worker(tmp_path, shared, endpoint) as other,
+        ending.client.chat({"thread_id": "t1", "message": "Count."}) as own,
+        attached(other.client, "t1") as stream,
+    ):
+        await own.until("text-delta")
+        ending.terminate()
+        await eventually(lambda: is_ready(ending.client, ready=False))
+        assert (await other.client.http.get("/health/ready")).status_code == 200
+        go_on.set()
+        assert text_of(await stream.rest()) == "One two."
+        assert await ending.exit_status() == 0
+        assert (await other.client.thread("t1"))["run_state"] == "finished"
+
+
+async def test_without_redis_runs_go_on_and_new_ones_are_refused(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint, own_redis: RedisServer
+) -> None:
+    endpoint.script(Reply((Say("One "), Pause(go_on := asyncio.Event()), Say("two."))))
+    endpoint.default = text_reply("Fine.")
+    shared["REDIS"] = own_redis.url
+    async with worker(tmp_path, shared, endpoint) as server:
+        client = server.client
+        async with client.chat({"thread_id": "t1", "message": "Count."}) as stream:
+            await stream.until("text-delta")
+            own_redis.stop()
+            refused = await client.http.post("/chat", json={"thread_id": "t2", "message": "Hi"})
+            assert (refused.status_code, refused.json()["code"]) == (503, "streams_unavailable")
+            ready = await client.http.get("/health/ready")
+            assert ready.json()["code"] == "streams_unavailable"
+            go_on.set()
+            thread = await at_rest(client, "t1")
+            assert thread["run_state"] == "finished"
+            assert thread["messages"][1]["parts"][0]["text"] == "One two."
+            *_, lost, last = await stream.rest()
+            assert (lost.data["code"], last.type) == ("cursor_lost", "[DONE]")
+            assert lost.id == last.id == "cursor-lost"
+        own_redis.start()
+        await eventually(lambda: is_ready(client))
+        _, said = await client.turn({"thread_id": "t1", "message": "Again"})
+        assert text_of(said) == "Fine."
+
+
+@pytest.mark.parametrize("missing", ["REDIS", "DATABASE"])
+async def test_postgres_and_redis_are_set_together(
+    tmp_path: Path, shared: Variables, missing: str
+) -> None:
+    del shared[missing]
+    said = await refused_start(tmp_path / "t.db", **shared)
+    assert said.count("\n") == 1
+    assert f"TURNSTREAM_{missing}" in said

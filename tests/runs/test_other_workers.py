@@ -1,0 +1,347 @@
+"""Several workers on one store: any of them reads, stops, deletes and continues what another runs,
+and ends what another leaves behind."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from server.runs.busy_threads import RunInProgress
+from server.runs.reader import LoggedRun
+from server.storage.redis.log import RedisLog
+from server.turns.accumulate import accumulate
+from server.turns.chunks import Chunk, Done, Error, MessageFinish, PartStart, Result, RunEnded
+from server.turns.messages import AssistantTurn, Text
+from server.turns.requests import TurnRequest
+from tests.support.backend import chunks_of, chunks_until, key_of, message
+from tests.support.scripted_model import ScriptedModel, call, finish, text
+from tests.support.several_workers import Worker, several_workers
+from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
+
+CALL = call('{"expression": "6 * 7"}', name="calculator", id="call_1")
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    """What worker a runs."""
+    return ScriptedModel.of([text("Hello "), text("there"), asyncio.Event()])
+
+
+@pytest.fixture
+async def workers(
+    tmp_path: Path, redis_url: str, model: ScriptedModel
+) -> AsyncIterator[list[Worker]]:
+    models = {"a": model, "b": ScriptedModel.of(), "c": ScriptedModel.of()}
+    async with asyncio.timeout(2 * WAIT_SECONDS):
+        async with several_workers(tmp_path / "t.db", redis_url, models) as made:
+            yield made
+
+
+async def at(worker: Worker) -> LoggedRun:
+    """The thread's live run, as another worker finds it."""
+    found = await worker.reader.live(key_of())
+    assert found
+    return found
+
+
+def has_text(chunks: Sequence[Chunk]) -> bool:
+    return any(isinstance(chunk, PartStart) for chunk in chunks)
+
+
+def ends(chunks: Sequence[Chunk]) -> list[type]:
+    """The terminal chunks among them."""
+    return [type(c) for c in chunks if isinstance(c, RunEnded | Error | MessageFinish | Done)]
+
+
+async def is_as_the_thread(worker: Worker, run: LoggedRun, chunks: Sequence[Chunk]) -> None:
+    last = (await worker.turns())[-1]
+    steps = last.steps if isinstance(last, AssistantTurn) else ()
+    assert accumulate(chunks, run.header.message_id).steps == steps
+
+
+async def test_a_run_is_read_at_another_worker_as_at_its_own(workers: list[Worker]) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    found = await at(b)
+    await chunks_until(found, has_text)
+    await a.stop()
+    assert found.header == run.header
+    assert await chunks_of(found) == await chunks_of(run)
+
+
+async def test_a_run_is_stopped_from_another_worker(workers: list[Worker]) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    await chunks_until(run, has_text)
+    entry = await b.stop()
+    assert entry
+    assert entry.run_state == "stopped"
+    chunks = await chunks_of(run)
+    assert ends(chunks) == [RunEnded, MessageFinish, Done]
+    await is_as_the_thread(b, run, chunks)
+
+
+async def test_a_stop_arrives_though_its_message_is_lost(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+
+    async def lost(*_: object) -> None: ...
+
+    monkeypatch.setattr("server.storage.redis.inbox.RedisInbox.ask_to_stop", lost)
+    entry = await b.stop()
+    assert entry
+    assert entry.run_state == "stopped"
+    assert RunEnded("stopped") in await chunks_of(run)
+
+
+async def test_a_stop_that_waits_for_nothing_reaches_another_worker(
+    workers: list[Worker],
+) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    b.runs.ask_to_stop(key_of(), run.header.run_id)
+    assert RunEnded("stopped") in await chunks_of(run)
+
+
+async def test_a_thread_is_deleted_at_another_worker_than_the_one_that_runs_it(
+    workers: list[Worker],
+) -> None:
+    a, b, _ = workers
+    await a.start(message())
+    await b.runs.delete(key_of())
+    assert await a.entry() is None
+    assert await a.reader.live(key_of()) is None
+    assert (await a.state()).messages == []
+
+
+async def test_a_second_request_at_another_worker_is_told_of_the_live_run(
+    workers: list[Worker],
+) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    with pytest.raises(RunInProgress) as busy:
+        await b.start(message("Again"))
+    assert (busy.value.key, busy.value.run_id) == (key_of(), run.header.run_id)
+
+
+async def test_a_request_at_another_worker_may_stop_the_live_run(workers: list[Worker]) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    chunks = await b.turn(message("Again", on_busy="stop"))
+    assert RunEnded("stopped") in await chunks_of(run)
+    assert ends(chunks) == [MessageFinish, Done]
+
+
+async def test_a_run_whose_log_is_lost_is_live_for_all_workers(
+    workers: list[Worker],
+) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    await a.runs._claims._logs.discard(run.header.run_id)
+    for worker in (a, b):
+        with pytest.raises(RunInProgress):
+            await worker.start(message("Again"))
+    entry = await b.stop()
+    assert entry
+    assert entry.run_state == "stopped"
+
+
+# A worker that is lost
+
+
+async def test_a_lost_run_ends_once_for_the_readers_of_all_workers(workers: list[Worker]) -> None:
+    a, b, c = workers
+    run = await a.start(message())
+    readers = [asyncio.create_task(chunks_of(await at(worker))) for worker in workers]
+    await chunks_until(await at(b), has_text)
+    a.lapse()
+    await b.sweep()
+    first, *others = await asyncio.gather(*readers)
+    assert ends(first) == [Error, MessageFinish, Done]
+    assert all(chunks == first for chunks in others)
+    entry = await c.entry()
+    assert entry
+    assert entry.run_state == "interrupted"
+    await is_as_the_thread(c, run, first)
+
+
+async def test_a_lost_run_writes_nothing_more_and_is_continued_by_another(
+    workers: list[Worker], model: ScriptedModel
+) -> None:
+    a, b, _ = workers
+    goes_on = asyncio.Event()
+    model.script_anew([text("Old "), goes_on, text("words"), finish()])
+    run = await a.start(message())
+    await chunks_until(run, has_text)
+    a.lapse()
+    await b.sweep()
+    goes_on.set()
+    await until(lambda: not a.runs.unsaved)
+    assert ends(await chunks_of(run)) == [Error, MessageFinish, Done]
+    await b.turn(TurnRequest(continue_=True))
+    turns = await b.turns()
+    said = turns[-1]
+    assert isinstance(said, AssistantTurn)
+    assert [step.parts for step in said.steps] == [(Text("Done."),)]
+
+
+async def test_a_run_that_is_told_of_its_lost_lease_ends_itself(workers: list[Worker]) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    await chunks_until(run, has_text)
+    a.lapse()
+    for tell in a.leases.lost:
+        tell(run.header.run_id)
+    await until(lambda: not a.runs.unsaved)
+    # It found that nobody had taken its claim over, and did that itself.
+    assert ends(await chunks_of(await b.reader.find(key_of(), run.header.run_id) or run)) == [
+        Error,
+        MessageFinish,
+        Done,
+    ]
+
+
+@pytest.mark.parametrize("told", [0, 1, 2])
+async def test_the_log_of_a_lost_run_is_completed_with_what_its_thread_has(
+    workers: list[Worker], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, told: int
+) -> None:
+    """The worker dies when its tool's result is on disk, and so many of its appends are not in the
+    log."""
+    a, b, _ = workers
+    model.script_anew([text("Let me see. "), CALL, finish()], [asyncio.Event()])
+    run = await a.start(message())
+    appended: list[Sequence[Chunk]] = []
+    append = RedisLog.append
+
+    async def lost(log: RedisLog, chunks: Sequence[Chunk]) -> None:
+        if log._shared.worker == "a":
+            appended.append(chunks)
+            if len(appended) > told:
+                return
+        await append(log, chunks)
+
+    monkeypatch.setattr(RedisLog, "append", lost)
+    await until(lambda: len(model.prompts) == 2)
+    a.lapse()
+    await b.sweep()
+    monkeypatch.undo()
+    found = await b.reader.find(key_of(), run.header.run_id)
+    assert found
+    chunks = await chunks_of(found)
+    assert ends(chunks) == [Error, MessageFinish, Done]
+    assert sum(isinstance(chunk, Result) for chunk in chunks) == 1
+    await is_as_the_thread(b, run, chunks)
+
+
+async def test_who_needs_the_thread_of_a_lost_run_does_not_wait_for_a_sweep(
+    workers: list[Worker],
+) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    a.lapse()
+    chunks = await b.turn(message("Again"))
+    assert ends(chunks) == [MessageFinish, Done]
+    assert ends(await chunks_of(run)) == [Error, MessageFinish, Done]
+
+
+async def test_a_run_that_ended_without_saying_so_is_ended_by_a_reader_of_another_worker(
+    workers: list[Worker], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    model.script_anew([text("Whole."), finish()])
+    append = RedisLog.append
+
+    async def dies(log: RedisLog, chunks: Sequence[Chunk]) -> None:
+        if log._shared.worker == "a" and isinstance(chunks[-1], Done):
+            await asyncio.Event().wait()
+        await append(log, chunks)
+
+    monkeypatch.setattr(RedisLog, "append", dies)
+    run = await a.start(message())
+    found = await b.reader.find(key_of(), run.header.run_id)
+    assert found
+    chunks = await chunks_of(found)
+    assert ends(chunks) == [MessageFinish, Done]
+    await is_as_the_thread(b, run, chunks)
+    entry = await b.entry()
+    assert entry
+    assert entry.run_state == "finished"
+
+
+async def test_a_request_whose_worker_died_before_its_run_began_is_forgotten(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    with monkeypatch.context() as patch:
+        held = HeldMethod(patch, a.store, "begin_run")
+        lost = asyncio.create_task(a.start(message()))
+        await held.reached.wait()
+        reader = asyncio.create_task(b.reader.live(key_of()))
+        a.lapse()
+        await b.sweep()
+        assert await reader is None
+        assert await b.store.holder(key_of()) is None
+        assert await b.entry() is None
+        held.through.set()
+    # Its worker was only slow: it tries again.
+    assert (await lost).header.key == key_of()
+
+
+async def test_a_deletion_that_broke_off_is_completed_by_another_worker(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    await b.turn(message())
+    with monkeypatch.context() as patch:
+        held = HeldMethod(patch, a.store, "delete")
+        deletion = asyncio.create_task(a.runs.delete(key_of()))
+        await held.reached.wait()
+        a.lapse()
+        await b.sweep()
+        assert await b.entry() is None
+        assert await b.store.holder(key_of()) is None
+        held.through.set()
+    await deletion
+
+
+async def test_two_workers_that_sweep_end_a_lost_run_once(workers: list[Worker]) -> None:
+    a, b, c = workers
+    run = await a.start(message())
+    a.lapse()
+    await asyncio.gather(b.sweep(), c.sweep(), b.sweep())
+    assert ends(await chunks_of(run)) == [Error, MessageFinish, Done]
+
+
+async def test_a_worker_that_ends_leaves_what_it_could_not_save_to_others(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    monkeypatch.setattr("server.runs.shutdown.SAVE_SECONDS", 0.1)
+    await a.start(message())
+    found = await at(b)
+    with monkeypatch.context() as patch:
+        HeldMethod(patch, a.store, "end_run")
+        await a.runs.drain(0)
+        a.lapse()
+        await b.sweep()
+    assert Done() in await chunks_of(found)
+    entry = await b.entry()
+    assert entry
+    assert entry.run_state in ("interrupted", "stopped")
+
+
+async def test_a_callers_live_runs_are_counted_at_all_workers(workers: list[Worker]) -> None:
+    a, b, _ = workers
+    await a.start(message(), "t1")
+    await b.start(message(), "t2")
+    others = b.runs.others
+    assert others
+    await eventually(lambda: _count_is(b, 1))
+
+
+async def _count_is(worker: Worker, count: int) -> bool:
+    assert worker.runs.others
+    return await worker.runs.others.live_runs("local") == count

@@ -1,0 +1,127 @@
+"""Runs on a Postgres database: what they save, read and delete."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.postgres import PostgresSaver
+
+from graphs.offline import OfflineChatModel
+from server.storage.location import PostgresUrl
+from server.storage.postgres.checkpointer import PostgresCheckpointer
+from tests.runs.test_postgres_leases import held_inserts, waits_for_a_lock
+from tests.support.backend import backend, key_of, message
+from tests.support.contracts.threads import THREAD, begin
+from tests.support.postgres_workers import query, saved, workers
+from tests.support.waiting import eventually
+
+PLACE: Any = {"configurable": {"thread_id": THREAD.checkpoint_key, "checkpoint_ns": ""}}
+TABLES = ("checkpoints", "checkpoint_writes", "checkpoint_blobs", "claims", "requests")
+MODEL = OfflineChatModel(word_seconds=0)
+
+
+def rows(url: PostgresUrl) -> dict[str, int]:
+    return {name: query(url, f"SELECT count(*) FROM {name}")[0][0] for name in TABLES}
+
+
+async def test_turns_are_saved_and_a_deleted_thread_leaves_no_row(
+    postgres_url: PostgresUrl,
+) -> None:
+    async with backend(postgres_url, MODEL) as inside:
+        await inside.turn(message("What is 17 * 23, and what time is it in Tokyo?"))
+        await inside.turn(message("And 2 * 3?"))
+        before = await inside.messages()
+    assert rows(postgres_url)["checkpoints"] > 4
+    async with backend(postgres_url, MODEL) as inside:
+        assert await inside.messages() == before
+        await inside.runs.delete(key_of())
+        assert await inside.messages() == []
+    assert set(rows(postgres_url).values()) == {0}
+
+
+async def test_a_long_thread_is_deleted_step_by_step_the_newest_first(
+    postgres_url: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.storage.postgres.checkpointer.DELETED_AT_ONCE", 4)
+    async with backend(postgres_url, MODEL) as inside:
+        for words in ("One", "Two", "Three"):
+            await inside.turn(message(words))
+        whole = [each.id for each in await inside.messages()]
+        saver = inside.checkpoints._saver
+        assert isinstance(saver, PostgresCheckpointer)
+        await inside.store.claim_for_deletion(key_of(), "d1")
+        deletes_more, left = True, [whole]
+        while deletes_more:
+            deletes_more = await asyncio.to_thread(saver.delete_newest, key_of().checkpoint_key)
+            left.append([each.id for each in await inside.messages()])
+        assert len({len(some) for some in left}) > 2, "it was deleted step by step"
+        assert all(whole[: len(some)] == some for some in left)
+        await saver.adelete_thread(key_of().checkpoint_key)
+        await inside.store.release(key_of(), "d1")
+    assert set(rows(postgres_url).values()) == {0}
+
+
+async def test_what_was_read_to_plan_a_run_is_handed_to_it(
+    postgres_url: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+    history = PostgresSaver.get_delta_channel_history
+
+    def counted(saver: PostgresSaver, **asked: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return history(saver, **asked)
+
+    async with backend(postgres_url, MODEL) as inside:
+        await inside.turn(message("One"))
+        monkeypatch.setattr(PostgresSaver, "get_delta_channel_history", counted)
+        await inside.turn(message("Two"))
+    assert reads == 1
+
+
+async def test_a_write_that_is_cancelled_comes_to_its_end(postgres_url: PostgresUrl) -> None:
+    checkpoint = empty_checkpoint()
+    async with workers(postgres_url, 1) as [worker]:
+        await begin(worker.store, THREAD, "r1")
+        with worker.checkpointer.watch(THREAD.checkpoint_key) as writes:
+            with held_inserts(postgres_url, "checkpoints"):
+                writing = asyncio.create_task(worker.checkpointer.aput(PLACE, checkpoint, {}, {}))
+                await eventually(lambda: waits_for_a_lock(postgres_url, "INSERT INTO checkpoints"))
+                writing.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await writing
+                assert await saved(worker, THREAD) == []
+            await writes.settled()
+            assert await saved(worker, THREAD) == [checkpoint["id"]]
+
+
+async def test_the_heads_are_the_last_checkpoints_of_each_branch(
+    postgres_url: PostgresUrl,
+) -> None:
+    async with workers(postgres_url, 1) as [worker]:
+        await begin(worker.store, THREAD, "r1")
+        saver, ids = worker.checkpointer, []
+        root = await saver.aput(PLACE, empty_checkpoint(), {}, {})
+        for parent in (root, root):
+            checkpoint = empty_checkpoint()
+            await saver.aput(parent, checkpoint, {}, {})
+            ids.append(checkpoint["id"])
+        assert await saver.heads(THREAD.checkpoint_key, 5) == ids[::-1]
+        assert await saver.heads(THREAD.checkpoint_key, 1) == ids[1:]
+
+
+async def test_synchronous_calls_on_other_threads_read_and_write_too(
+    postgres_url: PostgresUrl,
+) -> None:
+    checkpoint = empty_checkpoint()
+    async with workers(postgres_url, 1) as [worker]:
+        await begin(worker.store, THREAD, "r1")
+        saver = worker.checkpointer
+        place = await asyncio.to_thread(saver.put, PLACE, checkpoint, {}, {})
+        await asyncio.to_thread(saver.put_writes, place, [("channel", "word")], "task")
+        found = await asyncio.to_thread(saver.get_tuple, PLACE)
+        assert found
+        assert found.checkpoint["id"] == checkpoint["id"]
+        assert found.pending_writes == [("task", "channel", "word")]
+        assert len(await asyncio.to_thread(lambda: [*saver.list(PLACE)])) == 1

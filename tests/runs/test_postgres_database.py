@@ -1,0 +1,192 @@
+"""A Postgres database: its schema, its faults, and what it cannot keep as it is."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import psycopg
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+
+from server.commands import run
+from server.storage.interfaces import StorageError, StorageUnavailable
+from server.storage.location import PostgresUrl, location
+from server.storage.opened import open_storage
+from server.storage.postgres.faults import fault
+from server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
+from tests.support.contracts.threads import THREAD, begin, run_through
+from tests.support.postgres_workers import query, workers
+
+CUT = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+PLACE: Any = {"configurable": {"thread_id": THREAD.checkpoint_key, "checkpoint_ns": ""}}
+
+
+@pytest.fixture
+async def worker(postgres_url: PostgresUrl) -> AsyncIterator[PostgresStorage]:
+    async with workers(postgres_url, 1, busy_seconds=0.5) as [opened]:
+        yield opened
+
+
+async def test_an_empty_database_is_migrated_by_one_of_several_workers(
+    empty_postgres_url: PostgresUrl,
+) -> None:
+    assert await migrate(empty_postgres_url, checks=True)
+    done = await asyncio.gather(*(migrate(empty_postgres_url) for _ in range(3)))
+    assert sorted(done) == [False, False, True]
+    assert not await migrate(empty_postgres_url, checks=True)
+
+
+async def test_a_newer_schema_is_refused(postgres_url: PostgresUrl) -> None:
+    query(postgres_url, "UPDATE turnstream_schema SET version = 99")
+    with pytest.raises(StorageError, match=r"schema 99.* newer turnstream"):
+        async with open_storage(postgres_url):
+            pass
+
+
+async def test_a_command_changes_no_schema(empty_postgres_url: PostgresUrl) -> None:
+    with pytest.raises(StorageError, match="turnstream migrate"):
+        async with open_postgres_store(empty_postgres_url, 5):
+            pass
+    tables = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
+    assert query(empty_postgres_url, tables) == [(0,)]
+
+
+def test_the_command_migrates_and_says_whether_it_is_due(
+    empty_postgres_url: PostgresUrl,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TURNSTREAM_DATABASE", empty_postgres_url.secret)
+    monkeypatch.setenv("TURNSTREAM_REDIS", "redis://localhost")
+    assert run(["migrate", "--check"]) == 2
+    assert "is to be migrated" in capsys.readouterr().err
+    assert run(["migrate"]) == 0
+    assert run(["migrate", "--check"]) == 0
+    assert run(["keys", "add", "ann"]) == 0
+    assert run(["keys", "list"]) == 0
+    assert "ann" in capsys.readouterr().out
+
+
+def test_an_address_is_shown_without_its_secrets() -> None:
+    url = location("postgresql://ann:pass%20word@db:5433/chat?sslpassword=hidden")
+    assert isinstance(url, PostgresUrl)
+    assert str(url) == "postgresql://ann@db:5433/chat"
+    assert "pass" not in repr(url)
+    with pytest.raises(ValueError, match="names no database") as raised:
+        location("postgres://ann:password@db")
+    assert "password" not in str(raised.value)
+    with pytest.raises(ValueError, match="not mysql://"):
+        location("mysql://ann:password@db/chat")
+
+
+async def test_a_server_that_is_not_there_is_said_in_a_line_without_the_password() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = PostgresUrl(f"postgresql://ann:password@127.0.0.1:{nobody.getsockname()[1]}/chat")
+        with pytest.raises(StorageError, match="cannot be used as a database") as raised:
+            async with open_storage(url):
+                pass
+    assert "password" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+async def test_connections_that_were_cut_while_idle_are_made_anew(
+    worker: PostgresStorage, postgres_url: PostgresUrl
+) -> None:
+    await begin(worker.store, THREAD, "r1")
+    for _ in range(2):
+        query(postgres_url, CUT)
+        assert await worker.store.holder(THREAD) == "r1"
+        query(postgres_url, CUT)
+        await worker.checkpointer.aput(PLACE, empty_checkpoint(), {}, {})
+        query(postgres_url, CUT)
+        await worker.leases.renew()
+        assert await worker.checkpointer.heads(THREAD.checkpoint_key, 5)
+    query(postgres_url, CUT)
+    await worker.store.end_run(THREAD, "r1", "finished")
+
+
+async def test_a_write_waits_for_a_lock_no_longer_than_it_may(
+    worker: PostgresStorage, postgres_url: PostgresUrl
+) -> None:
+    await run_through(worker.store, THREAD, "r1")
+    with psycopg.connect(postgres_url.secret) as other:
+        other.execute("LOCK TABLE threads IN EXCLUSIVE MODE")
+        with pytest.raises(StorageUnavailable) as raised:
+            await worker.store.rename(THREAD, "Other")
+        assert raised.value.code == "storage_busy"
+        assert await worker.store.get(THREAD), "reading does not wait"
+    assert await worker.store.rename(THREAD, "Other")
+
+
+async def test_a_database_that_lets_nobody_in_is_unreachable_and_then_used_again(
+    worker: PostgresStorage, postgres_url: PostgresUrl, postgres_server: tuple[str, str]
+) -> None:
+    server = PostgresUrl(postgres_server[0])
+    name = postgres_url.secret.rpartition("/")[2]
+    query(server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    query(
+        server,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+        name,
+    )
+    for call in (worker.store.get(THREAD), worker.store.claim(THREAD, "r1")):
+        with pytest.raises(StorageUnavailable) as raised:
+            await call
+        assert raised.value.code == "storage_unreachable"
+    query(server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    assert await worker.store.claim(THREAD, "r1")
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        ("53100", "storage_full"),
+        ("53300", "storage_busy"),
+        ("55P03", "storage_busy"),
+        ("57014", "storage_busy"),
+        ("40P01", "storage_busy"),
+        ("25006", "storage_failed"),
+        ("XX001", "storage_failed"),
+        ("57P01", "storage_unreachable"),
+        ("23505", None),
+        ("22P02", None),
+    ],
+)
+def test_what_postgres_says_is_a_fault_or_a_mistake(state: str, code: str | None) -> None:
+    assert fault(psycopg.errors.lookup(state)()) == code
+
+
+async def test_no_text_is_refused_for_what_postgres_cannot_keep(worker: PostgresStorage) -> None:
+    store, saver = worker.store, worker.checkpointer
+    assert (await begin(store, THREAD, "r1", "a\0b")).title == "a\ufffdb"
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"nul": "a\0b", "text": r"a\u0000b", "both": "\\\0"}
+    checkpoint["channel_versions"] = {"nul": "1", "text": "1", "both": "1"}
+    metadata: Any = {"writes": {"a\0": "\0"}}
+    await saver.aput(PLACE, checkpoint, metadata, {"nul": "1", "text": "1", "both": "1"})
+    saved = await saver.aget_tuple(PLACE)
+    assert saved
+    assert saved.checkpoint["channel_values"] == {
+        "nul": "a\ufffdb",
+        "text": r"a\u0000b",
+        "both": "\\\ufffd",
+    }
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_a_failing_transaction_leaves_nothing_and_its_connection_is_used_again(
+    worker: PostgresStorage, reads: bool
+) -> None:
+    def fails(connection: Any) -> None:
+        connection.exec_driver_sql("SELECT 1/0")
+
+    do: Callable[..., Any] = worker.store.read if reads else worker.store.write
+    for _ in range(10):
+        with pytest.raises(Exception, match="division by zero"):
+            await do(fails)
+    await run_through(worker.store, THREAD, "r1")

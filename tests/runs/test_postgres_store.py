@@ -1,0 +1,17 @@
+"""The Postgres store does what any store must do."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from server.storage.interfaces import ThreadStore
+from server.storage.location import PostgresUrl
+from server.storage.postgres.opened import open_postgres
+from tests.support.contracts.store import StoreContract
+
+
+class TestPostgresStore(StoreContract):
+    @pytest.fixture
+    async def store(self, postgres_url: PostgresUrl) -> AsyncIterator[ThreadStore]:
+        async with open_postgres(postgres_url, 5, 5, 30) as opened:
+            yield opened.store
