@@ -38,6 +38,11 @@ def tells_lost(frames: Sequence[bytes]) -> bool:
     return any(b'"cursor_lost"' in frame for frame in frames[-4:])
 
 
+def shows_the_end(frames: Sequence[bytes]) -> bool:
+    """Whether the stream has come to the end of its run."""
+    return bool(frames) and is_done(frames[-1]) and not tells_lost(frames)
+
+
 def last_number(frames: Sequence[bytes]) -> int:
     """0 if no frame has one."""
     return next((found[1] for frame in reversed(frames) if (found := place(frame))), 0)

@@ -265,6 +265,17 @@ def test_a_stream_that_only_tells_of_a_lost_cursor_needs_no_finish() -> None:
     assert passes("exactly one terminal event", read(*LOST, run_id="", after=4))
 
 
+def test_a_stream_that_was_lost_has_not_come_to_its_runs_end() -> None:
+    def plant(history: History) -> None:
+        history.readings = [reading((*FRAMES[:3], *LOST))]
+        busy = answer("post", 409, 13.5, code="run_in_progress", run_id="run")
+        history.answers.append(busy)
+        history.hydrated = [loaded(messages={})]
+
+    assert passes("who has seen the end can post at once", plant)
+    assert passes("what was streamed is in the thread", plant)
+
+
 def test_a_deleted_thread_needs_not_show_what_was_said_in_it() -> None:
     def deleted(history: History) -> None:
         history.answers.append(answer("delete", 204, 13.5))

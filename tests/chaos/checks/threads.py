@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.chaos.checks.told import Told, has_result, told
-from tests.chaos.frames import is_done
+from tests.chaos.frames import shows_the_end
 from tests.chaos.records import Answer, History, Hydrated, Violation
 
 FREE = "who has seen the end can post at once"
@@ -195,6 +195,6 @@ def _ends(history: History) -> dict[str, float]:
     """When the first reader had seen each run's end."""
     ends: dict[str, float] = {}
     for reading in history.readings:
-        if reading.run_id and reading.frames and is_done(reading.frames[-1]):
+        if reading.run_id and shows_the_end(reading.frames):
             ends[reading.run_id] = min(reading.closed, ends.get(reading.run_id, reading.closed))
     return ends

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count, takewhile
 from typing import Any
 
-from tests.chaos.frames import is_done, payload, place
+from tests.chaos.frames import payload, place, shows_the_end
 from tests.chaos.records import History, Hydrated, Json
 
 COMPARED = ("type", "toolCallId", "toolName", "result", "isError")
@@ -76,7 +76,7 @@ def told(history: History) -> Iterator[Told]:
                 found = place(frame)
                 if found:
                     frames[found[1]] = frame
-        ends = [each.closed for each in readings if each.frames and is_done(each.frames[-1])]
+        ends = [each.closed for each in readings if shows_the_end(each.frames)]
         known = [frames[number] for number in takewhile(frames.__contains__, count(1))]
         is_whole = len(known) == len(frames) and bool(ends)
         one = Told(
