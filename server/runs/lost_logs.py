@@ -79,6 +79,10 @@ class LostLogs:
             partial(self._store.forget_requests, run_id),
         )
 
+    async def hand_over(self, run_id: str) -> None:
+        """Leave a log that has been taken over to whoever has its run by now."""
+        await self._logs.hand_over(run_id)
+
     async def discard(self, run_id: str) -> None:
         """Readers come to the end of what is there; those that come back are told `cursor_lost`."""
         with suppress(StorageUnavailable):

@@ -37,6 +37,9 @@ class LostWork:
         try:
             await self._retries.write(partial(work, lost))
         except LeaseLost:
+            # Its log may have been taken over here: what the other says in it is read, or it is
+            # silent, and is looked after.
+            await self._logs.hand_over(lost.run_id)
             logger.info("the claim of run %(run)s is another worker's", {"run": lost.run_id})
 
     async def _complete(self, lost: LostRun) -> None:

@@ -10,6 +10,7 @@ are printed.
 
 import argparse
 import asyncio
+import pickle
 import random
 import sys
 import tempfile
@@ -31,7 +32,7 @@ def plan(arguments: Sequence[str] | None = None) -> tuple[Plan, Path | None]:
     parser.add_argument("--threads", type=int, default=200)
     parser.add_argument("--visitors", type=int, default=24, help="at once")
     parser.add_argument("--lease", type=float, default=1.5, help="seconds")
-    parser.add_argument("--folder", type=Path, help="keep the servers' logs here")
+    parser.add_argument("--folder", type=Path, help="keep the history and the servers' logs here")
     named = parser.parse_args(arguments)
     if named.minutes is None and named.requests is None:
         named.minutes = 5.0
@@ -63,6 +64,8 @@ def main() -> int:
         folder = kept or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         played = asyncio.run(perform(made, folder))
+    if kept:
+        (kept / "history.pickle").write_bytes(pickle.dumps(played.history))
     judged = judge(played.history)
     print("\n".join(violations(played.history, judged)))
     print(table(played, judged))

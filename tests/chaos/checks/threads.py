@@ -163,7 +163,8 @@ def streamed_is_saved(history: History) -> Iterator[Violation]:
                 yield Violation(
                     STREAMED,
                     run.thread_id,
-                    f"the load of {hydrated.sent:.3f} lacks of message {run.message_id}: {missing}",
+                    f"the load of {hydrated.sent:.3f} lacks of message {run.message_id}: "
+                    f"{missing}; it has {run.shown(hydrated)}",
                     run.run_id,
                 )
                 break
