@@ -30,6 +30,7 @@ class PrivateEngines:
     def __init__(self, postgres_url: str, redis: RedisServer) -> None:
         self.postgres_url = postgres_url
         self.redis = redis
+        self._redis_is_there = asyncio.Lock()
 
     @property
     def settings(self) -> dict[str, str]:
@@ -37,16 +38,18 @@ class PrivateEngines:
 
     async def restart_redis(self, gone_seconds: float) -> None:
         """With nothing in it, after a while."""
-        await asyncio.to_thread(self.redis.stop)
-        await asyncio.sleep(gone_seconds)
-        await asyncio.to_thread(self.redis.start)
+        async with self._redis_is_there:
+            await asyncio.to_thread(self.redis.stop)
+            await asyncio.sleep(gone_seconds)
+            await asyncio.to_thread(self.redis.start)
 
     async def flush_redis(self) -> None:
         def flush() -> None:
             with self.redis.client() as client:
                 client.flushall()
 
-        await asyncio.to_thread(flush)
+        async with self._redis_is_there:
+            await asyncio.to_thread(flush)
 
     async def cut_connections(self, share: float, chance: random.Random) -> int:
         rows = await self.query(f"SELECT pid FROM pg_stat_activity WHERE {OURS} ORDER BY pid")
