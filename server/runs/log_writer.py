@@ -24,6 +24,8 @@ class LogWriter:
     def __init__(self, log: RunLog, watch: Watch | None = None) -> None:
         self._log = log
         self._watch = watch
+        self._waiting: list[Chunk] = []
+        """What waits for its turn. If its write is cancelled, the next one writes it."""
         self._held: dict[Path, list[str]] = {}
         self._quiet_at = 0.0
         self._flushing: asyncio.Task[None] | None = None
@@ -32,9 +34,11 @@ class LogWriter:
     async def write(self, chunks: Sequence[Chunk]) -> None:
         if self._watch:
             self._watch(chunks)
+        self._waiting += chunks
         async with self._turn:
+            taken, self._waiting = self._waiting, []
             ready: list[Chunk] = []
-            for chunk in chunks:
+            for chunk in taken:
                 if isinstance(chunk, TextDelta):
                     self._held.setdefault(chunk.path, []).append(chunk.text)
                 else:

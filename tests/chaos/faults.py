@@ -106,7 +106,9 @@ class Faults:
                     return
                 share = share or self.random.uniform(1.2, 3)
                 await asyncio.sleep(self.lease_seconds * share)
-                self._note(name, worker.name, began)
+                # Its own patience with Redis is over when it wakes up.
+                loses_logs = time.time() - began > LONG_PAUSE_SECONDS
+                self._note(name, worker.name, began, loses_logs=loses_logs)
             finally:
                 with suppress(ProcessLookupError):
                     worker.go_on()
@@ -149,6 +151,7 @@ class Faults:
         self.history.faults.append(Fault(kind, target, began, over, loses_logs))
 
 
+LONG_PAUSE_SECONDS = 3.0
 TRIES, LOOK_SECONDS = 60, 0.1
 GONE_SECONDS = 4.0
 SHADOW_SECONDS = 5.0

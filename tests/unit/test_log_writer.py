@@ -1,0 +1,33 @@
+"""What writes a run's chunks into its log: nothing that it was given gets lost."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from server.runs.log_writer import LogWriter
+from server.storage.memory_logs import MemoryLog, MemoryLogs
+from server.turns.chunks import Chunk, Done, PartFinish, PartStart, TextDelta, TextPart
+from tests.support.waiting import HeldMethod
+
+START, FINISH = PartStart(TextPart()), PartFinish((0,))
+
+
+async def test_what_a_cancelled_write_brought_is_in_the_log_ahead_of_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = await MemoryLogs().create("run")
+    writer = LogWriter(log)
+    append = HeldMethod(monkeypatch, MemoryLog, "append", once=True)
+    first = asyncio.create_task(writer.write([START]))
+    await append.reached.wait()
+    second = asyncio.create_task(writer.write([TextDelta((0,), "Hello. "), FINISH]))
+    await asyncio.sleep(0)  # it waits for its turn
+    second.cancel()
+    with suppress(asyncio.CancelledError):
+        await second
+    append.through.set()
+    await first
+    await writer.write([Done()])
+    written: list[Chunk] = [chunk async for batch in log.read(0) for _, chunk in batch]
+    assert written == [START, TextDelta((0,), "Hello. "), FINISH, Done()]
