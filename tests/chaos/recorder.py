@@ -56,6 +56,8 @@ class Recorder:
                 said = {} if is_stream else await response.json()
                 answered = time.time()
                 run = response.run_id or str(said.get("run_id") or "")
+                if kind == "stop" and said.get("state") == "live":
+                    run = ""  # one that has begun since
                 code = str(said.get("code", ""))
                 self.history.answers.append(
                     Answer(kind, thread, sent, answered, response.status, code, run, key)

@@ -235,6 +235,23 @@ def test_a_claim_may_be_taken_over_when_its_lease_is_over() -> None:
     assert passes("a thread's claims follow each other", taken)
 
 
+def test_a_deletion_may_take_the_claim_of_another_one_but_not_of_a_run() -> None:
+    def taken_by(new: str) -> Plant:
+        def plant(history: History) -> None:
+            deletion = Claim("deletion-1", "deletion", "w1", 12.0)
+            taker = Claim(f"{new}-2", new, "w2", 13.0)
+            history.claims += [
+                ClaimChange(3, 13.0, 4, "d", None, deletion),
+                ClaimChange(4, 13.1, 5, "d", deletion, taker),
+            ]
+
+        return plant
+
+    check = "a thread's claims follow each other"
+    assert passes(check, taken_by("deletion"))
+    assert not passes(check, taken_by("run"))
+
+
 def test_the_transaction_that_makes_or_ends_a_claim_may_write() -> None:
     made = replace(WRITE, transaction=1, claim=None)
     ended = replace(WRITE, transaction=3, claim=None)

@@ -26,7 +26,7 @@ def follow_each_other(history: History) -> Iterator[Violation]:
             if (thread, new.run_id) in begun:
                 yield _violation(FOLLOW, change, f"run {new.run_id} was claimed a second time")
             begun.add((thread, new.run_id))
-        if old is not None and new is not None and old.run_id != new.run_id:
+        if old and new and old.run_id != new.run_id and not _both_delete(old, new):
             yield _violation(FOLLOW, change, f"run {new.run_id} took the claim of {old.run_id}")
         if new is None:
             held.pop(thread, None)
@@ -37,7 +37,7 @@ def follow_each_other(history: History) -> Iterator[Violation]:
 def taken_over_when_lapsed(history: History) -> Iterator[Violation]:
     for change in _in_order(history):
         old, new = change.old, change.new
-        if old is None or new is None or old.worker == new.worker:
+        if old is None or new is None or old.worker == new.worker or _both_delete(old, new):
             continue
         if old.lease_until > change.at + CLOCK_SECONDS:
             left = old.lease_until - change.at
@@ -69,6 +69,11 @@ def writers_hold_the_claim(history: History) -> Iterator[Violation]:
             f"{write.at:.3f} while the claim was {write.claim}",
             write.claim.run_id if write.claim else "",
         )
+
+
+def _both_delete(old: Claim, new: Claim) -> bool:
+    """A deletion may go on with what another one has begun: their writes are the same."""
+    return old.purpose == new.purpose == "deletion" and old.run_id != new.run_id
 
 
 def _in_order(history: History) -> list[ClaimChange]:
