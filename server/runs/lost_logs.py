@@ -86,6 +86,8 @@ class LostLogs:
     async def discard(self, run_id: str) -> None:
         """Readers come to the end of what is there; those that come back are told `cursor_lost`."""
         with suppress(StorageUnavailable):
+            # The log of another worker is not discarded: its readers everywhere would wait on.
+            await self._logs.take_over(run_id)
             await self._logs.discard(run_id)
 
     async def end(self, header: RunHeader) -> None:
