@@ -50,6 +50,10 @@ class StreamedCall:
         return self._fragments[0] if self._fragments else ""
 
     @property
+    def text(self) -> str:
+        return self.args_text
+
+    @property
     def args(self) -> dict[str, Any] | None:
         """As `parse_args` reads the text so far, once. Not to be changed."""
         if self._parsed is None:

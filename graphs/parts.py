@@ -29,6 +29,9 @@ class StreamedText:
     def text(self) -> str:
         return "".join(self.fragments)
 
+    def add(self, text: str) -> None:
+        self.fragments.append(text)
+
 
 StreamedPart = StreamedText | StreamedCall
 
@@ -61,6 +64,29 @@ class PartAssembler:
         added += [self._add_call(call, text) for call, text in self._assembler.feed(message)]
         return added
 
+    def go_on(self, parts: Sequence["StoredPart"]) -> list[PartDelta]:
+        """Take all parts of the message as it is stored, which begins with those that are here; say
+        what they add."""
+        added = []
+        for place, part in enumerate(parts):
+            opened = place == len(self.parts)
+            there = self._open(part) if opened else self.parts[place]
+            text = part.text.removeprefix(there.text)
+            there.add(text)
+            if opened or text:
+                added.append(PartDelta(there, opened, text))
+        return added
+
+    def _open(self, part: "StoredPart") -> StreamedPart:
+        position = len(self.parts)
+        if part.call is None:
+            self.parts.append(StreamedText(cast(Kind, part.kind), position))
+        else:
+            id, name = part.call["id"] or "", part.call["name"]
+            self.calls.append(StreamedCall(id, name, name, position))
+            self.parts.append(self.calls[-1])
+        return self.parts[-1]
+
     def _add_text(self, kind: Kind, text: str) -> PartDelta:
         text = clean_text(text)
         last = self.parts[-1] if self.parts else None
@@ -69,7 +95,7 @@ class PartAssembler:
             last = StreamedText(kind, len(self.parts))
             self.parts.append(last)
         assert isinstance(last, StreamedText)
-        last.fragments.append(text)
+        last.add(text)
         return PartDelta(last, opened, text)
 
     def _add_call(self, call: StreamedCall, text: str) -> PartDelta:

@@ -90,10 +90,7 @@ class LoggedSteps(ToldSteps):
         part = step.parts.parts[step.paths.index(chunk.path)]
         match chunk:
             case TextDelta():
-                if isinstance(part, StreamedText):
-                    part.fragments.append(chunk.text)
-                else:
-                    part.add(chunk.text)
+                part.add(chunk.text)
             case ArgsFinish() if isinstance(step, _LoggedStep):
                 step.has_all_args = True
             case Result() if isinstance(part, StreamedCall):

@@ -6,7 +6,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from graphs import stored
 from graphs.calls import parse_args
-from graphs.parts import PartAssembler, StreamedText, stored_parts
+from graphs.parts import PartAssembler, StoredPart, StreamedPart, StreamedText, stored_parts
 from server.runs.speakers import Speaker
 from server.turns.chunks import (
     ArgsFinish,
@@ -87,9 +87,27 @@ class StreamedStep:
     def is_as(self, message: AIMessage) -> bool:
         """Whether the thread's message has the parts that were told, in their order. The arguments
         of a call may be written differently."""
-        if stored.dispositions(message) is not None:
+        if self.message is not None and stored.dispositions(message) is not None:
             return True  # a node of ours made it of the parts that streamed
         return self.says(message)
+
+    def begins(self, message: AIMessage) -> bool:
+        """Whether the thread's message goes on from what was told: its model was not heard to its
+        end."""
+        told, kept = self.parts.parts, stored_parts(message)
+        return (
+            self.message is None
+            and len(told) <= len(kept)
+            and all(map(self._goes_on, told, kept, self.paths))
+        )
+
+    def _goes_on(self, told: StreamedPart, kept: StoredPart, path: Path) -> bool:
+        if isinstance(told, StreamedText):
+            is_same, is_open = told.kind == kept.kind, path == self._open_text
+        else:
+            given = kept.call and (kept.call["id"], kept.call["name"])
+            is_same, is_open = (told.id, told.name) == given, told.id in self.open_calls
+        return is_same and (kept.text.startswith(told.text) if is_open else kept.text == told.text)
 
     def says(self, message: AIMessage) -> bool:
         """The same by what was told alone."""

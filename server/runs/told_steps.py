@@ -141,7 +141,8 @@ class ToldSteps:
                 yield ArgsFinish(path, parse_args(part.text), disposition)
 
     def tell_as_kept(self, message: AIMessage) -> Iterator[Chunk]:
-        """A message that the thread has: told if it was not, and again if it was told otherwise."""
+        """A message that the thread has: told if it was not, to its end if its beginning was, and
+        again if it was told otherwise."""
         step = self.by_id.get(message.id or "")
         if step is None:
             yield from self.tell(message, Speaker())
@@ -150,6 +151,10 @@ class ToldSteps:
         elif step.is_as(message):
             if step.message is None:
                 yield from self.complete(step, message)
+        elif step.begins(message):
+            for delta in step.parts.go_on(stored_parts(message)):
+                yield from self._grow(step, delta)
+            yield from self.complete(step, message)
         else:
             yield from self.withdraw(step)
             yield from self.tell(message, step.speaker)

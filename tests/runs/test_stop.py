@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
 from graphs.model_options import ModelOptions
 from graphs.openai_model import openai_model
 from server.runs.reader import LoggedRun
 from server.storage.checkpointer import SqliteCheckpointer
 from server.storage.interfaces import ThreadEntry
+from server.storage.memory_logs import MemoryLog
 from server.storage.thread_writes import ThreadWrites
 from server.turns.accumulate import accumulate
 from server.turns.chunks import (
@@ -25,6 +26,8 @@ from server.turns.chunks import (
     PartStart,
     Result,
     RunEnded,
+    StepWithdrawn,
+    TextDelta,
 )
 from server.turns.messages import AssistantTurn, Text, ToolCall, UserTurn
 from tests.support.backend import THREAD, Backend, backend, chunks_of, chunks_until, message
@@ -43,7 +46,7 @@ from tests.support.endpoint import (
 )
 from tests.support.endpoint.script import Step
 from tests.support.samples import sample
-from tests.support.waiting import WAIT_SECONDS, HeldMethod, until
+from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 
@@ -282,6 +285,46 @@ async def test_a_message_that_was_saved_and_not_yet_told_is_told_before_the_end(
     assert (call.args, call.end) == ({"word": "a"}, "cancelled")
     finishes = [chunk for chunk in await chunks_of(run) if isinstance(chunk, PartFinish)]
     assert len(finishes) == 2
+    await takes_a_message(inside, endpoint)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (Say("An "), Delay(0.05), Say("old answer.")),
+        (Say("I ask. "), Call(0, "c1", "echo", '{"wo'), Delay(0.05), Args(0, 'rd": "a"}')),
+        (Say("I ask. "), Delay(0.05), Call(0, "c1", "echo", '{"word": "a"}')),
+    ],
+    ids=["words", "arguments", "a call"],
+)
+async def test_words_that_were_saved_while_the_log_was_slow_are_told_before_the_end(
+    inside: Backend,
+    endpoint: StrictEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: tuple[Step, ...],
+) -> None:
+    append = MemoryLog.append
+
+    async def slow(log: MemoryLog, chunks: Sequence[Chunk]) -> None:
+        await append(log, chunks)
+        if any(isinstance(chunk, TextDelta) for chunk in chunks):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(MemoryLog, "append", slow)
+    endpoint.script(Reply(steps))
+    run = await inside.start(message("Hello"))
+
+    async def is_saved() -> bool:
+        return isinstance((await inside.messages())[-1], AIMessage)
+
+    await eventually(is_saved)
+    told = await chunks_until(run, lambda said: isinstance(said[-1], TextDelta))
+    monkeypatch.setattr(MemoryLog, "append", append)
+    await stop(inside)
+    assert (await settled(inside, run)).parts
+    chunks = await chunks_of(run)
+    assert not any(isinstance(chunk, StepWithdrawn) for chunk in chunks)
+    assert len(chunks) > len(told)
     await takes_a_message(inside, endpoint)
 
 

@@ -22,6 +22,7 @@ PATIENCE_SECONDS = 4.0
 BACKOFF_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 AT_ONCE = 256
 """Commands of one pipeline."""
+_CLOSING = "the server is closing"
 
 BROKEN = (RedisError, OSError, TimeoutError)
 """What a connection raises that is of no more use."""
@@ -157,6 +158,7 @@ class Commands:
         self._connection = connection
         self._waiting: deque[_Command] = deque()
         self._given = asyncio.Event()
+        self._is_closed = False
         self._loop = asyncio.get_running_loop()
         self.link = Lasting(connection, self._work)
         self.link.on_failure(self._give_up_late_ones)
@@ -166,6 +168,9 @@ class Commands:
     ) -> asyncio.Future[Any]:
         """The answer, or Unanswered, or what Redis refuses it with (ResponseError)."""
         answer: asyncio.Future[Any] = self._loop.create_future()
+        if self._is_closed:
+            _fail(answer, Unanswered(_CLOSING))
+            return answer
         if self.link.down_for(patience):
             _fail(answer, Unanswered(described(self.link.fault)))
             return answer
@@ -185,8 +190,9 @@ class Commands:
 
     def close(self) -> None:
         """Nothing is answered any more."""
+        self._is_closed = True
         while self._waiting:
-            _fail(self._waiting.popleft().answer, Unanswered("the server is closing"))
+            _fail(self._waiting.popleft().answer, Unanswered(_CLOSING))
 
     async def _work(self) -> None:
         while True:
