@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from redis.exceptions import ConnectionError as Cut
 
 from server.storage.interfaces import StorageError, StorageUnavailable
 from server.storage.redis import connection
+from server.storage.redis import log as redis_log
 from server.storage.redis.opening import Shares, open_redis
 from server.storage.run_logs import RunLog
 from tests.support.contracts.runs import (
@@ -127,6 +129,40 @@ async def test_a_redis_that_is_slow_for_a_while_costs_nothing_but_time(
     asyncio.get_running_loop().call_later(0.5, own_redis.signal, signal.SIGCONT)
     await appended
     assert await rest(log) == await rest(mirror) == NUMBERED
+
+
+async def test_a_process_that_stood_still_longer_than_its_patience_loses_no_log(
+    open_worker: OpenWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (connection, redis_log):
+        monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "REPLY_SECONDS", 0.1)
+    _, log, _, mirror = await live(open_worker)
+    settle, stood_still = connection.Commands._settle, False
+
+    async def settle_late(self: connection.Commands, command: object) -> None:
+        nonlocal stood_still
+        if not stood_still:
+            stood_still = True
+            time.sleep(0.5)  # noqa: ASYNC251  all of the process stands still
+        await settle(self, command)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(connection.Commands, "_settle", settle_late)
+    await log.append(CHUNKS[5:])
+    assert stood_still
+    assert await rest(log) == await rest(mirror) == NUMBERED
+
+
+async def test_what_is_said_to_redis_when_it_is_closed_is_given_up_at_once(
+    own_redis: RedisServer,
+) -> None:
+    async with workers(own_redis.url) as open_worker:
+        writer, log, _, _ = await live(open_worker)
+    async with asyncio.timeout(WAIT_SECONDS):
+        await log.append(CHUNKS[5:])
+        await writer.logs.discard("r1")
+        with pytest.raises(StorageUnavailable):
+            await writer.logs.check()
 
 
 async def test_a_redis_that_is_silent_is_given_up_and_told_when_it_is_back(

@@ -203,7 +203,7 @@ class Commands:
 
     async def _pipeline(self) -> None:
         sent = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
-        done = 0
+        done, began = 0, self._loop.time()
         try:
             async with asyncio.timeout(REPLY_SECONDS):
                 packed = [command.packed for command in sent]
@@ -215,6 +215,10 @@ class Commands:
         finally:
             # Those without an answer go out again; they may have been carried out.
             self._waiting.extendleft(reversed(sent[done:]))
+            # What took longer than it can was a process that stood still: no wait for Redis.
+            paused = self._loop.time() - began - REPLY_SECONDS
+            for command in self._waiting if paused > 0 else ():
+                command.deadline += paused
 
     async def _settle(self, command: _Command) -> None:
         try:
