@@ -139,6 +139,15 @@ class Connection(H11Protocol):
         else:
             super().shutdown()
 
+    def let_go(self) -> None:
+        """End now what is being answered; who has read a part of it sees that it broke off."""
+        if self.cycle is None or self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            if self.cycle:
+                self.cycle.disconnected = True
+            self.transport.abort()
+        else:
+            self._end(SHUTTING_DOWN)
+
     def send_400_response(self, _message: str) -> None:
         self._end(MALFORMED)
 

@@ -5,10 +5,14 @@ live runs from their readers.
 
     signal -> no new runs (503) -> live runs finish, DRAIN_SECONDS at most -> the rest is stopped
            -> readers have their terminal chunk -> uvicorn closes -> exit 0
+
+Who is still being answered after CLOSE_SECONDS reads what other workers run, or reads slowly: the
+answer breaks off, and goes on at another worker.
 """
 
 import asyncio
 import signal
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -23,14 +27,17 @@ from server.runs.runs import Runs
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CLOSE_SECONDS = 5
 """How long readers may take to fetch what is ready, once all runs have ended."""
+_CANCEL_SECONDS = 2
+"""How long their requests may take to end then."""
 
 
 class Server(BoundedServer):
     def __init__(
         self, app: ASGIApp, runs: Runs, drain_seconds: float, limits: ConnectionLimits
     ) -> None:
+        self._lets_go = False
         config = uvicorn.Config(
-            app,
+            self._letting_go(app),
             http=Connection,
             ws="none",
             proxy_headers=False,  # The app reads them: it has to know the proxy's own address too.
@@ -38,7 +45,7 @@ class Server(BoundedServer):
             access_log=False,
             log_config=None,
             log_level="error",  # Warnings are of clients: each could fill the log.
-            timeout_graceful_shutdown=CLOSE_SECONDS,
+            timeout_graceful_shutdown=CLOSE_SECONDS + _CANCEL_SECONDS,
         )
         super().__init__(config, limits)
         self._runs = runs
@@ -67,6 +74,34 @@ class Server(BoundedServer):
     async def _end(self) -> None:
         await self._runs.drain(self._drain_seconds)
         self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        timer = asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._let_go)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            timer.cancel()
+
+    def _let_go(self) -> None:
+        """End the requests that have outlasted the runs."""
+        self._lets_go = True
+        for connection in [*self.server_state.connections]:
+            assert isinstance(connection, Connection)
+            connection.let_go()
+        for task in self.server_state.tasks:
+            task.cancel()
+
+    def _letting_go(self, app: ASGIApp) -> ASGIApp:
+        """The app, of which uvicorn does not hear that a request was let go."""
+
+        async def call(scope: Scope, receive: Receive, send: Send) -> None:
+            try:
+                await app(scope, receive, send)
+            except asyncio.CancelledError:
+                if not self._lets_go:
+                    raise
+
+        return call
 
 
 def with_state(app: ASGIApp, state: Mapping[str, Any]) -> ASGIApp:

@@ -9,15 +9,27 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from pydantic import SecretStr
 
+from server.runs.claims import Claims
 from server.storage.location import PostgresUrl
 from tests.http.test_crash import check_killed, turn_of
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.forked_server import ForkedServer, forked_server, refused_start
 from tests.support.redis_server import RedisServer
 from tests.support.samples import sample
-from tests.support.serving import Client, Event, Stream, endpoint_environment, text_of
+from tests.support.serving import (
+    Client,
+    Event,
+    InLoop,
+    Stream,
+    endpoint_environment,
+    endpoint_settings,
+    serving,
+    text_of,
+)
 from tests.support.waiting import WAIT_SECONDS, eventually
 
 MOMENTS = sample(30, 4)
@@ -170,6 +182,39 @@ async def test_a_worker_that_is_told_to_end_lets_its_runs_finish(
         assert text_of(await stream.rest()) == "One two."
         assert await ending.exit_status() == 0
         assert (await other.client.thread("t1"))["run_state"] == "finished"
+
+
+async def test_who_waits_at_a_worker_that_ends_for_the_run_of_another_is_let_go(
+    tmp_path: Path,
+    postgres_url: PostgresUrl,
+    redis_url: str,
+    endpoint: StrictEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    endpoint.script(Reply((Say("One "), Pause(go_on := asyncio.Event()), Say("two."))))
+    shared = {"database": postgres_url, "redis": SecretStr(redis_url)}
+    given = endpoint_settings(tmp_path / "unused.db", endpoint).model_copy(update=shared)
+    monkeypatch.setattr("server.serving.CLOSE_SECONDS", 0.2)
+    asked = asyncio.Event()
+    monkeypatch.setattr(Claims, "ask_to_stop", lambda *_: asked.set())  # It is busy.
+    async with (
+        serving(given) as other,
+        other.chat({"thread_id": "t1", "message": "Count."}) as own,
+    ):
+        async with serving(given) as ending, attached(ending, "t1") as stream:
+            await stream.until("text-delta")
+            stopping = asyncio.create_task(ending.http.post("/chat/t1/stop"))
+            await asked.wait()
+            assert isinstance(ending.server, InLoop)
+            ending.server.ends.set()
+            with pytest.raises((httpx.ReadError, httpx.RemoteProtocolError)):
+                await stream.rest()
+            refused = await stopping
+        assert (refused.status_code, refused.json()["code"]) == (503, "shutting_down")
+        go_on.set()
+        assert text_of(await own.rest()) == "One two."
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_without_redis_runs_go_on_and_new_ones_are_refused(
