@@ -33,6 +33,8 @@ POLL_SECONDS = 1.0
 SWEEP_LIMIT = 100
 AT_ONCE = 8
 """Claims that are taken over together."""
+SETTLE_SECONDS = 4.0
+"""How long those that have been taken over may take at the end of the process."""
 
 
 class OtherWorkers:
@@ -51,6 +53,7 @@ class OtherWorkers:
         self._lost_logs = lost_logs
         self._retries = retries
         self._settling: dict[str, asyncio.Task[None]] = {}
+        self._closing = False
         self._leases.on_lost(claims.lose)
         self._leases.on_stop(claims.ask_to_stop)
         self._inbox.on_stop(claims.ask_to_stop)
@@ -142,7 +145,7 @@ class OtherWorkers:
     async def look_after(self, header: RunHeader) -> None:
         """End a log that is silent because its run is over, or its worker gone."""
         key, run_id = header.key, header.run_id
-        if self._claims.tells(run_id) or run_id in self._settling:
+        if self._closing or self._claims.tells(run_id) or run_id in self._settling:
             return
         holder = await self._leases.holder(key)
         if holder is None or holder.run_id != run_id:
@@ -169,6 +172,15 @@ class OtherWorkers:
             except Exception:
                 logger.exception("claims of lost workers wait")
             await asyncio.sleep(self._sweep_seconds)
+
+    async def close(self) -> None:
+        """End what has been taken over, and take over nothing more. What takes too long is left to
+        another worker, when the lease is over."""
+        self._closing = True
+        if self._settling:
+            _, late = await asyncio.wait(self._settling.values(), timeout=SETTLE_SECONDS)
+            for task in late:
+                task.cancel()
 
     async def _settle(self, lost: LostRun) -> None:
         await asyncio.shield(self._begin(lost))

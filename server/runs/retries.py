@@ -37,6 +37,12 @@ class Retries:
 
         self._start(alone())
 
+    async def close(self) -> None:
+        """What is not written by now is not written."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
     async def _first_try(self, write: Write) -> None:
         try:
             await write()

@@ -236,6 +236,9 @@ class Runs:
         return len(self._lives)
 
     async def close(self) -> None:
-        """`drain`, and cancel what could not be saved."""
+        """`drain`, and cancel what could not be saved: the storage is closed next."""
         await self.drain(0)
         await self._lives.cancel()
+        if self._others:
+            await self._others.close()
+        await self._retries.close()

@@ -333,6 +333,47 @@ async def test_a_worker_that_ends_leaves_what_it_could_not_save_to_others(
     assert entry.run_state in ("interrupted", "stopped")
 
 
+async def test_a_worker_that_ends_first_settles_what_it_has_taken_over(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, c = workers
+    run = await a.start(message())
+    a.lapse()
+    with monkeypatch.context() as patch:
+        held = HeldMethod(patch, b.store, "end_run")
+        sweep = asyncio.create_task(b.sweep())
+        await held.reached.wait()
+        sweep.cancel()
+        closing = asyncio.create_task(b.runs.close())
+        await asyncio.wait({closing}, timeout=0.1)
+        assert not closing.done()
+        held.through.set()
+        await closing
+    entry = await c.entry()
+    assert entry
+    assert entry.run_state == "interrupted"
+    assert ends(await chunks_of(run)) == [Error, MessageFinish, Done]
+
+
+async def test_what_a_worker_that_ends_cannot_settle_in_time_is_left_to_another(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, c = workers
+    run = await a.start(message())
+    a.lapse()
+    monkeypatch.setattr("server.runs.other_workers.SETTLE_SECONDS", 0.1)
+    held = HeldMethod(monkeypatch, b.store, "end_run")
+    sweep = asyncio.create_task(b.sweep())
+    await held.reached.wait()
+    sweep.cancel()
+    await b.runs.close()
+    assert not b.runs._retries._tasks
+    held.through.set()
+    b.lapse()
+    await c.sweep()
+    assert ends(await chunks_of(run)) == [Error, MessageFinish, Done]
+
+
 async def test_a_callers_live_runs_are_counted_at_all_workers(workers: list[Worker]) -> None:
     a, b, _ = workers
     await a.start(message(), "t1")
