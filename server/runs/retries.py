@@ -5,7 +5,7 @@ A write whose lease is lost is left to the worker that takes the claim over.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 
 from server.storage.interfaces import LeaseLost, StorageUnavailable
@@ -67,11 +67,8 @@ class Retries:
             else:
                 return
 
-    def _start(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        async def run() -> None:
-            await work
-
-        task = asyncio.create_task(run())
+    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
