@@ -9,7 +9,17 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from graphs import stored
 from graphs.history import pending_calls
 from graphs.stored import Ended
-from server.turns.chunks import FinishReason, RunEnded, Timing, ToolSettled, Usage
+from server.storage.interfaces import ThreadRunState
+from server.turns.chunks import (
+    Chunk,
+    Error,
+    FinishReason,
+    MessageFinish,
+    RunEnded,
+    Timing,
+    ToolSettled,
+    Usage,
+)
 
 _REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -35,6 +45,9 @@ _REASONS: Mapping[str, FinishReason] = {
     "model_context_window_exceeded": "length",
 }
 
+ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "max_run_bytes", "unread_seconds")
+"""What ends a run without its graph: a stop, and the limits that are not the graph's."""
+
 
 def broke_off(messages: Sequence[AnyMessage]) -> bool:
     """Whether a thread at rest waits for the model alone: its last run was ended or failed, or died
@@ -59,6 +72,19 @@ def last_reason(message: AIMessage, *, pending: bool) -> FinishReason:
         return "tool-calls"
     given = stored.finish_reason(message)
     return "stop" if given is None else _REASONS.get(given.lower(), "other")
+
+
+def told_end(chunks: Sequence[Chunk]) -> ThreadRunState:
+    """How a run ended, by the chunks that it told."""
+    last = [c for c in chunks if isinstance(c, RunEnded | Error | MessageFinish)]
+    match last:
+        case [*_, RunEnded(limit=limit), MessageFinish()]:
+            return "stopped" if limit in ENDS_FROM_OUTSIDE else "finished"
+        case [*_, Error(code=code), MessageFinish()]:
+            return "interrupted" if code == "run_interrupted" else "failed"
+        case [*_, MessageFinish(reason="tool-calls")]:
+            return "waiting"
+    return "finished"
 
 
 def usage_of(message: AIMessage) -> Usage:

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 
 from graphs import stored
 from server.runs.approvals import may_have_run
-from server.runs.endings import broke_off
+from server.runs.endings import ENDS_FROM_OUTSIDE, broke_off
 from server.runs.kept_words import restored
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
@@ -16,9 +16,6 @@ from server.runs.waiting_approvals import waiting_approvals
 from server.storage.interfaces import LostRun, ThreadRunState, ThreadStore
 
 logger = logging.getLogger(__name__)
-
-_ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "unread_seconds")
-"""What ends a run without its graph: a stop, and the limits that are not the graph's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ def _end_of(state: ThreadState) -> ThreadRunState:
     if last and stored.error(last):
         return "failed"
     if ended:
-        return "stopped" if ended.get("limit") in _ENDS_FROM_OUTSIDE else "finished"
+        return "stopped" if ended.get("limit") in ENDS_FROM_OUTSIDE else "finished"
     if approvals or state.pending("client"):
         return "waiting"
     return "interrupted" if broke_off(state.messages) else "finished"

@@ -6,6 +6,7 @@ going. Everything else sees a run through its log and the store.
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from graphs.classify import Classifier
@@ -13,7 +14,9 @@ from server.runs.busy_threads import BusyThreads
 from server.runs.capacity import Capacity
 from server.runs.claims import Claim, Claims
 from server.runs.deletions import Deletions, Forgetting
+from server.runs.endings import told_end
 from server.runs.lives import Lives, Observer
+from server.runs.lost_chunks import told_so_far
 from server.runs.other_workers import OtherWorkers, join
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
@@ -190,12 +193,19 @@ class Runs:
     async def stop(self, key: ThreadKey) -> ThreadEntry | None:
         """End the thread's live run, if it has one, and wait until the thread is saved and free.
 
-        The thread's entry then says how its last run ended. None: there is no such thread.
+        The thread's entry then says how that run ended, though another may have begun behind it;
+        without one, how the last run did. None: there is no such thread.
         """
         run_id = await self._store.holder(key)
         if run_id:
             await self._busy.end(key, run_id)
-        return await self._store.get(key)
+        entry = await self._store.get(key)
+        if entry and run_id and entry.run_id != run_id:
+            stopped = await self._reader.find(key, run_id)
+            if stopped:
+                end = told_end(await told_so_far(stopped.log))
+                return replace(entry, run_id=run_id, run_state=end)
+        return entry
 
     def ask_to_stop(self, key: ThreadKey, run_id: str) -> None:
         """Ask a run to end, and wait for nothing; it may be over."""

@@ -156,6 +156,22 @@ async def test_a_run_can_be_stopped_while_its_request_is_being_checked(
     await takes_a_message(inside, endpoint)
 
 
+async def test_a_stop_tells_of_the_run_that_it_ended_though_another_has_begun(
+    inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply, _ = held(Say("One "))
+    endpoint.script(reply, Reply((Pause(asyncio.Event()),)))
+    run = await inside.start(message("Hello"))
+    await first_chunks(run, 3)
+    look = HeldMethod(monkeypatch, inside.store, "get", once=True)
+    stopping = asyncio.create_task(stop(inside))
+    await look.reached.wait()
+    await inside.start(message("Again"))
+    look.through.set()
+    entry = await stopping
+    assert (entry.run_id, entry.run_state) == (run.header.run_id, "stopped")
+
+
 async def test_a_run_stopped_before_its_request_was_stored_keeps_it(
     inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
