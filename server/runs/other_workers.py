@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 """Between looks at a claim of another worker: messages and logs can get lost, the store cannot."""
+DELETION_POLL_SECONDS = 0.05
 SWEEP_LIMIT = 100
 AT_ONCE = 8
 """Claims that are taken over together."""
@@ -114,8 +115,12 @@ class OtherWorkers:
             await self._wait(run_id)
 
     async def _wait(self, run_id: str | None) -> None:
-        """Until the run has told its readers of its end, or it is time to look at its claim."""
-        log = await self._logs.get(run_id) if run_id else None
+        """Until the run has told its readers of its end, or it is time to look at its claim. None:
+        the claim is a deletion's."""
+        if run_id is None:
+            await asyncio.sleep(DELETION_POLL_SECONDS)
+            return
+        log = await self._logs.get(run_id)
         if log is None or (await log.status()).state != "live":
             await asyncio.sleep(POLL_SECONDS)
             return

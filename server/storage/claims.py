@@ -30,7 +30,7 @@ class Taking:
     take: TextClause
     """Does nothing if the thread has a claim."""
     take_for_deletion: TextClause
-    """Takes over the claim of another deletion."""
+    """Takes over the claim of another deletion, unless another worker is at it."""
     values: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -236,10 +236,10 @@ def test_a_claim_may_be_taken_over_when_its_lease_is_over() -> None:
 
 
 def test_a_deletion_may_take_the_claim_of_another_one_but_not_of_a_run() -> None:
-    def taken_by(new: str) -> Plant:
+    def taken_by(new: str, lease_until: float = 12.0) -> Plant:
         def plant(history: History) -> None:
-            deletion = Claim("deletion-1", "deletion", "w1", 12.0)
-            taker = Claim(f"{new}-2", new, "w2", 13.0)
+            deletion = Claim("deletion-1", "deletion", "w1", lease_until)
+            taker = Claim(f"{new}-2", new, "w2", 14.0)
             history.claims += [
                 ClaimChange(3, 13.0, 4, "d", None, deletion),
                 ClaimChange(4, 13.1, 5, "d", deletion, taker),
@@ -250,6 +250,9 @@ def test_a_deletion_may_take_the_claim_of_another_one_but_not_of_a_run() -> None
     check = "a thread's claims follow each other"
     assert passes(check, taken_by("deletion"))
     assert not passes(check, taken_by("run"))
+    when = "a claim is taken over only when its lease is over"
+    assert passes(when, taken_by("deletion"))
+    assert not passes(when, taken_by("deletion", lease_until=13.5))
 
 
 def test_the_transaction_that_makes_or_ends_a_claim_may_write() -> None:

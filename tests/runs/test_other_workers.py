@@ -307,6 +307,24 @@ async def test_a_deletion_that_broke_off_is_completed_by_another_worker(
     await deletion
 
 
+async def test_a_deletion_waits_for_that_of_another_worker(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    await b.turn(message())
+    deleting = HeldMethod(monkeypatch, a.store, "delete")
+    waiting = HeldMethod(monkeypatch, b.runs.others, "end")
+    first = asyncio.create_task(a.runs.delete(key_of()))
+    await deleting.reached.wait()
+    second = asyncio.create_task(b.runs.delete(key_of()))
+    await waiting.reached.wait()
+    waiting.through.set()
+    deleting.through.set()
+    await asyncio.gather(first, second)
+    assert await a.entry() is None
+    assert await a.store.holder(key_of()) is None
+
+
 async def test_two_workers_that_sweep_end_a_lost_run_once(workers: list[Worker]) -> None:
     a, b, c = workers
     run = await a.start(message())

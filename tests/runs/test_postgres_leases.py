@@ -281,11 +281,13 @@ async def test_a_stop_is_noted_and_found_once_at_a_renewal(
     assert told == [("r1", STOPPED)]
 
 
-async def test_a_later_deletion_waits_for_what_the_earlier_is_deleting(
+async def test_a_later_deletion_takes_an_earlier_ones_claim_when_its_lease_is_over(
     pair: Sequence[PostgresStorage], postgres_url: PostgresUrl
 ) -> None:
     first, second = pair
     assert await first.store.claim_for_deletion(THREAD, "d1") == Granted()
+    assert await second.store.claim_for_deletion(THREAD, "d2") == Held(None), "it is under way"
+    let_lapse(postgres_url)
     assert await second.store.claim_for_deletion(THREAD, "d2") == Granted()
     with pytest.raises(LeaseLost):
         await first.store.delete(THREAD)

@@ -32,7 +32,7 @@ from server.storage.checkpointer import (
     SqliteCheckpointer,
     open_checkpointer,
 )
-from server.storage.interfaces import ClaimResult, Granted, LeaseLost, LostRun
+from server.storage.interfaces import ClaimResult, Granted, Held, LeaseLost, LostRun
 from server.storage.redis.opening import open_redis
 from server.storage.store import SqliteStore, open_store
 from server.storage.workers import Holder, Workers
@@ -95,6 +95,9 @@ class LeasedStore(SqliteStore):
         return self._granted(key, run_id, "run", await super().claim(key, run_id, *args))
 
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
+        row = self.table.rows.get(key)
+        if row and row.purpose == "deletion" and row.worker != self.worker and not row.lapsed:
+            return Held(None)
         result = await super().claim_for_deletion(key, deletion_id)
         return self._granted(key, deletion_id, "deletion", result)
 

@@ -31,7 +31,8 @@ _TAKE = text(f"{_CLAIM.format(purpose=RUN)} (owner, thread_id) DO NOTHING")
 _TAKE_FOR_DELETION = text(
     f"{_CLAIM.format(purpose=DELETION)} (owner, thread_id) DO UPDATE SET run_id = excluded.run_id, "
     "worker = excluded.worker, lease_until = excluded.lease_until, stop = NULL "
-    f"WHERE claims.purpose = '{DELETION}'"
+    f"WHERE claims.purpose = '{DELETION}' "
+    "AND (claims.worker = excluded.worker OR claims.lease_until <= clock_timestamp())"
 )
 _THREAD = "owner = :owner AND thread_id = :thread_id"
 _RENEW = text(

@@ -37,7 +37,7 @@ def follow_each_other(history: History) -> Iterator[Violation]:
 def taken_over_when_lapsed(history: History) -> Iterator[Violation]:
     for change in _in_order(history):
         old, new = change.old, change.new
-        if old is None or new is None or old.worker == new.worker or _both_delete(old, new):
+        if old is None or new is None or old.worker == new.worker:
             continue
         if old.lease_until > change.at + CLOCK_SECONDS:
             left = old.lease_until - change.at
