@@ -21,6 +21,7 @@ ON_BOTH = (
     "test_every_format",
     "test_interrupts",
     "test_live_equals_replay",
+    "test_shutdown",
     "test_stop",
     "test_threads",
 )

@@ -178,6 +178,7 @@ async def test_twenty_live_runs_come_to_their_end_in_order(
             assert thread["messages"][1]["parts"] == [{"type": "text", "text": told}]
 
 
+@pytest.mark.one_process
 async def test_a_run_that_is_being_accepted_is_not_forgotten_by_the_shutdown(
     tmp_path: Path,
 ) -> None:
@@ -210,6 +211,7 @@ async def live_runs(inside: Backend, count: int) -> list[LoggedRun]:
     return runs
 
 
+@pytest.mark.one_process
 async def test_runs_are_saved_some_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +238,7 @@ async def test_runs_are_saved_some_at_a_time(
             assert entry.run_state == "stopped"
 
 
+@pytest.mark.one_process
 async def test_what_cannot_be_saved_in_time_is_found_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,8 @@ from tests.support.waiting import WAIT_SECONDS, eventually
 MOMENTS = sample(30, 4)
 TERMINAL = ("message-finish", "[DONE]")
 
+STOPS = sample(50, 8)
+
 Variables = dict[str, str]
 
 
@@ -88,6 +90,26 @@ async def is_ready(client: Client, *, ready: bool = True) -> bool:
     return ready == ((await client.http.get("/health/ready")).status_code == 200)
 
 
+def told_parts(events: Sequence[Event]) -> list[tuple[str, str]]:
+    """The kind and the text of each part."""
+    parts: list[tuple[str, str]] = []
+    for event in events:
+        if event.type == "part-start":
+            parts.append((event.data["part"]["type"], ""))
+        elif event.type == "text-delta":
+            kind, text = parts[event.data["path"][0]]
+            parts[event.data["path"][0]] = (kind, text + event.data["textDelta"])
+    return parts
+
+
+def kept_parts(thread: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (part["type"], part["text"] if part["type"] == "text" else part["argsText"])
+        for message in thread["messages"][1:]
+        for part in message["parts"]
+    ]
+
+
 def ends(events: Sequence[Event]) -> list[str]:
     return [event.type for event in events if event.type in TERMINAL]
 
@@ -98,7 +120,10 @@ async def test_a_worker_killed_at_any_moment_has_its_runs_ended_by_another(
 ) -> None:
     endpoint.default = turn_of
     chance = random.Random(7)
-    async with worker(tmp_path, shared, endpoint) as other:
+    async with (
+        worker(tmp_path, shared, endpoint) as other,
+        worker(tmp_path, shared, endpoint) as third,
+    ):
         for number in range(MOMENTS):
             moment = chance.randrange(1, 55)
             async with worker(tmp_path, shared, endpoint) as mortal:
@@ -106,6 +131,7 @@ async def test_a_worker_killed_at_any_moment_has_its_runs_ended_by_another(
                 async with (
                     mortal.client.chat(body) as own,
                     attached(other.client, f"t{number}") as stream,
+                    attached(third.client, f"t{number}") as again,
                 ):
                     seen: list[Event] = []
                     async with asyncio.timeout(WAIT_SECONDS):
@@ -115,10 +141,47 @@ async def test_a_worker_killed_at_any_moment_has_its_runs_ended_by_another(
                                 break
                         mortal.kill()
                         events = await stream.rest()
+                        assert await again.rest() == events
             assert ends(events) == list(TERMINAL)
             assert [e.id for e in events[: len(seen)]] == [e.id for e in seen]
             await at_rest(other.client, f"t{number}")
             await check_killed(other.client, number, events[: len(seen)])
+
+
+@pytest.mark.long
+async def test_a_stop_at_any_moment_from_any_worker_leaves_the_thread_whole(
+    tmp_path: Path, postgres_url: PostgresUrl, redis_url: str, endpoint: StrictEndpoint
+) -> None:
+    endpoint.default = turn_of
+    shared = {"database": postgres_url, "redis": SecretStr(redis_url)}
+    given = endpoint_settings(tmp_path / "unused.db", endpoint).model_copy(update=shared)
+    chance = random.Random(11)
+    async with serving(given) as first, serving(given) as second, serving(given) as third:
+        whole = len((await first.turn({"thread_id": "whole", "message": "Turn 999"}))[1])
+
+        async def stop_one(number: int) -> str:
+            runner, reader, stopper = chance.sample([first, second, third], 3)
+            body = {"thread_id": f"t{number}", "message": f"Turn {number}"}
+            async with runner.chat(body) as own, attached(reader, f"t{number}") as stream:
+                moment, events = chance.randrange(1, whole), list[Event]()
+                async for event in own:
+                    events.append(event)
+                    if len(events) >= moment:
+                        break
+                answer = (await stopper.http.post(f"/chat/t{number}/stop")).json()
+                events += await own.rest()
+                assert await stream.rest() == events
+            assert ends(events) == list(TERMINAL)
+            assert answer["run_id"] == own.run_id
+            thread = await reader.thread(f"t{number}")
+            assert (thread["run_state"], thread["run"]) == (answer["state"], None)
+            assert told_parts(events) == kept_parts(thread)
+            _, said = await reader.turn({"thread_id": f"t{number}", "message": "Go on."})
+            assert ends(said) == list(TERMINAL)
+            return str(answer["state"])
+
+        states = await asyncio.gather(*map(stop_one, range(STOPS)))
+    assert states.count("stopped") > STOPS / 2
 
 
 async def test_a_paused_worker_finds_its_run_ended_and_writes_nothing_more(

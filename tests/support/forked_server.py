@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from tests.support import two_workers
 from tests.support.serving import Client, announced, drained, http_client, server_variables
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -78,7 +79,7 @@ async def _started(
     database: Path, environment: Mapping[str, str]
 ) -> tuple[ForkServerProcess, asyncio.StreamReader]:
     said, says = _FORKS.Pipe(duplex=False)
-    variables = server_variables(database, environment)
+    variables = server_variables(database, {**environment, **two_workers.variables()})
     process = _FORKS.Process(target=_serve, args=(says, variables))
     await asyncio.to_thread(process.start)
     says.close()

@@ -30,6 +30,15 @@ def shared_by(database: Location) -> Mapping[str, Any] | None:
     return dict(_shared) if _shared and not isinstance(database, PostgresUrl) else None
 
 
+def variables() -> Mapping[str, str]:
+    """The same for a server in a process of its own, of which one is begun after the other; without
+    their prefix."""
+    if not _shared:
+        return {}
+    database, redis = _shared["database"].secret, _shared["redis"].get_secret_value()
+    return {"DATABASE": database, "REDIS": redis, "LEASE_SECONDS": "1"}
+
+
 class InTurn(httpx.AsyncBaseTransport):
     """Sends each request to another worker than the one before."""
 
