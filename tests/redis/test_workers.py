@@ -11,6 +11,7 @@ import redis
 from server.storage.interfaces import LeaseLost
 from server.storage.redis import connection, feed
 from server.storage.redis.log import RedisLog
+from server.storage.redis.logs import RedisLogs
 from server.storage.redis.opening import Shares
 from server.storage.redis.scripts import APPEND
 from server.turns.chunks import Chunk
@@ -274,6 +275,28 @@ async def test_a_silent_log_that_is_read_is_asked_about_again_and_again(redis_ur
         await unread.append(CHUNKS)
         assert await own == await elsewhere == NUMBERED
     assert set(asked) == {header()}
+
+
+async def test_of_a_log_without_a_header_nobody_is_asked(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered, ask_about = 0, RedisLogs.ask_about
+
+    async def counted(logs: RedisLogs, log: RedisLog) -> None:
+        nonlocal answered
+        await ask_about(logs, log)
+        answered += 1
+
+    monkeypatch.setattr(RedisLogs, "ask_about", counted)
+    async with workers(redis_url, silence_seconds=0.05) as open_worker:
+        writer, reader = await open_worker("a"), await open_worker("b")
+        reader.logs.on_silence(lambda _header: asyncio.sleep(0))
+        log = await writer.logs.create("r1")
+        mirror = await got(reader.logs, "r1")
+        told = await waiting(mirror.header())
+        await until(lambda: answered >= 2)
+        await log.open(header())
+        assert await told == header()
 
 
 # What becomes of it

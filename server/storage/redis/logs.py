@@ -167,8 +167,10 @@ class RedisLogs:
         if last is None or last < log.memory.last:
             # Redis was emptied, or has forgotten the newest of it.
             log.lose()
-        elif self._ask and not log.is_over and (header := await log.memory.header()):
-            await self._ask(header)
+        elif last >= 0 and not log.is_over:
+            header = await log.memory.header()
+            if header and self._ask:
+                await self._ask(header)
 
     async def check(self) -> None:
         """Raises StorageUnavailable if no run can be streamed now."""
