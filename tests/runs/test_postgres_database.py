@@ -16,7 +16,7 @@ from server.storage.opened import open_storage
 from server.storage.postgres.faults import fault
 from server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
 from tests.support.contracts.threads import THREAD, begin, run_through
-from tests.support.postgres_workers import query, workers
+from tests.support.postgres_workers import nobody_let_in, query, workers
 
 CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -126,19 +126,11 @@ async def test_a_write_waits_for_a_lock_no_longer_than_it_may(
 async def test_a_database_that_lets_nobody_in_is_unreachable_and_then_used_again(
     worker: PostgresStorage, postgres_url: PostgresUrl, postgres_server: tuple[str, str]
 ) -> None:
-    server = PostgresUrl(postgres_server[0])
-    name = postgres_url.secret.rpartition("/")[2]
-    query(server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-    query(
-        server,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-        name,
-    )
-    for call in (worker.store.get(THREAD), worker.store.claim(THREAD, "r1")):
-        with pytest.raises(StorageUnavailable) as raised:
-            await call
-        assert raised.value.code == "storage_unreachable"
-    query(server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    with nobody_let_in(postgres_server[0], postgres_url):
+        for call in (worker.store.get(THREAD), worker.store.claim(THREAD, "r1")):
+            with pytest.raises(StorageUnavailable) as raised:
+                await call
+            assert raised.value.code == "storage_unreachable"
     assert await worker.store.claim(THREAD, "r1")
 
 
