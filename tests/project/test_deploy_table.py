@@ -16,7 +16,7 @@ TEST = re.compile(r"`(test_\w+)`")
 def rows() -> dict[str, Sequence[str]]:
     """By what fails, the names of tests."""
     text = (PROJECT / "docs" / "deploy.md").read_text()
-    section = text.partition("\nWhat happens when a part fails:\n")[2].partition("\n## ")[0]
+    section = text.partition("\n### What happens when a part fails\n")[2].partition("\n## ")[0]
     lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
     (*_, proof), _, *others = lines
     assert proof.strip() == "tested by"
