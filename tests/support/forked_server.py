@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import NoReturn
 
 from tests.support.serving import Client, announced, drained, http_client, server_variables
 
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["server.__main__", "langchain_openai", "openai.resources.chat"])
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["server.__main__", "langchain_openai", "openai.resources.chat"])
 
 
 @dataclass
@@ -77,22 +78,27 @@ async def refused_start(database: Path, **environment: str) -> str:
 async def _started(
     database: Path, environment: Mapping[str, str]
 ) -> tuple[ForkServerProcess, asyncio.StreamReader]:
-    said, says = _FORKS.Pipe(duplex=False)
+    said, says = FORKS.Pipe(duplex=False)
     variables = server_variables(database, environment)
-    process = _FORKS.Process(target=_serve, args=(says, variables))
+    process = FORKS.Process(target=_serve, args=(says, variables))
     await asyncio.to_thread(process.start)
     says.close()
     return process, await _reader(said)
 
 
 def _serve(says: Connection, variables: dict[str, str]) -> None:
+    serve_here(says.fileno(), variables, port=0)
+
+
+def serve_here(stderr: int, variables: Mapping[str, str], port: int) -> NoReturn:
+    """Be the server: what a forked process does. It has no other settings than these variables."""
     from server.__main__ import main
 
-    os.dup2(says.fileno(), 2)
+    os.dup2(stderr, 2)
     for name in [name for name in os.environ if name.startswith(("TURNSTREAM_", "OPENAI_"))]:
         del os.environ[name]
     os.environ.update(variables)
-    sys.exit(main(["--port", "0"]))
+    sys.exit(main(["--port", str(port)]))
 
 
 async def _reader(said: Connection) -> asyncio.StreamReader:
