@@ -239,3 +239,13 @@ async def test_postgres_and_redis_are_set_together(
     said = await refused_start(tmp_path / "t.db", **shared)
     assert said.count("\n") == 1
     assert f"TURNSTREAM_{missing}" in said
+
+
+@pytest.mark.parametrize("module", ["psycopg", "langgraph.checkpoint.postgres", "redis"])
+async def test_what_several_workers_need_is_named_if_it_is_not_installed(
+    tmp_path: Path, shared: Variables, module: str
+) -> None:
+    said = await refused_start(tmp_path / "t.db", module, **shared)
+    assert said.count("\n") == 1
+    assert f"need the module {module}" in said
+    assert "pip install 'turnstream[workers]'" in said

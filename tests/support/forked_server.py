@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -66,9 +66,10 @@ async def forked_server(database: Path, **environment: str) -> AsyncIterator[For
     await reading
 
 
-async def refused_start(database: Path, **environment: str) -> str:
-    """Start a server that cannot start: what it says, once its exit status was 2."""
-    process, stderr = await _started(database, environment)
+async def refused_start(database: Path, *missing: str, **environment: str) -> str:
+    """Start a server that cannot start: what it says, once its exit status was 2. `missing` are
+    modules that are not installed."""
+    process, stderr = await _started(database, environment, missing)
     said = await stderr.read()
     await asyncio.to_thread(process.join, 60)
     assert process.exitcode == 2, said
@@ -76,17 +77,18 @@ async def refused_start(database: Path, **environment: str) -> str:
 
 
 async def _started(
-    database: Path, environment: Mapping[str, str]
+    database: Path, environment: Mapping[str, str], missing: Sequence[str] = ()
 ) -> tuple[ForkServerProcess, asyncio.StreamReader]:
     said, says = FORKS.Pipe(duplex=False)
     variables = server_variables(database, environment)
-    process = FORKS.Process(target=_serve, args=(says, variables))
+    process = FORKS.Process(target=_serve, args=(says, variables, missing))
     await asyncio.to_thread(process.start)
     says.close()
     return process, await _reader(said)
 
 
-def _serve(says: Connection, variables: dict[str, str]) -> None:
+def _serve(says: Connection, variables: dict[str, str], missing: Sequence[str]) -> None:
+    sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]  None: not to be found
     serve_here(says.fileno(), variables, port=0)
 
 
