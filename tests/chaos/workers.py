@@ -70,8 +70,9 @@ class Worker:
         raise RuntimeError(f"{self.name} did not start:\n{self.log.read_text()[-4000:]}")
 
     async def _begin(self) -> None:
-        self._process = FORKS.Process(target=_serve, args=(self.log, self.environment, self.port))
-        await asyncio.to_thread(self._process.start)
+        process = FORKS.Process(target=_serve, args=(self.log, self.environment, self.port))
+        await asyncio.to_thread(process.start)
+        self._process = process
 
     async def kill(self) -> None:
         """kill -9"""
