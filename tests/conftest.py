@@ -11,8 +11,10 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 import tests.support.samples  # noqa: F401  loads the profile of Hypothesis
 from tests.support.engines import (  # noqa: F401  fixtures
     empty_postgres_url,
+    own_postgres_url,
     postgres_server,
     postgres_url,
+    reused_database,
 )
 from tools.solar.visits import FILE_VARIABLE
 

@@ -134,6 +134,6 @@ class needs_the_extra:  # noqa: N801  used as a function
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, ModuleNotFoundError):
             raise StorageError(
-                f"a Postgres database needs the module {error.name}: pip install "
-                "'turnstream[workers]'"
+                f"several workers need the module {error.name}: pip install 'turnstream[workers]', "
+                "or set TURNSTREAM_DATABASE to a file for one process alone"
             ) from None

@@ -1,17 +1,18 @@
-"""The servers as processes: started, killed, paused, started again at their own ports."""
+"""The servers as processes: started, killed, paused, started again at their own ports. They are
+forked, since each start of a Python that imports the server takes seconds."""
 
 import asyncio
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from tests.chaos.exchange import BrokenOff, Silent, request
-from tests.support.serving import PROJECT
+from tests.support.forked_server import FORKS, serve_here
 from tools.solar.visits import FILE_VARIABLE
 
 START_SECONDS = 60
@@ -33,7 +34,7 @@ class Worker:
     """What it says on stderr, over all its lives."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by who does something to it."""
-    _process: asyncio.subprocess.Process | None = None
+    _process: ForkServerProcess | None = None
 
     @property
     def name(self) -> str:
@@ -46,11 +47,12 @@ class Worker:
     @property
     def pid(self) -> int:
         assert self._process is not None
+        assert self._process.pid is not None
         return self._process.pid
 
     @property
     def exit_status(self) -> int | None:
-        return self._process.returncode if self._process else None
+        return self._process.exitcode if self._process else None
 
     async def start(self) -> None:
         """Until it answers; one that ends by itself is started again, as a supervisor does: what it
@@ -68,20 +70,15 @@ class Worker:
         raise RuntimeError(f"{self.name} did not start:\n{self.log.read_text()[-4000:]}")
 
     async def _begin(self) -> None:
-        with self.log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "server", "--port", str(self.port)),
-                cwd=PROJECT,
-                env=self.environment,
-                stderr=log,
-                stdout=log,
-            )
+        process = FORKS.Process(target=_serve, args=(self.log, self.environment, self.port))
+        await asyncio.to_thread(process.start)
+        self._process = process
 
     async def kill(self) -> None:
         """kill -9"""
-        if self._process is not None and self._process.returncode is None:
+        if self._process is not None:
             self._process.kill()
-            await self._process.wait()
+            await asyncio.to_thread(self._process.join)
 
     def pause(self) -> None:
         os.kill(self.pid, signal.SIGSTOP)
@@ -89,12 +86,17 @@ class Worker:
     def go_on(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    async def terminate(self) -> int:
+    async def terminate(self) -> int | None:
         """SIGTERM; the exit status."""
         assert self._process is not None
         self._process.terminate()
-        async with asyncio.timeout(START_SECONDS):
-            return await self._process.wait()
+        await asyncio.to_thread(self._process.join, START_SECONDS)
+        return self.exit_status
+
+
+def _serve(log: Path, variables: Mapping[str, str], port: int) -> None:
+    with log.open("ab") as said:
+        serve_here(said.fileno(), variables, port)
 
 
 SETTINGS = {
@@ -115,11 +117,10 @@ async def workers(
     count: int, folder: Path, settings: Mapping[str, str]
 ) -> AsyncIterator[list[Worker]]:
     """Running ones; settings are named without their prefix."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
     named = {f"TURNSTREAM_{name}": value for name, value in {**SETTINGS, **settings}.items()}
     named[FILE_VARIABLE] = str(folder / "maintenance.db")
     made = [
-        Worker(number, free_port(), clean | named, folder / f"worker-{number}.log")
+        Worker(number, free_port(), named, folder / f"worker-{number}.log")
         for number in range(count)
     ]
     try:

@@ -1,5 +1,5 @@
-"""Tests of these modules run twice: on one process with a SQLite file, and on two workers that
-share a Postgres database and a Redis."""
+"""Tests of these modules, and others that are marked, run twice: on one process with a SQLite file,
+and on two workers that share a Postgres database and a Redis."""
 
 from collections.abc import Iterator
 
@@ -25,13 +25,13 @@ ON_BOTH = (
     "test_stop",
     "test_threads",
 )
-ONE, TWO = "one process", "two workers"
+ONE, TWO = "one-process", "two-workers"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
-    alone = metafunc.definition.get_closest_marker("one_process")
-    if module in ON_BOTH and not alone:
+    marked = metafunc.definition.get_closest_marker
+    if marked("two_workers") or (module in ON_BOTH and not marked("one_process")):
         metafunc.parametrize("setup", [ONE, TWO], indirect=True)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.http.claims import claimed, dropped, free
+from tests.http.claims import claimed, free
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.samples import sample
 from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.sse_frames import without_pings
+from tests.support.waiting import eventually
 
 THREADS = sample(200, 40)
 HELLO = {"thread_id": "t1", "message": "Hello"}
@@ -205,11 +206,14 @@ async def test_a_key_is_free_again_when_its_run_is_no_longer_held(
 ) -> None:
     values = endpoint_settings(tmp_path / "t.db", endpoint, run_retention_seconds=0)
     async with serving(values) as client:
-        for message in ("Hello", "Something else"):
-            body = {"thread_id": "t1", "message": message}
-            async with client.chat(body, headers=KEY) as stream:
-                await stream.rest()
-            await dropped(client, "t1", stream.run_id)
+        _, events = await client.turn(HELLO, headers=KEY)
+        assert events[-1].data == "[DONE]"
+
+        async def begins() -> bool:
+            other = HELLO | {"message": "Something else"}
+            return (await client.http.post("/chat", json=other, headers=KEY)).status_code == 200
+
+        await eventually(begins)
     assert len(endpoint.requests) == 2
 
 

@@ -42,7 +42,9 @@ class PlainUvicorn:
 
 
 @asynccontextmanager
-async def plain_uvicorn(database: Path, **environment: str) -> AsyncIterator[PlainUvicorn]:
+async def plain_uvicorn(
+    database: str | Path, *options: str, **environment: str
+) -> AsyncIterator[PlainUvicorn]:
     """uvicorn's own command on a socket that is open already, so a client need not wait for it."""
     variables = {
         name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
@@ -53,7 +55,7 @@ async def plain_uvicorn(database: Path, **environment: str) -> AsyncIterator[Pla
         port, fd = listener.getsockname()[1], listener.fileno()
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "uvicorn", "server.app:create", "--factory"),
-            *("--fd", str(fd)),
+            *("--fd", str(fd), *options),
             cwd=PROJECT,
             env=clean | variables,
             pass_fds=(fd,),

@@ -108,6 +108,7 @@ async def test_a_tool_that_is_called_alone_obeys(tmp_path: Path) -> None:
     assert dict(tools.calls) == {"a": 1, "e": 1}
 
 
+@pytest.mark.two_workers
 async def test_a_rule_and_a_limit_hold_for_a_tool_that_is_called_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ async def test_a_rule_and_a_limit_hold_for_a_tool_that_is_called_alone(
     assert dict(tools.calls) == {"a": 1}
 
 
+@pytest.mark.two_workers
 async def test_requests_are_counted_for_each_caller(tmp_path: Path) -> None:
     text = "[roles.user.limits]\nrequests_per_minute = 3\n[roles.admin]\n"
     async with under(tmp_path, text) as client:
@@ -194,6 +196,7 @@ async def test_streams_that_are_opened_at_once_are_not_more_than_the_limit(
         assert refusals == 5
 
 
+@pytest.mark.two_workers
 async def test_live_runs_of_a_caller_are_limited(tmp_path: Path) -> None:
     tools = CountingTools()
     hold = tool_call_message(("c1", "hold", '{"word": "one"}'))
@@ -207,6 +210,20 @@ async def test_live_runs_of_a_caller_are_limited(tmp_path: Path) -> None:
         assert answer.headers["retry-after"]
         await client.turn({"message": "Hi"}, headers=headers("bob"))
         tools.release.set()
+
+
+@pytest.mark.two_workers
+async def test_threads_and_tokens_of_a_caller_are_limited_by_the_day(tmp_path: Path) -> None:
+    text = (
+        "[roles.user.limits]\nnew_threads_per_day = 1\n[roles.guest.limits]\ntokens_per_day = 1\n"
+    )
+    async with under(tmp_path, text, model=ScriptedModel.of()) as client:
+        for role, limit in (("user", "new_threads_per_day"), ("guest", "tokens_per_day")):
+            caller = headers(role, role)
+            await client.turn({"message": "Hi"}, headers=caller)
+            answer = await client.http.post("/chat", json={"message": "Hi"}, headers=caller)
+            body = refused(answer, 429, "limit_exceeded")
+            assert (body["limit"], body["value"]) == (limit, 1)
 
 
 def test_a_policy_needs_callers_that_are_known(tmp_path: Path) -> None:

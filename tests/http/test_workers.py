@@ -18,6 +18,7 @@ from server.storage.location import PostgresUrl
 from tests.http.test_crash import check_killed, turn_of
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.forked_server import ForkedServer, forked_server, refused_start
+from tests.support.postgres_workers import nobody_let_in
 from tests.support.redis_server import RedisServer
 from tests.support.samples import sample
 from tests.support.serving import (
@@ -30,7 +31,7 @@ from tests.support.serving import (
     serving,
     text_of,
 )
-from tests.support.waiting import WAIT_SECONDS, eventually
+from tests.support.waiting import WAIT_SECONDS, eventually, until
 
 MOMENTS = sample(30, 4)
 TERMINAL = ("message-finish", "[DONE]")
@@ -308,6 +309,36 @@ async def test_without_redis_runs_go_on_and_new_ones_are_refused(
         assert text_of(said) == "Fine."
 
 
+async def test_without_postgres_runs_end_and_their_threads_go_on_when_it_is_back(
+    tmp_path: Path,
+    shared: Variables,
+    endpoint: StrictEndpoint,
+    postgres_server: tuple[str, str],
+    postgres_url: PostgresUrl,
+) -> None:
+    endpoint.script(Reply((Say("One "), Pause(go_on := asyncio.Event()), Say("two."))))
+    endpoint.default = text_reply("Fine.")
+    async with worker(tmp_path, shared, endpoint) as server:
+        client = server.client
+        async with client.chat({"thread_id": "t1", "message": "Count."}) as stream:
+            await stream.until("text-delta")
+            with nobody_let_in(postgres_server[0], postgres_url):
+                refused = await client.http.post("/chat", json={"thread_id": "t2", "message": "Hi"})
+                ready = await client.http.get("/health/ready")
+                for answer in (refused, ready):
+                    problem = (answer.status_code, answer.json()["code"])
+                    assert problem == (503, "storage_unreachable")
+                go_on.set()
+                await until(lambda: any(b"failed, error" in line for line in server.log))
+            events = await stream.rest()
+            assert ends(events) == list(TERMINAL)
+            assert [e.data["code"] for e in events if e.type == "error"] == ["storage_unreachable"]
+        assert (await at_rest(client, "t1"))["run_state"] == "failed"
+        await eventually(lambda: is_ready(client))
+        _, said = await client.turn({"thread_id": "t1", "message": "Again"})
+        assert text_of(said) == "Fine."
+
+
 @pytest.mark.parametrize("missing", ["REDIS", "DATABASE"])
 async def test_postgres_and_redis_are_set_together(
     tmp_path: Path, shared: Variables, missing: str
@@ -316,3 +347,13 @@ async def test_postgres_and_redis_are_set_together(
     said = await refused_start(tmp_path / "t.db", **shared)
     assert said.count("\n") == 1
     assert f"TURNSTREAM_{missing}" in said
+
+
+@pytest.mark.parametrize("module", ["psycopg", "langgraph.checkpoint.postgres", "redis"])
+async def test_what_several_workers_need_is_named_if_it_is_not_installed(
+    tmp_path: Path, shared: Variables, module: str
+) -> None:
+    said = await refused_start(tmp_path / "t.db", module, **shared)
+    assert said.count("\n") == 1
+    assert f"need the module {module}" in said
+    assert "pip install 'turnstream[workers]'" in said

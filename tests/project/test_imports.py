@@ -2,6 +2,10 @@
 
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
+
+from tests.support.serving import PROJECT
 
 STORE_OF_GRAPHS = ("langgraph.store.sqlite", "sqlite_vec")
 CLIENTS_OF_MODELS = ("openai", "langchain_openai", "tiktoken")
@@ -14,9 +18,25 @@ OF_EXTRAS = (
 )
 
 
-def imported_by(module: str) -> set[str]:
+SERVING = """
+import asyncio, sys
+from server.app import create_app
+from server.settings import Settings
+
+async def serve():
+    app = create_app(Settings(database="t.db", model="offline"))
+    async with app.router.lifespan_context(app):
+        print(*sys.modules)
+
+asyncio.run(serve())
+"""
+"""The server as it is without any other setting."""
+
+
+@cache
+def imported_by(module: str) -> frozenset[str]:
     script = f"import sys, {module}; print(*sys.modules)"
-    return set(subprocess.check_output([sys.executable, "-c", script], text=True).split())
+    return frozenset(subprocess.check_output([sys.executable, "-c", script], text=True).split())
 
 
 def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
@@ -29,6 +49,14 @@ def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
     assert imported_by("graphs.openai_model").issuperset(CLIENTS_OF_MODELS)
     assert imported_by("graphs.openai_model").isdisjoint(OF_EXTRAS)
     assert "langchain_anthropic" in imported_by("graphs.providers.anthropic")
+
+
+def test_what_the_server_does_not_serve_with_is_not_imported_when_it_serves(tmp_path: Path) -> None:
+    command, path = [sys.executable, "-c", SERVING], {"PYTHONPATH": str(PROJECT)}
+    serving = {*subprocess.check_output(command, text=True, cwd=tmp_path, env=path).split()}
+    assert "server.storage.store" in serving
+    unused = (*STORE_OF_GRAPHS, *CLIENTS_OF_MODELS, *OF_EXTRAS, "limits")
+    assert serving.isdisjoint(unused)
 
 
 def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:

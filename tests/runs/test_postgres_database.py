@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -16,7 +17,7 @@ from server.storage.opened import open_storage
 from server.storage.postgres.faults import fault
 from server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
 from tests.support.contracts.threads import THREAD, begin, run_through
-from tests.support.postgres_workers import query, workers
+from tests.support.postgres_workers import nobody_let_in, query, workers
 
 CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -40,11 +41,30 @@ async def test_an_empty_database_is_migrated_by_one_of_several_workers(
     assert not await migrate(empty_postgres_url, checks=True)
 
 
-async def test_a_newer_schema_is_refused(postgres_url: PostgresUrl) -> None:
-    query(postgres_url, "UPDATE turnstream_schema SET version = 99")
+async def test_a_newer_schema_is_refused(own_postgres_url: PostgresUrl) -> None:
+    query(own_postgres_url, "UPDATE turnstream_schema SET version = 99")
     with pytest.raises(StorageError, match=r"schema 99.* newer turnstream"):
-        async with open_storage(postgres_url):
+        async with open_storage(own_postgres_url):
             pass
+
+
+async def test_who_owns_the_database_needs_no_other_rights(
+    empty_postgres_url: PostgresUrl, postgres_server: tuple[str, str]
+) -> None:
+    name = empty_postgres_url.secret.rpartition("/")[2]
+    owner = f"owner_of_{name}"
+    query(PostgresUrl(postgres_server[0]), f"CREATE ROLE {owner} LOGIN")
+    query(empty_postgres_url, f"ALTER DATABASE {name} OWNER TO {owner}")
+    parts = urlsplit(empty_postgres_url.secret)
+    place = parts.netloc.rpartition("@")[2]
+    url = PostgresUrl(parts._replace(netloc=f"{owner}@{place}").geturl())
+    try:
+        async with workers(url, 1) as [worker]:
+            await run_through(worker.store, THREAD, "r1")
+    finally:
+        query(empty_postgres_url, f"REASSIGN OWNED BY {owner} TO CURRENT_USER")
+        query(empty_postgres_url, f"DROP OWNED BY {owner}")
+        query(empty_postgres_url, f"DROP ROLE {owner}")
 
 
 async def test_a_command_changes_no_schema(empty_postgres_url: PostgresUrl) -> None:
@@ -126,19 +146,11 @@ async def test_a_write_waits_for_a_lock_no_longer_than_it_may(
 async def test_a_database_that_lets_nobody_in_is_unreachable_and_then_used_again(
     worker: PostgresStorage, postgres_url: PostgresUrl, postgres_server: tuple[str, str]
 ) -> None:
-    server = PostgresUrl(postgres_server[0])
-    name = postgres_url.secret.rpartition("/")[2]
-    query(server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-    query(
-        server,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-        name,
-    )
-    for call in (worker.store.get(THREAD), worker.store.claim(THREAD, "r1")):
-        with pytest.raises(StorageUnavailable) as raised:
-            await call
-        assert raised.value.code == "storage_unreachable"
-    query(server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    with nobody_let_in(postgres_server[0], postgres_url):
+        for call in (worker.store.get(THREAD), worker.store.claim(THREAD, "r1")):
+            with pytest.raises(StorageUnavailable) as raised:
+                await call
+            assert raised.value.code == "storage_unreachable"
     assert await worker.store.claim(THREAD, "r1")
 
 

@@ -54,9 +54,12 @@ def held_inserts(url: PostgresUrl, table: str) -> Iterator[None]:
         CREATE TRIGGER wait BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION wait()
         """,
     )
-    with psycopg.connect(url.secret) as connection:
-        connection.execute("SELECT pg_advisory_lock(7)")
-        yield
+    try:
+        with psycopg.connect(url.secret) as connection:
+            connection.execute("SELECT pg_advisory_lock(7)")
+            yield
+    finally:
+        query(url, "DROP FUNCTION wait CASCADE")
 
 
 async def waits_for_a_lock(url: PostgresUrl, begins: str) -> bool:

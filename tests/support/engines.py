@@ -1,8 +1,9 @@
 """The databases that tests run on.
 
 A Postgres server is started when the first test asks for one, and shared by all processes of the
-run; each test has a database of its own, copied from one that is migrated. The variable
-TURNSTREAM_TEST_POSTGRES names another server, by the URL of a database whose user may make others.
+run; each process has a database of its own, which is emptied for each test: that takes some
+milliseconds, and to make one a tenth of a second. The variable TURNSTREAM_TEST_POSTGRES names
+another server, by the URL of a database whose user may make others.
 """
 
 import fcntl
@@ -103,9 +104,40 @@ def database(server: str, template: str | None = None) -> Iterator[PostgresUrl]:
         administer(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
+LEAVE = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND backend_type = 'client backend'
+"""
+FORGET = """
+    DO $$ DECLARE stored text; BEGIN
+        FOR stored IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
+            AND tablename <> 'turnstream_schema' AND tablename NOT LIKE '%_migrations'
+        LOOP EXECUTE format('DELETE FROM %I', stored); END LOOP;
+    END $$
+"""
+BEGIN_ANEW = """
+    SELECT setval(format('%I', sequencename)::regclass, start_value, false) FROM pg_sequences
+"""
+
+
+@pytest.fixture(scope="session")
+def reused_database(postgres_server: tuple[str, str]) -> Iterator[PostgresUrl]:
+    server, template = postgres_server
+    with database(server, template) as url:
+        yield url
+
+
 @pytest.fixture
-def postgres_url(postgres_server: tuple[str, str]) -> Iterator[PostgresUrl]:
-    """A migrated database that no other test has."""
+def postgres_url(reused_database: PostgresUrl) -> PostgresUrl:
+    """A migrated database with nothing in it. Its schema is to stay as it is."""
+    administer(reused_database.secret, LEAVE, FORGET, BEGIN_ANEW)
+    return reused_database
+
+
+@pytest.fixture
+def own_postgres_url(postgres_server: tuple[str, str]) -> Iterator[PostgresUrl]:
+    """The same for a test that changes the schema."""
     server, template = postgres_server
     with database(server, template) as url:
         yield url

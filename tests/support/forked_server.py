@@ -9,18 +9,19 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import NoReturn
 
 from tests.support import two_workers
 from tests.support.serving import Client, announced, drained, http_client, server_variables
 
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["server.__main__", "langchain_openai", "openai.resources.chat"])
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["server.__main__", "langchain_openai", "openai.resources.chat"])
 
 
 @dataclass
@@ -66,9 +67,10 @@ async def forked_server(database: Path, **environment: str) -> AsyncIterator[For
     await reading
 
 
-async def refused_start(database: Path, **environment: str) -> str:
-    """Start a server that cannot start: what it says, once its exit status was 2."""
-    process, stderr = await _started(database, environment)
+async def refused_start(database: Path, *missing: str, **environment: str) -> str:
+    """Start a server that cannot start: what it says, once its exit status was 2. `missing` are
+    modules that are not installed."""
+    process, stderr = await _started(database, environment, missing)
     said = await stderr.read()
     await asyncio.to_thread(process.join, 60)
     assert process.exitcode == 2, said
@@ -76,24 +78,30 @@ async def refused_start(database: Path, **environment: str) -> str:
 
 
 async def _started(
-    database: Path, environment: Mapping[str, str]
+    database: Path, environment: Mapping[str, str], missing: Sequence[str] = ()
 ) -> tuple[ForkServerProcess, asyncio.StreamReader]:
-    said, says = _FORKS.Pipe(duplex=False)
+    said, says = FORKS.Pipe(duplex=False)
     variables = server_variables(database, {**environment, **two_workers.variables()})
-    process = _FORKS.Process(target=_serve, args=(says, variables))
+    process = FORKS.Process(target=_serve, args=(says, variables, missing))
     await asyncio.to_thread(process.start)
     says.close()
     return process, await _reader(said)
 
 
-def _serve(says: Connection, variables: dict[str, str]) -> None:
+def _serve(says: Connection, variables: dict[str, str], missing: Sequence[str]) -> None:
+    sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]  None: not to be found
+    serve_here(says.fileno(), variables, port=0)
+
+
+def serve_here(stderr: int, variables: Mapping[str, str], port: int) -> NoReturn:
+    """Be the server: what a forked process does. It has no other settings than these variables."""
     from server.__main__ import main
 
-    os.dup2(says.fileno(), 2)
+    os.dup2(stderr, 2)
     for name in [name for name in os.environ if name.startswith(("TURNSTREAM_", "OPENAI_"))]:
         del os.environ[name]
     os.environ.update(variables)
-    sys.exit(main(["--port", "0"]))
+    sys.exit(main(["--port", str(port)]))
 
 
 async def _reader(said: Connection) -> asyncio.StreamReader:

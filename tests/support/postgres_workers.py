@@ -1,8 +1,8 @@
 """Several workers on one Postgres database, in one process; and how tests look into it."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
@@ -30,6 +30,18 @@ def query(url: PostgresUrl, statement: str, *values: Any) -> list[tuple[Any, ...
     with psycopg.connect(url.secret, autocommit=True) as connection:
         rows = connection.execute(statement.encode(), values or None)
         return rows.fetchall() if rows.description else []
+
+
+@contextmanager
+def nobody_let_in(server: str, url: PostgresUrl) -> Iterator[None]:
+    """The database is gone for everybody; `server` is the URL of another one beside it."""
+    beside, name = PostgresUrl(server), url.secret.rpartition("/")[2]
+    query(beside, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    query(beside, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", name)
+    try:
+        yield
+    finally:
+        query(beside, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
 
 def let_lapse(url: PostgresUrl) -> None:

@@ -1,6 +1,5 @@
 """Connections to the database: how long each waits, and what is sent over it."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +21,8 @@ DEFAULTS = {
     "tcp_user_timeout": 15_000,
 }
 """Of libpq; what the URL says comes first."""
-_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+BACKSLASH = rb"\\"
+"""In the text of a JSON document; what is between two has escapes of other characters alone."""
 
 
 class TextDumper(StrDumperUnknown):
@@ -37,9 +37,10 @@ class DocumentDumper(JsonbDumper):
 
     def dump(self, obj: Any) -> Any:
         data = super().dump(obj)
-        if data is None or b"\\u0000" not in bytes(data):
+        if data is None or rb"\u0000" not in bytes(data):
             return data
-        return _NUL.sub(rb"\1\\ufffd", bytes(data))
+        parts = bytes(data).split(BACKSLASH)
+        return BACKSLASH.join(part.replace(rb"\u0000", rb"\ufffd") for part in parts)
 
 
 def connector(

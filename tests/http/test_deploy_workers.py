@@ -1,0 +1,82 @@
+"""docs/deploy.md: two workers behind nginx and Caddy, as the page configures them."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pydantic import SecretStr
+
+from server.settings import Settings
+from server.storage.credential_store import SqlCredentialStore
+from server.storage.location import PostgresUrl
+from server.storage.sql_store import SqlStore
+from server.users.keys import new_key
+from tests.http.test_deploy import ENVIRONMENT, PAGE, SITES
+from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
+from tests.support.reverse_proxies import HOST, behind, block, variables
+from tests.support.serving import Client, endpoint_settings, serving
+
+VARIANT = ", with several workers"
+ADDRESSES = ("127.0.0.1:8001", "127.0.0.1:8002")
+"""Those of the workers in the page."""
+UPSTREAM = re.compile(r"^upstream turnstream \{\n[^}]*\}\n", re.MULTILINE)
+
+
+def configuration(program: str, *workers: Client) -> str:
+    """That of the page, with where the workers are."""
+    placed = block(PAGE, program, SITES[program] + VARIANT)
+    for address, worker in zip(ADDRESSES, workers, strict=True):
+        assert address in placed
+        placed = placed.replace(address, worker.url.removeprefix("http://"))
+    whole = block(PAGE, "nginx", SITES["nginx"])
+    return UPSTREAM.sub(placed.partition("\n")[2], whole) if program == "nginx" else placed
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def given(endpoint: StrictEndpoint, postgres_url: PostgresUrl, redis_url: str) -> Settings:
+    environment: dict[str, Any] = variables(PAGE, ENVIRONMENT)
+    shared = {"database": postgres_url, "redis": SecretStr(redis_url)}
+    settings = endpoint_settings(Path(environment.pop("database")), endpoint, **environment)
+    return settings.model_copy(update=shared)
+
+
+async def key_of(worker: Client) -> str:
+    shown, key = new_key("ann")
+    assert worker.state is not None
+    await SqlCredentialStore(cast(SqlStore, worker.state["store"])).add_key(key)
+    return shown
+
+
+@pytest.mark.parametrize("program", SITES)
+async def test_requests_go_to_all_workers_and_pass_by_one_that_is_gone(
+    program: str, tmp_path: Path, endpoint: StrictEndpoint, given: Settings
+) -> None:
+    endpoint.script(Reply((Say("One "), Pause(asyncio.Event()), Say("two."))))
+    async with serving(given) as one, AsyncExitStack() as first:
+        other = await first.enter_async_context(serving(given))
+        one.http.headers["Host"] = other.http.headers["Host"] = HOST
+        site = configuration(program, one, other)
+        async with behind(program, site, tmp_path, "nowhere") as proxy:
+            proxy.http.headers["Authorization"] = f"Bearer {await key_of(one)}"
+            async with proxy.chat({"thread_id": "t1", "message": "Count."}) as stream:
+                await stream.until("text-delta")
+                busy = {"thread_id": "t1", "message": "Again"}
+                for _ in range(4):
+                    assert (await proxy.http.post("/chat", json=busy)).status_code == 409
+                assert one.connections > 0
+                assert other.connections > 0
+                assert (await proxy.http.post("/chat/t1/stop")).status_code == 200
+                assert (await stream.rest())[-1].data == "[DONE]"
+            await first.aclose()
+            for _ in range(4):
+                assert (await proxy.thread("t1"))["run_state"] == "stopped"
