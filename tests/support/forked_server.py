@@ -89,7 +89,8 @@ async def _started(
 
 
 def _serve(says: Connection, variables: dict[str, str], missing: Sequence[str]) -> None:
-    sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]  None: not to be found
+    for name in missing:
+        sys.modules[name] = None  # type: ignore[assignment] # as the import system has it
     serve_here(says.fileno(), variables, port=0)
 
 
