@@ -60,6 +60,7 @@ def ended(events: Sequence[Event]) -> list[Json]:
 # SIGTERM
 
 
+@pytest.mark.one_process  # of workers: test_workers
 async def test_a_live_run_may_finish_while_new_ones_are_refused(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
@@ -112,6 +113,7 @@ async def test_a_run_that_takes_too_long_is_stopped_and_can_be_continued(
         assert [part["text"] for part in answer["parts"]] == ["One ", "two."]
 
 
+@pytest.mark.one_process
 async def test_a_second_signal_stops_the_runs_at_once_and_loses_nothing(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
