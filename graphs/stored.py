@@ -19,6 +19,7 @@ the same. Keys of other packages in the same place stay as they are.
                  recovered      a result without data, of which the model has been told
     human message format        2: the user wrote it; missing in format 1
                  checkpoint_id the checkpoint before it; missing for the first
+                 version       the version of its turn that it began; missing where it is the first
 """
 
 from collections.abc import Mapping, Sequence
@@ -122,6 +123,18 @@ def tool_metadata(end: End, duration_ms: int | None = None) -> dict[str, Any]:
 def human_metadata(checkpoint_id: str | None) -> dict[str, Any]:
     marked = {"format": FORMAT}
     return {**marked, "checkpoint_id": checkpoint_id} if checkpoint_id else marked
+
+
+def with_version(message: HumanMessage, version: str) -> HumanMessage:
+    """The message as it begins a version of its turn."""
+    metadata = {**message.response_metadata, "version": version}
+    return message.model_copy(update={"response_metadata": metadata})
+
+
+def version(message: HumanMessage) -> str | None:
+    """The version of its turn that it began. None: there was no other."""
+    named = message.response_metadata.get("version")
+    return named if isinstance(named, str) else None
 
 
 def is_users(message: HumanMessage) -> bool:

@@ -60,10 +60,12 @@ class Thread(HTTPEndpoint):
              "interrupts"?: [{"id", "value"?, "node", "namespace"?}],
              "state"?: {name: value},
              "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"},
-             "has_earlier"?}
+             "has_earlier"?, "version"?}
 
         All messages; or, with `limit` or `before`, a page of them: the newest, or those before the
         message of an id. Then `has_earlier` says whether the thread has others before the page.
+        With `version` the messages are those of the branch that has this version of a message, if
+        that is not the thread's own; the thread stays as it is.
         `run_id` and `run_state` are of the last run; `graph` is there if several are served,
         `allowed_tools` if the thread is narrowed.
         `messages` are as the protocol shows them; a live run's message is as its log tells it up to
@@ -73,7 +75,8 @@ class Thread(HTTPEndpoint):
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         page = _page(request)
-        entry, turns, rest = await consistent(request, thread_key(request), format, page)
+        version = request.query_params.get("version")
+        entry, turns, rest = await consistent(request, thread_key(request), format, page, version)
         messages = await beside_loop(len(turns), partial(format.snapshot, turns))
         body = await thread_json(shown(request, entry), messages, rest)
         return Response(body, media_type="application/json")

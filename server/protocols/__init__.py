@@ -27,6 +27,7 @@ from server.protocols.graph_values import (
     must_exist,
     on_interrupt,
     resume,
+    version,
 )
 from server.protocols.native.request import approval_body
 from server.turns.requests import AttachRequest, InvalidRequest, Resume, TurnRequest
@@ -103,6 +104,7 @@ def parse(
             allowed_tools=allowed_tools(of_graph),
             must_exist=must_exist(of_graph),
             based_on=based_on(of_graph),
+            version=version(of_graph),
         )
     if on_busy is not None:
         wanted = native.on_busy(on_busy)

@@ -160,6 +160,10 @@ def every_body(served: Served) -> dict[str, Schema]:
             "type": ["string", "null"],
             "description": "The id of the thread's last run: after another one the answer is 409.",
         },
+        "version": {
+            "type": ["string", "null"],
+            "description": "The id of a version of a message: go on from its branch of the thread.",
+        },
     }
 
 

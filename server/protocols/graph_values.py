@@ -9,6 +9,7 @@ allowed_tools  names of the tools that the run may use, among those that its cal
 on_interrupt   "discard" (the default) or "reject": what a new message does to an open interrupt
 must_exist     true: refuse the request if there is no such thread, rather than begin it
 based_on       the id of the thread's last run: refuse the request if there has been another since
+version        the id of a version of a message: go on from the branch of the thread that has it
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from server.turns.requests import GraphValues, InvalidRequest, OnInterrupt, Resu
 from tools import strict_json
 
 VALUES = ("context", "configurable", "input")
-OF_THREAD = ("must_exist", "based_on")
+OF_THREAD = ("must_exist", "based_on", "version")
 KEYS = ("graph", "model", *VALUES, "allowed_tools", "resume", "on_interrupt", *OF_THREAD)
 _ON_INTERRUPT: tuple[OnInterrupt, ...] = ("discard", "reject")
 
@@ -74,6 +75,11 @@ def must_exist(body: Mapping[str, Any]) -> bool:
 def based_on(body: Mapping[str, Any]) -> str | None:
     """Raises InvalidRequest."""
     return None if body.get("based_on") is None else string(body["based_on"], "based_on")
+
+
+def version(body: Mapping[str, Any]) -> str | None:
+    """Raises InvalidRequest."""
+    return None if body.get("version") is None else string(body["version"], "version")
 
 
 def graph_values(body: Mapping[str, Any], limits: BodyLimits) -> GraphValues:

@@ -15,6 +15,7 @@ from server.turns.chunks import (
     Usage,
 )
 from server.turns.messages import AssistantTurn, Step
+from server.turns.versions import Versions
 
 
 def total(turn: AssistantTurn | None) -> Usage | None:
@@ -114,6 +115,14 @@ def tool_approval_json(chunk: ToolApproval) -> dict[str, Any]:
 
 def _about(tool_call_id: str, approval: Approval) -> dict[str, Any]:
     return {"tool_call_id": tool_call_id, "approval": approval_json(approval)}
+
+
+def versions_json(versions: Versions | None) -> dict[str, Any]:
+    """`{"version", "versions": [id]}`: the one that is shown, and all in the order in which they
+    were made; or nothing."""
+    if versions is None:
+        return {}
+    return {"version": versions.shown, "versions": list(versions.ids)}
 
 
 def place_json(node: str | None, namespace: Sequence[str]) -> dict[str, Any]:

@@ -28,6 +28,15 @@ ENDED = closed_object(
     value={"type": "number"},
 )
 ERROR = closed_object(["code", "message"], code=_TEXT, message=_TEXT, id=_TEXT)
+VERSIONS = {
+    "version": {**_TEXT, "description": "The version that is shown."},
+    "versions": {
+        "type": "array",
+        "items": _TEXT,
+        "minItems": 2,
+        "description": "Of a message that has several, in the order in which they were made.",
+    },
+}
 APPROVAL = closed_object(
     ["id"],
     id=_TEXT,

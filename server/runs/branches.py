@@ -22,6 +22,9 @@ class BranchPoint:
     """None: there is nothing before the message."""
     answers: Sequence[ToolMessage] = ()
     """The user's answers that came along with the message: they stay."""
+    version: str | None = None
+    """What the branch is called in the message that begins it; None: it goes on from the end of
+    one."""
 
 
 def branch_point(

@@ -22,6 +22,7 @@ from server.runs.interrupts import asked, breakpoints
 from server.runs.saver import Checkpointer, Writes, put_beginning
 from server.runs.speakers import Speakers
 from server.runs.thread_state import ThreadState
+from server.runs.versions import VersionTree
 from server.storage.interfaces import ThreadStore
 from server.turns.chunks import Interrupt
 from server.turns.header import ThreadKey
@@ -191,6 +192,10 @@ class Checkpoints:
     async def left_heads(self, key: ThreadKey) -> Sequence[str]:
         """The last checkpoints of the branches that the thread has left, the latest first."""
         return (await self._saver.heads(key.checkpoint_key, MAX_LEFT_BRANCHES + 1))[1:]
+
+    async def versions(self, key: ThreadKey) -> VersionTree:
+        """Those of the thread's turns."""
+        return VersionTree(await self._store.versions(key))
 
     async def with_input(self, key: ThreadKey) -> ThreadState:
         """A thread that a crash has left, with what its last request brought: if no step has read

@@ -131,7 +131,8 @@ def _is_id(key: str) -> bool:
 def check_goes_past(request: TurnRequest, interrupts: Sequence[Interrupt]) -> None:
     """A new message goes past an open interrupt, unless it is not to; nothing else does. Raises
     InvalidRequest."""
-    goes_past = (request.message or request.branch) and request.on_interrupt == "discard"
+    leaves = request.message or request.branch or request.head
+    goes_past = leaves and request.on_interrupt == "discard"
     if not interrupts or goes_past:
         return
     example = f'{{"resume": {{"{interrupts[0].id}": answer}}}}'

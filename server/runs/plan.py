@@ -1,7 +1,7 @@
 """What a request means for its thread: the messages that go in, before any model is called."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, cast
 from uuid import uuid4
@@ -35,6 +35,7 @@ from server.runs.interrupts import resume_command
 from server.runs.thread_changes import ThreadBefore
 from server.runs.thread_state import ThreadState
 from server.runs.transcript import assistant_id, last_spoken, last_turn_id
+from server.storage.kept_versions import NO_CHANGES, VersionChanges
 from server.turns.chunks import ToolApproval, ToolSettled
 from server.turns.requests import (
     InvalidRequest,
@@ -69,6 +70,8 @@ class Plan:
     """The answers to interrupts: the graph goes on from where it stopped to ask."""
     discarded: tuple[str, ...] = ()
     """The interrupts that the request goes past."""
+    versions: VersionChanges = NO_CHANGES
+    """What the run changes of the versions of the thread's turns."""
 
     @property
     def message_id(self) -> str:
@@ -124,9 +127,9 @@ def plan(
     """
     if request.resume:
         resume = resume_command(request.resume, state.interrupts)
-        return Plan(last_turn_id(state.messages), state, None, resume=resume)
+        return Plan(last_turn_id(state.messages), state, None, resume=resume, point=point)
     if request.continue_:
-        return _continue(state)
+        return _continue(state, point)
     decided = decide(request, state, catalogue, decider)
     answers = [
         *(point.answers if point else ()),
@@ -148,11 +151,13 @@ def plan(
     elif point and point.message:
         human = point.message
     elif answers or decided.messages:
-        return _answering(state, decided, answers, pending, decider)
+        return replace(_answering(state, decided, answers, pending, decider), point=point)
     else:
         raise InvalidRequest(
             "nothing_to_do", "The request brings nothing that the thread does not have.", 409
         )
+    if point and point.version:
+        human = stored.with_version(human, point.version)
     closers = [_closed(call, state) for call in pending]
     new: list[AnyMessage] = [*answers, *closers, human]
     return Plan(
@@ -198,7 +203,7 @@ def _end_marks(state: ThreadState) -> list[AnyMessage]:
     return [cast(AnyMessage, RemoveMessage(last.id or ""))] if is_ours else []
 
 
-def _continue(state: ThreadState) -> Plan:
+def _continue(state: ThreadState, point: BranchPoint | None) -> Plan:
     check_no_approval_pending(state)
     if not (state.unfinished or broke_off(state.messages)):
         raise InvalidRequest(
@@ -206,7 +211,8 @@ def _continue(state: ThreadState) -> Plan:
             "The thread's last turn has ended as it should; send a message instead.",
             409,
         )
-    return Plan(last_turn_id(state.messages), state, None if state.unfinished else [])
+    new = None if state.unfinished else list[AnyMessage]()
+    return Plan(last_turn_id(state.messages), state, new, point=point)
 
 
 def _awaits_person(call: ToolCall, state: ThreadState) -> bool:

@@ -13,6 +13,7 @@ from server.runs.interrupts import check_goes_past
 from server.runs.plan import Plan, plan
 from server.runs.review_answers import resuming
 from server.runs.thread_state import NEW_THREAD, ThreadState
+from server.runs.versions import Begun, Left, changes
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest, TurnRequest
 from tools.catalogue import Catalogue
@@ -35,20 +36,33 @@ async def prepare(
     """
     state = await checkpoints.load(key) if request.thread_id else NEW_THREAD
     await beside_loop(len(state.messages), partial(_check_size, state, max_bytes))
+    request = await _of_version(request, key, state, checkpoints)
     if request.approvals or not request.resume:
-        request = resuming(request, state.interrupts)
+        request = resuming(request, state.interrupts if request.head is None else ())
     if not request.resume:
         check_goes_past(request, state.interrupts)
     planned = await _plan_on(state, key, request, checkpoints, catalogue, decider)
     if not state.unfinished:
         return planned
-    if request.continue_ or request.resume:
+    if request.head is None and (request.continue_ or request.resume):
         # The tasks that finished are part of the run again: it streams their results.
         before = await checkpoints.load(key, state.checkpoint_id)
         return await beside_loop(len(before.messages), replace(planned, before=before).looked_up)
     at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
     planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)
     return replace(planned, discarded=tuple(interrupt.id for interrupt in state.interrupts))
+
+
+async def _of_version(
+    request: TurnRequest, key: ThreadKey, state: ThreadState, checkpoints: Checkpoints
+) -> TurnRequest:
+    """The request with the head of the branch that has the version it names, if that is not the
+    thread's own. Raises InvalidRequest."""
+    if request.version is None:
+        return request
+    tree = await checkpoints.versions(key)
+    version = tree.find(request.version, tree.path(state.messages))
+    return request if version is None else replace(request, head=version.head)
 
 
 def _check_size(state: ThreadState, max_bytes: int) -> None:
@@ -88,15 +102,28 @@ async def _plan_on(
     catalogue: Catalogue,
     decider: Decider,
 ) -> Plan:
-    if request.head is not None:
-        state = await checkpoints.load(key, request.head)
-    request, point = branch_point(request, state.messages)
-    before = state
+    branch = state if request.head is None else await checkpoints.load(key, request.head)
+    request, point = branch_point(request, branch.messages)
+    before = branch
     if point is not None:
         begin = point.checkpoint_id or await checkpoints.beginning(key)
         before = await checkpoints.load(key, begin)
-        point = with_answers(replace(point, checkpoint_id=begin), before, state.messages)
+        point = replace(point, checkpoint_id=begin, version=decider.run_id)
+        point = with_answers(point, before, branch.messages)
     elif request.head is not None:
         point = BranchPoint(None, request.head)
     planning = partial(plan, request, before, catalogue, decider, point)
-    return await beside_loop(len(before.messages), lambda: planning().looked_up())
+    planned = await beside_loop(len(before.messages), lambda: planning().looked_up())
+    if point is None:
+        return planned
+    tree, left = await checkpoints.versions(key), Left(state.messages, state.checkpoint_id)
+    begun = _begun(planned, point, is_edit=request.message is not None)
+    goes_on = Left(branch.messages, branch.checkpoint_id)
+    changing = partial(changes, tree, left, goes_on, begun)
+    return replace(planned, versions=await beside_loop(len(state.messages), changing))
+
+
+def _begun(planned: Plan, point: BranchPoint, *, is_edit: bool) -> Begun | None:
+    if point.message is None or point.version is None:
+        return None
+    return Begun(point.version, point.message, planned.user_message_id, is_edit)

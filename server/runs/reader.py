@@ -10,6 +10,13 @@ from functools import partial
 from server.runs.served_graphs import ServedGraphs
 from server.runs.thread_state import ThreadState
 from server.runs.transcript import Transcript
+from server.runs.versions import (
+    NO_OTHERS,
+    NO_VERSIONS,
+    ShownVersions,
+    VersionTree,
+    with_versions,
+)
 from server.storage.interfaces import ThreadStore
 from server.storage.run_logs import RunLog, RunLogs
 from server.turns.accumulate import accumulate, is_in_order
@@ -78,20 +85,31 @@ class RunReader:
     ) -> AsyncGenerator[tuple[str, tuple[Turn, ...]]]:
         """The branches that the thread has left, the latest first: the last checkpoint of each, and
         its turns. Each is loaded when it is asked for."""
-        checkpoints = self._graphs.checkpoints(graph)
-        for head in await checkpoints.left_heads(key):
-            state = replace(await checkpoints.load(key, head), unfinished=False)
+        for head in await self._graphs.checkpoints(graph).left_heads(key):
+            state = await self.at_head(key, graph, head)
             yield head, await beside_loop(len(state.messages), partial(self.shown, state))
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
         return self.page(state, WHOLE)[0]
 
-    def page(self, state: ThreadState, page: TurnPage) -> tuple[tuple[Turn, ...], bool]:
-        """A page of the thread, and whether it has turns before that. Raises InvalidRequest."""
+    def page(
+        self, state: ThreadState, page: TurnPage, versions: ShownVersions = NO_OTHERS
+    ) -> tuple[tuple[Turn, ...], bool]:
+        """A page of the thread, whose messages have these versions, and whether it has turns
+        before that. Raises InvalidRequest."""
         running = state.unfinished and not state.interrupts
         transcript = _transcript(state, running=running)
         places = page.of(transcript.ids)
-        return transcript.turns(places), places.start > 0
+        return with_versions(transcript.turns(places), versions), places.start > 0
+
+    async def versions(self, key: ThreadKey) -> VersionTree:
+        """Those of the thread's turns."""
+        return VersionTree(await self._store.versions(key))
+
+    async def at_head(self, key: ThreadKey, graph: str | None, head: str) -> ThreadState:
+        """A branch that the thread has left, by its last checkpoint."""
+        state = await self._graphs.checkpoints(graph).load(key, head)
+        return replace(state, unfinished=False)
 
     async def turns_before(self, header: RunHeader) -> tuple[Turn, ...]:
         """The thread as it stood when the run began, with what the request added."""
@@ -99,16 +117,20 @@ class RunReader:
 
     async def before(self, header: RunHeader) -> tuple[tuple[Turn, ...], Values | None]:
         """The same, and what clients saw then of the graph's state."""
-        state = await self._state_before(header)
-        turns = await beside_loop(
-            len(state.messages),
-            lambda: _transcript(state, running=True, live_run_id=header.run_id).turns(),
-        )
-        return turns, state.graph_state
+        state, tree = await self.state_before(header), await self.versions(header.key)
 
-    async def progress(self, run: LoggedRun, page: TurnPage = WHOLE) -> Progress:
-        """Raises InvalidRequest if the thread has no such page."""
-        header, before = run.header, await self._state_before(run.header)
+        def turns() -> tuple[Turn, ...]:
+            transcript = _transcript(state, running=True, live_run_id=header.run_id)
+            return with_versions(transcript.turns(), tree.of(state.messages))
+
+        return await beside_loop(len(state.messages), turns), state.graph_state
+
+    async def progress(
+        self, run: LoggedRun, page: TurnPage = WHOLE, tree: VersionTree = NO_VERSIONS
+    ) -> Progress:
+        """`tree` has the versions of the thread's turns. Raises InvalidRequest if the thread has no
+        such page."""
+        header, before = run.header, await self.state_before(run.header)
         length = len(before.messages)
         transcript = await beside_loop(
             length, partial(_transcript, before, running=True, live_run_id=header.run_id)
@@ -127,11 +149,13 @@ class RunReader:
         turns = await beside_loop(length, partial(transcript.turns, shown))
         if len(ids) in places:
             turns += (accumulate(chunks, header.message_id, earlier),)
+        turns = with_versions(turns, await beside_loop(length, partial(tree.of, before.messages)))
         first_part = sum(len(step.parts) for step in earlier)
         values = None if before.graph_state is None else state_after(chunks, before.graph_state)
         return Progress(before, turns, first_part, len(chunks), values, places.start > 0)
 
-    async def _state_before(self, header: RunHeader) -> ThreadState:
+    async def state_before(self, header: RunHeader) -> ThreadState:
+        """The thread as it was saved when the run began, with what the request added."""
         if header.checkpoint_id is None:
             return ThreadState()
         return await self._graphs.checkpoints(header.graph).load(header.key, header.checkpoint_id)

@@ -153,6 +153,7 @@ class Runs:
             start.graph,
             records,
             closes_approvals=start.plan.closes_approvals,
+            versions=start.plan.versions,
         )
         checkpoints = self._graphs.checkpoints(start.graph)
         run = Run(start, checkpoints, self._store, claim.log, claim.stop, self._audit.watch(start))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from server.storage.audit_records import Records
+from server.storage.kept_versions import NO_CHANGES, KeptVersions, VersionChanges
 from server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
 from server.storage.unavailable import LeaseLost as LeaseLost
 from server.storage.unavailable import StorageError as StorageError
@@ -113,7 +114,7 @@ class Repeated:
 ClaimResult = Granted | Held | Repeated
 
 
-class ThreadStore(UnfinishedAnswers, Protocol):
+class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading
@@ -149,10 +150,11 @@ class ThreadStore(UnfinishedAnswers, Protocol):
         records: Records = (),
         *,
         closes_approvals: bool = False,
+        versions: VersionChanges = NO_CHANGES,
     ) -> None:
         """Move the thread to the top of the list as live, on this graph. A thread that is new gets
         the title: on one line, cut to 60 characters. `closes_approvals`: none of its calls waits
-        for an approval any more."""
+        for an approval any more. `versions` change with it."""
 
     async def end_run(
         self,

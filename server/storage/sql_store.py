@@ -13,6 +13,7 @@ from server.storage import (
     idle_threads,
     thread_list,
     thread_pages,
+    turn_versions,
     unfinished,
 )
 from server.storage.audit_records import Records
@@ -25,6 +26,7 @@ from server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
+from server.storage.kept_versions import NO_CHANGES, TurnVersion, VersionChanges
 from server.storage.retention import IdleThread
 from server.storage.write_meter import WriteMeter
 from server.turns.chunks import Disposition
@@ -101,9 +103,11 @@ class SqlStore(ABC):
         records: Records = (),
         *,
         closes_approvals: bool = False,
+        versions: VersionChanges = NO_CHANGES,
     ) -> None:
         def begin(connection: Connection) -> None:
             thread_list.begin_run(connection, key, run_id, title, graph)
+            turn_versions.change(connection, key, versions)
             if closes_approvals:
                 approvals.close(connection, key)
             audit_trail.append(connection, records)
@@ -172,6 +176,7 @@ class SqlStore(ABC):
             claims.remove_thread(connection, key)
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
+            turn_versions.remove(connection, key)
 
         await self.write_claimed(key, None, remove)
 
@@ -190,6 +195,9 @@ class SqlStore(ABC):
 
     async def approval(self, id: str) -> WaitingApproval | None:
         return await self.read(approvals.get, id)
+
+    async def versions(self, key: ThreadKey) -> Sequence[TurnVersion]:
+        return await self.read(turn_versions.get, key)
 
     async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
         await self.write_claimed(key, run_id, unfinished.put, key, run_id, words)

@@ -17,6 +17,7 @@ from server.turns.chunks import (
     Usage,
 )
 from server.turns.requests import UserContent
+from server.turns.versions import Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ class Step:
 class UserTurn:
     id: str
     content: tuple[UserContent, ...]
+    versions: Versions | None = None
+    """None: there is no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class AssistantTurn:
     """Of a turn that was ended from outside or by a limit."""
     error: Mapping[str, Any] | None = None
     """Of a turn that failed: `{"code", "message", "id"?}`."""
+    versions: Versions | None = None
+    """None: there is no other."""
 
     @property
     def parts(self) -> tuple[MessagePart, ...]:

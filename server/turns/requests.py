@@ -136,6 +136,8 @@ class TurnRequest:
     head: str | None = None
     """The last checkpoint of a branch that the thread has left: the request is about that one, and
     the thread becomes what follows. None: about the thread as it is."""
+    version: str | None = None
+    """The same by the version of a turn, whose branch it is. None: whatever the thread shows."""
     client_tools: tuple[ClientTool, ...] = ()
     values: GraphValues = NO_VALUES
     graph: str | None = None

@@ -15,6 +15,7 @@ ON_BOTH = (
     "test_agent_chat_ui",
     "test_approvals",
     "test_attach",
+    "test_branches",
     "test_busy",
     "test_client_tools",
     "test_continue",

@@ -230,3 +230,23 @@ async def test_a_breakpoint_has_an_id_and_no_value_and_takes_any_answer(tmp_path
         assert await refused(client, thread_id, **{"continue": True}) == (409, "interrupt_pending")
         _, events = await client.turn({"thread_id": thread_id, "resume": {stop["id"]: "go"}})
         assert text_of(events) == "Sent."
+
+
+async def test_what_a_graph_asks_is_discarded_when_its_version_is_left(client: Client) -> None:
+    thread_id, ids = await asked(client)
+    asks = (await client.thread(thread_id))["messages"][0]["id"]
+    edit = {"message_id": asks, "message": "Hello again"}
+    await client.turn({"thread_id": thread_id, "edit": edit})
+    thread = await client.thread(thread_id)
+    assert thread["run_state"] == "waiting"
+    [first, second] = thread["messages"][0]["versions"]
+    assert thread["messages"][0]["version"] == second
+
+    left = await client.thread(thread_id, version=first)
+    assert "interrupts" not in left
+    answer = {"resume": {ids["first"]: "red"}, "version": first}
+    assert await refused(client, thread_id, **answer) == (409, "unknown_interrupt")
+    stays = {"message": "Hi", "version": first, "on_interrupt": "reject"}
+    assert await refused(client, thread_id, **stays) == (409, "interrupt_pending")
+    _, events = await client.turn({"thread_id": thread_id, "message": "Hi", "version": first})
+    assert reason(events) == "tool-calls"

@@ -41,6 +41,17 @@ async def test_an_empty_database_is_migrated_by_one_of_several_workers(
     assert not await migrate(empty_postgres_url, checks=True)
 
 
+async def test_a_database_of_the_first_version_gets_what_it_lacks(
+    own_postgres_url: PostgresUrl,
+) -> None:
+    query(own_postgres_url, "DROP TABLE turn_versions")
+    query(own_postgres_url, "UPDATE turnstream_schema SET version = 1")
+    assert await migrate(own_postgres_url)
+    assert not await migrate(own_postgres_url, checks=True)
+    async with workers(own_postgres_url, 1) as [opened]:
+        assert await opened.store.versions(THREAD) == []
+
+
 async def test_a_newer_schema_is_refused(own_postgres_url: PostgresUrl) -> None:
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 99")
     with pytest.raises(StorageError, match=r"schema 99.* newer turnstream"):

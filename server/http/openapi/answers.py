@@ -153,6 +153,7 @@ def _thread() -> Schema:
         state={"type": "object", "description": "Of the graph's own state what clients see."},
         run=nullable(live),
         has_earlier=YES_OR_NO,
+        version={**TEXT, "description": "That was asked for, if it is not the thread's own."},
     )
 
 

@@ -62,6 +62,7 @@ BODY = Source(
 THREAD = Source(("server.http.problems",), {404: ["thread_not_found"]})
 BUSY = Source(("server.http.problems",), {409: ["run_in_progress"]})
 VERSION = Source(("server.http.problems",), {404: ["thread_not_found"], 409: ["thread_changed"]})
+BRANCHES = Source(("server.runs.versions",), {404: ["unknown_version"]})
 CAPACITY = Source(("server.http.problems",), {503: ["shutting_down", "limit_reached"]})
 PROTOCOL = Source(("server.protocols",), {422: ["invalid_protocol"]})
 BODY_FIELDS = Source(

@@ -5,6 +5,7 @@ from server.http.openapi.operation import LINES, Answer, Example, Operation, que
 from server.http.openapi.problems import (
     BODY,
     BODY_FIELDS,
+    BRANCHES,
     EXPORT,
     PAGES,
     PROTOCOL,
@@ -41,7 +42,7 @@ OPERATIONS = {
         "loadThread",
         "Load a thread, or a page of it",
         {200: Answer("The thread; its messages are in the wire format.", ref("Thread"))},
-        (THREAD, PROTOCOL, PAGES, THREADS.only("invalid_limit"), STORAGE),
+        (THREAD, PROTOCOL, PAGES, BRANCHES, THREADS.only("invalid_limit"), STORAGE),
         parameters=(
             PROTOCOL_PARAMETER,
             query(
@@ -50,6 +51,7 @@ OPERATIONS = {
                 "Messages of the page.",
             ),
             query("before", TEXT, "The id of a message; the page ends with the one before it."),
+            query("version", TEXT, "The id of a version of a message: show its branch."),
         ),
         path={"thread_id": TEXT},
         examples={
@@ -60,6 +62,9 @@ OPERATIONS = {
             "a page": Example(200, path={"thread_id": "{thread}"}, query={"limit": "1"}),
             "a page before an unknown message": Example(
                 409, path={"thread_id": "{thread}"}, query={"before": "m9"}
+            ),
+            "a version that there is not": Example(
+                404, path={"thread_id": "{thread}"}, query={"version": "v9"}
             ),
             "a thread that there is not": Example(404, path={"thread_id": "t1"}),
         },

@@ -6,6 +6,7 @@ from server.http.openapi.operation import EVENTS, Answer, Example, Operation, he
 from server.http.openapi.problems import (
     BODY,
     BODY_FIELDS,
+    BRANCHES,
     IDEMPOTENCY,
     PROTOCOL,
     START,
@@ -31,7 +32,10 @@ STARTED = {
     ),
 }
 """What answers each post that starts a run."""
-START_PROBLEMS = (BODY, BODY_FIELDS, PROTOCOL, IDEMPOTENCY, *START, VERSION, STREAMS, STORAGE)
+START_PROBLEMS = (
+    *(BODY, BODY_FIELDS, PROTOCOL, IDEMPOTENCY),
+    *(*START, VERSION, BRANCHES, STREAMS, STORAGE),
+)
 START_PARAMETERS = (
     PROTOCOL_PARAMETER,
     query(

@@ -18,7 +18,7 @@ from server.protocols.body_schemas import (
     tools_by_name,
 )
 from server.protocols.fields import BodyLimits
-from server.protocols.metadata_schemas import ENDED, ERROR, TIMING, USAGE
+from server.protocols.metadata_schemas import ENDED, ERROR, TIMING, USAGE, VERSIONS
 
 _TEXT = {"type": "string"}
 _STATES = (
@@ -103,8 +103,9 @@ def message() -> Schema:
         id=_TEXT,
         role={"const": "user"},
         parts={"type": "array", "items": {"anyOf": [text, file]}},
+        metadata=closed_object((), **VERSIONS),
     )
-    metadata = closed_object((), usage=USAGE, timing=TIMING, ended=ENDED, error=ERROR)
+    metadata = closed_object((), usage=USAGE, timing=TIMING, ended=ENDED, error=ERROR, **VERSIONS)
     assistant = closed_object(
         ["id", "role", "parts"],
         id=_TEXT,

@@ -1,12 +1,12 @@
 """AI SDK: a history to `UIMessage[]`, as `useChat` would hold it after the streams of its turns.
 
-    {"id", "role": "user", "parts": [part]}
+    {"id", "role": "user", "parts": [part], "metadata"?}
     {"id", "role": "assistant", "parts": [part], "metadata"?}
 
 A user's parts are `text` and `file`. An assistant's are, for each step, `step-start`, then its
 texts, reasonings and static `tool-<name>` parts; a call that needs an approval has `approval`, and
 waits as `approval-requested`. `metadata` has `usage` (the sum over the steps),
-`ended` and `error` where there is one.
+`ended` and `error` where there is one, and `version` and `versions` of a message that has several.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,14 @@ from typing import Any
 
 from server.protocols.ai_sdk.stream import part_id
 from server.protocols.ai_sdk.tool_call import call_error_text, executed_by
-from server.protocols.metadata import ended_json, timing_json, total, total_timing, usage_json
+from server.protocols.metadata import (
+    ended_json,
+    timing_json,
+    total,
+    total_timing,
+    usage_json,
+    versions_json,
+)
 from server.turns.messages import (
     AssistantTurn,
     MessagePart,
@@ -33,7 +40,9 @@ def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 
 def _user(turn: UserTurn) -> dict[str, Any]:
-    return {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
+    message = {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
+    metadata = versions_json(turn.versions)
+    return {**message, "metadata": metadata} if metadata else message
 
 
 def _content(item: UserContent) -> dict[str, Any]:
@@ -60,6 +69,7 @@ def _assistant(turn: AssistantTurn) -> dict[str, Any]:
     metadata = {
         **{key: value for key, value in optional.items() if value is not None},
         **timing_json(*total_timing(turn.steps)),
+        **versions_json(turn.versions),
     }
     message = {"id": turn.id, "role": "assistant", "parts": list(_parts(turn))}
     return {**message, "metadata": metadata} if metadata else message

@@ -21,7 +21,7 @@ from server.protocols.body_schemas import (
     tools_by_name,
 )
 from server.protocols.fields import BodyLimits
-from server.protocols.metadata_schemas import APPROVAL, ENDED, ERROR, TIMING, USAGE
+from server.protocols.metadata_schemas import APPROVAL, ENDED, ERROR, TIMING, USAGE, VERSIONS
 from server.turns.terms import Disposition, End, FinishReason
 
 _TEXT = {"type": "string"}
@@ -89,6 +89,7 @@ def message() -> Schema:
         id=_TEXT,
         role={"const": "user"},
         parts={"type": "array", "items": {"anyOf": [text, image]}},
+        **VERSIONS,
     )
     assistant = closed_object(
         ["id", "role", "parts", "steps"],
@@ -101,6 +102,7 @@ def message() -> Schema:
         timing=TIMING,
         ended=ENDED,
         error=ERROR,
+        **VERSIONS,
     )
     return {"anyOf": [user, assistant]}
 

@@ -1,8 +1,8 @@
 """assistant-transport: a history to the messages that its streams would build.
 
-    {"id", "role": "user", "parts": [part]}
+    {"id", "role": "user", "parts": [part], "version"?, "versions"?}
     {"id", "role": "assistant", "parts": [part], "steps": [step],
-     "finishReason"?, "usage"?, "timing"?, "ended"?, "error"?}
+     "finishReason"?, "usage"?, "timing"?, "ended"?, "error"?, "version"?, "versions"?}
 
     part = {"type": "text", "text"}
          | {"type": "image", "image": url}
@@ -17,8 +17,8 @@ then there are `result` and `isError`. `approval` is of a call that needs one, s
 `server.protocols.metadata`. `args` is `{}` when `argsText` is no JSON object. `finishReason` is
 missing while the turn runs, and when a crash cut it. `usage` is the sum over the steps,
 `{"inputTokens", "outputTokens"}`; `timing` is `{"firstTokenMs", "modelMs", "toolMs"}`, the last by
-call id. `ended` and `error` are of turns that ended so. Nothing is null
-but what a tool said.
+call id. `ended` and `error` are of turns that ended so. `versions` are of a message that has
+several: their ids, and `version` is the one that is shown. Nothing is null but what a tool said.
 """
 
 from collections.abc import Sequence
@@ -31,6 +31,7 @@ from server.protocols.metadata import (
     total,
     total_timing,
     usage_json,
+    versions_json,
 )
 from server.turns.messages import (
     AssistantTurn,
@@ -50,7 +51,8 @@ def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 
 def _user(turn: UserTurn) -> dict[str, Any]:
-    return {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
+    parts = [_content(item) for item in turn.content]
+    return {"id": turn.id, "role": "user", "parts": parts, **versions_json(turn.versions)}
 
 
 def _content(item: UserContent) -> dict[str, Any]:
@@ -76,6 +78,7 @@ def _assistant(turn: AssistantTurn) -> dict[str, Any]:
         "steps": [_step(step) for step in turn.steps],
         **{key: value for key, value in optional.items() if value is not None},
         **timing_json(*total_timing(turn.steps)),
+        **versions_json(turn.versions),
     }
 
 

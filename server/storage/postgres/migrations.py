@@ -16,6 +16,7 @@ from sqlalchemy import Connection, inspect, text
 from server.storage import tables
 from server.storage.interfaces import StorageError
 from server.storage.postgres.transactions import driver
+from server.storage.turn_versions import versions
 
 LOCK = 0x7475726E  # "turn"
 WAIT_SECONDS = 120.0
@@ -37,7 +38,12 @@ _OF_WORKERS = (
 )
 """What the tables of one process do not have."""
 
-STEPS: Sequence[Callable[[Connection], None]] = ()
+
+def _add_versions(connection: Connection) -> None:
+    versions.create(connection)
+
+
+STEPS: Sequence[Callable[[Connection], None]] = (_add_versions,)
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
 

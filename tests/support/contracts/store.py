@@ -12,6 +12,7 @@ from tests.support.contracts.approvals import ApprovalContract, ApprovalRecovery
 from tests.support.contracts.claims import ClaimContract, DeletionContract, IdempotencyContract
 from tests.support.contracts.thread_list import RecoveryContract, ThreadListContract
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
+from tests.support.contracts.versions import VersionContract
 
 
 class DispositionContract:
@@ -51,6 +52,7 @@ class StoreContract(
     ThreadListContract,
     DispositionContract,
     ApprovalContract,
+    VersionContract,
 ):
     """All of it but recovery."""
 

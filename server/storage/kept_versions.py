@@ -1,0 +1,53 @@
+"""What is kept of a thread's versions: where an edit or an answer made anew has left a branch.
+
+The messages of every branch are in the checkpoints. A row here names one version of a turn, so that
+a thread can say which versions a message has without loading any of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from server.turns.header import ThreadKey
+
+
+@dataclass(frozen=True, slots=True)
+class TurnVersion:
+    """A user's message and what follows it: one of several in the same place of a thread.
+
+    Those in one place have the same `parent`; a parent has versions in one further place at most.
+    """
+
+    id: str
+    number: int
+    """Of the thread's versions, in the order in which they were noted."""
+    parent: str | None
+    """The version in an earlier place that this one belongs to. None: there is no earlier place."""
+    question: str
+    """The id of the first version with the same words: the others answer them anew."""
+    message_id: str
+    """The user message's."""
+    is_original: bool
+    """It was there before any other in its place: its message does not name its version."""
+    head: str | None = None
+    """The last checkpoint of the branch, when the thread left it last. None: never yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChanges:
+    """What a run that begins a branch, or goes to another one, changes of its thread's versions."""
+
+    put: Sequence[TurnVersion] = ()
+    """New ones, and others as they are from now on."""
+    removed: Sequence[str] = ()
+    """The ids of those whose run broke off before it began its branch."""
+
+
+NO_CHANGES = VersionChanges()
+
+
+class KeptVersions(Protocol):
+    """The part of the store that keeps versions. `ThreadStore.begin_run` changes them."""
+
+    async def versions(self, key: ThreadKey) -> Sequence[TurnVersion]:
+        """All of the thread's, in the order of their numbers."""

@@ -1,0 +1,130 @@
+"""Versions of turns, at random: every branch that was left is found again, as it was."""
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from graphs import stored
+from server.runs.versions import Begun, Left, VersionTree, changes
+from server.storage.kept_versions import TurnVersion, VersionChanges
+
+Messages = list[AnyMessage]
+Said = tuple[str, ...]
+
+
+@dataclass
+class Thread:
+    """A thread, its checkpoints, and what is kept of its versions."""
+
+    messages: Messages = field(default_factory=list)
+    heads: dict[str, Messages] = field(default_factory=dict)
+    kept: dict[str, TurnVersion] = field(default_factory=dict)
+    runs: int = 0
+
+    @property
+    def tree(self) -> VersionTree:
+        return VersionTree(sorted(self.kept.values(), key=lambda version: version.number))
+
+    @property
+    def now(self) -> Left:
+        return Left(self.messages, self._saved(self.messages))
+
+    def look(self, version: str) -> Left:
+        found = self.tree.find(version, self.tree.path(self.messages))
+        if found is None:
+            return self.now
+        assert found.head
+        return Left(self.heads[found.head], found.head)
+
+    def run(
+        self, branch: Left, replaced: AnyMessage | None, *, edits: bool, begins: bool = True
+    ) -> None:
+        """`begins`: False, the process dies when the store has noted the run and no more."""
+        self.runs += 1
+        run_id, number = f"r{self.runs}", self.runs
+        asked = HumanMessage(f"Q{number}", id=f"q{number}")
+        before = list(branch.messages)
+        begun = None
+        if replaced is not None:
+            before = before[: before.index(replaced)]
+            if not edits:
+                asked = HumanMessage(replaced.content, id=replaced.id)
+            begun = Begun(run_id, replaced, asked.id or "", is_edit=edits)
+            asked = stored.with_version(asked, run_id)
+        self._change(changes(self.tree, self.now, branch, begun))
+        if begins:
+            self.messages = [*before, asked, AIMessage(f"A{number}", id=f"a{number}")]
+
+    def _change(self, done: VersionChanges) -> None:
+        for id in (*done.removed, *(version.id for version in done.put)):
+            self.kept.pop(id, None)
+        self.kept |= {version.id: version for version in done.put}
+
+    def _saved(self, messages: Messages) -> str:
+        head = f"head of {said(messages)}"
+        self.heads[head] = messages
+        return head
+
+
+def said(messages: Messages) -> Said:
+    return tuple(message.text for message in messages)
+
+
+def reached(thread: Thread) -> set[Said]:
+    """All branches that a person finds who looks at one version after the other."""
+    found, todo = set[Said](), [thread.now]
+    while todo:
+        branch = todo.pop()
+        if said([*branch.messages]) in found:
+            continue
+        found.add(said([*branch.messages]))
+        tree = thread.tree
+        shown = tree.shown(tree.path(branch.messages), tree.path(thread.messages))
+        for versions in shown.values():
+            assert versions.shown in versions.ids
+            assert len(set(versions.ids)) == len(versions.ids) > 1
+            todo += [thread.look(id) for id in versions.ids]
+    return found
+
+
+def branches(thread: Thread) -> set[Said]:
+    """Those that no other goes on from."""
+    all_said = {said(thread.messages), *map(said, thread.heads.values())}
+    return {one for one in all_said if not any(o != one and o[: len(one)] == one for o in all_said)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_branch_is_found_from_every_other(seed: int) -> None:
+    dice, thread = random.Random(seed), Thread()
+    thread.run(thread.now, None, edits=False)
+    for _ in range(25):
+        shown = thread.tree.kept
+        branch = thread.now
+        if shown and dice.random() < 0.3:
+            branch = thread.look(dice.choice([v for v in shown if v.head]).id)
+        asked = [m for m in branch.messages if isinstance(m, HumanMessage)]
+        replaced = dice.choice([None, None, *asked])
+        begins = dice.random() < 0.9
+        thread.run(branch, replaced, edits=dice.random() < 0.5, begins=begins)
+        assert reached(thread) == branches(thread)
+
+
+def test_what_a_version_is_called_stays() -> None:
+    thread = Thread()
+    thread.run(thread.now, None, edits=False)
+    for _ in range(3):
+        thread.run(thread.now, thread.messages[0], edits=False)
+    tree = thread.tree
+    [shown] = tree.of(thread.messages).values()
+    assert (shown.ids, shown.shown) == (("before-r2", "r2", "r3", "r4"), "r4")
+    assert said([*thread.look("before-r2").messages]) == ("Q1", "A1")
+
+
+def test_a_thread_without_versions_looks_at_none_of_its_messages() -> None:
+    class Unread(list[AnyMessage]):
+        def __iter__(self) -> None:  # type: ignore[override]
+            raise AssertionError("read")
+
+    assert VersionTree().of(Unread()) == {}
