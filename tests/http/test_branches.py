@@ -35,7 +35,7 @@ def asks(words: str, id: str) -> Json:
     return {"id": id, "parts": [{"type": "text", "text": words}]}
 
 
-async def turn(server: ScriptedServer, answer: str | Reply, **body: Any) -> None:
+async def turn(server: ScriptedServer, answer: str | Reply | Fail, **body: Any) -> None:
     server.endpoint.script(text_reply(answer) if isinstance(answer, str) else answer)
     await server.http.turn({"thread_id": "t1", **body})
 
@@ -230,13 +230,13 @@ async def test_versions_are_on_the_page_that_has_their_message(server: ScriptedS
     for number in range(3):
         await turn(server, f"C{number}", message=f"More {number}")
     client = server.http
-    newest = await client.thread("t1", limit=2)
+    newest = await client.thread("t1", limit="2")
     assert (versions(newest), newest["has_earlier"]) == ([None, None], True)
     oldest = await client.thread(
-        "t1", limit=2, before=(await client.thread("t1"))["messages"][2]["id"]
+        "t1", limit="2", before=(await client.thread("t1"))["messages"][2]["id"]
     )
     assert (said(oldest), versions(oldest)) == (["Uno", "B"], ["2/2", None])
-    left = await look(client, other(oldest, 0, 1), limit=1)
+    left = await look(client, other(oldest, 0, 1), limit="1")
     assert (said(left), left["has_earlier"]) == (["A"], True)
 
 
@@ -430,16 +430,19 @@ async def test_another_graph_keeps_versions_too(tmp_path: Path) -> None:
 @pytest.mark.one_process
 async def test_versions_are_their_owners_alone(tmp_path: Path) -> None:
     says = [[text(word), finish()] for word in ("A", "B", "C")]
-    async with office(tmp_path, *says) as served:
-        async with served.person("ann") as ann, served.person("bob") as bob:
-            await ann.client.turn({"thread_id": "t1", "message": asks("One", "m1")})
-            await ann.client.turn({"thread_id": "t1", "regenerate": True})
-            await bob.client.turn({"thread_id": "t1", "message": asks("One", "m1")})
-            anns, bobs = await ann.client.thread("t1"), await bob.client.thread("t1")
-            assert (versions(anns), versions(bobs)) == ([None, "2/2"], [None, None])
-            for id in anns["messages"][1]["versions"]:
-                unknown = (404, "unknown_version")
-                path, body = "/threads/t1", {"thread_id": "t1", "message": "Two", "version": id}
-                assert await problem(bob.client, "GET", path, params={"version": id}) == unknown
-                assert await problem(bob.client, "POST", "/chat", json=body) == unknown
-            assert await bob.client.thread("t1") == bobs
+    async with (
+        office(tmp_path, *says) as served,
+        served.person("ann") as ann,
+        served.person("bob") as bob,
+    ):
+        await ann.client.turn({"thread_id": "t1", "message": asks("One", "m1")})
+        await ann.client.turn({"thread_id": "t1", "regenerate": True})
+        await bob.client.turn({"thread_id": "t1", "message": asks("One", "m1")})
+        anns, bobs = await ann.client.thread("t1"), await bob.client.thread("t1")
+        assert (versions(anns), versions(bobs)) == ([None, "2/2"], [None, None])
+        for id in anns["messages"][1]["versions"]:
+            unknown = (404, "unknown_version")
+            path, body = "/threads/t1", {"thread_id": "t1", "message": "Two", "version": id}
+            assert await problem(bob.client, "GET", path, params={"version": id}) == unknown
+            assert await problem(bob.client, "POST", "/chat", json=body) == unknown
+        assert await bob.client.thread("t1") == bobs

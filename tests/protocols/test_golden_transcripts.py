@@ -131,7 +131,22 @@ def without_additions(transcript: Json) -> Json:
     for said in _objects(transcript):
         for key in [addition.key for addition in ALLOWED if addition.is_in(said)]:
             del said[key]
+    _drop_versions(transcript)
     return transcript
+
+
+def _drop_versions(value: Any) -> None:
+    """A message says which versions it has: each in its JSON, in its `metadata` for the AI SDK."""
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            _drop_versions(inner)
+    if not isinstance(value, dict) or value.get("role") not in ("user", "assistant"):
+        return
+    holder = value if "versions" in value else value.get("metadata", {})
+    if isinstance(holder, dict) and holder.get("version") in holder.get("versions", ()):
+        del holder["version"], holder["versions"]
+    if value.get("metadata") == {}:
+        del value["metadata"]
 
 
 def _objects(transcript: Json) -> Iterator[Json]:
