@@ -61,9 +61,14 @@ export async function logIn(credential) {
 export const threads = (cursor) =>
   json("GET", `/threads?limit=30${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
 const MESSAGES = 50;
-/** The newest messages of a thread; with `before`, the id of a message, those before it. */
-export const thread = (id, before) =>
-  json("GET", `${path(id)}?limit=${MESSAGES}${before ? `&before=${encodeURIComponent(before)}` : ""}`);
+/**
+ * The newest messages of a thread; with `before`, the id of a message, those before it; with `version`,
+ * those of the branch that has this version of a message.
+ */
+export const thread = (id, { before, version } = {}) => {
+  const given = Object.entries({ limit: MESSAGES, before, version }).filter(([, value]) => value);
+  return json("GET", `${path(id)}?${new URLSearchParams(given)}`);
+};
 export const rename = (id, title) => json("PATCH", path(id), { title });
 export const forget = (id) => request("DELETE", path(id));
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});

@@ -27,6 +27,7 @@ export const icons = {
   cross: icon(svg`<path d="m5 5 10 10M15 5 5 15" />`),
   again: icon(svg`<path d="M16 10a6 6 0 1 1-1.8-4.3M16 3v3.5h-3.5" />`),
   down: icon(svg`<path d="M10 4v12M5 11l5 5 5-5" />`),
+  back: icon(svg`<path d="m13 5-5 5 5 5" />`),
   chevron: icon(svg`<path d="m7 5 5 5-5 5" />`),
   tool: icon(svg`<path d="M12.2 3.3a4 4 0 0 0-4.6 5.3L3.4 12.8a1.9 1.9 0 0 0 2.7 2.7l4.3-4.2a4 4 0 0 0 5.2-4.7L13.2 9 11 6.8z" />`),
   pulse: icon(svg`<path d="M2.5 10h3.5l2-5.5 4 11 2-5.5h3.5" />`),

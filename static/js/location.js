@@ -1,12 +1,22 @@
-/** The open thread's id in the page's address. */
+/** The open thread's id in the page's address, and the version of it that is looked at. */
 
 export const currentId = () => new URLSearchParams(location.search).get("thread");
 
-export const urlOf = (id) =>
-  id === null ? location.pathname : `${location.pathname}?${new URLSearchParams({ thread: id })}`;
+export const currentVersion = () => new URLSearchParams(location.search).get("version");
+
+export const urlOf = (id, version = null) => {
+  if (id === null) return location.pathname;
+  const named = version === null ? { thread: id } : { thread: id, version };
+  return `${location.pathname}?${new URLSearchParams(named)}`;
+};
 
 export function showId(id, { replace = false } = {}) {
   if (currentId() === id) return;
   if (replace) history.replaceState(null, "", urlOf(id));
   else history.pushState(null, "", urlOf(id));
+}
+
+/** Who looks at versions walks to no other place: there is one step back, out of the thread. */
+export function showVersion(version) {
+  if (currentVersion() !== version) history.replaceState(null, "", urlOf(currentId(), version));
 }

@@ -13,7 +13,7 @@ import { Drafts } from "./drafts.js";
 import { FormKeeper } from "./form-keeper.js";
 import { InspectorPanel } from "./inspector-panel.js";
 import { isComposing } from "./keys.js";
-import { currentId, showId, urlOf } from "./location.js";
+import { currentId, currentVersion, showId, showVersion, urlOf } from "./location.js";
 import { LoginDialog } from "./login-dialog.js";
 import { Models } from "./models.js";
 import { painter } from "./paint.js";
@@ -29,6 +29,7 @@ import { ThreadStore } from "./thread-store.js";
 import { threadView } from "./thread-view.js";
 import { threadsView } from "./threads-view.js";
 import { Tools } from "./tools.js";
+import { VersionWalk } from "./version-walk.js";
 import { WaitingApprovals } from "./waiting-approvals.js";
 
 const EXAMPLES = [
@@ -119,6 +120,7 @@ const thread = new ThreadStore({
     if (page.editing === null) drafts.keep(id, { edit: null });
     else page.editing.version = thread.state.version;
     showId(id, { replace: !isNew });
+    showVersion(null);
     list.refresh();
     tell({ type: "run", id });
   },
@@ -140,10 +142,18 @@ const thread = new ThreadStore({
   },
   onOutbox: (id, outbox) => drafts.keep(id, { outbox }),
   onWaits: () => composer.taken(),
-  onNotLoaded: (error) => told(Promise.reject(error)),
+  onNotLoaded: (error) => told(Promise.reject(new Error(sentenceOf(error)))),
 });
 
 const isAsked = ({ messages }) => messages.at(-1)?.parts.some((part) => part.state === "pending");
+
+const versionWalk = new VersionWalk({
+  thread,
+  follower,
+  log: element("log"),
+  status: element("status"),
+  afterPaint: (then) => afterPaint(then),
+});
 
 const threadActions = {
   onAnswer: (callId, result) => {
@@ -205,6 +215,8 @@ const threadActions = {
       if (isLost) element("scroller").focus({ preventScroll: true });
     });
   },
+  onLook: (version, message, step) => versionWalk.go(version, message, step),
+  onLookBack: () => versionWalk.back(),
   onExample: (text) => send(text),
   onRetry: () => thread.retry(),
   onResume: () => thread.resume(),
@@ -407,7 +419,8 @@ function droppedWords(messages) {
   const count = messages.length === 1 ? "The message" : `The ${messages.length} messages`;
   const first = messages.map(textOf).find(Boolean) ?? "";
   const quoted = first.length > 60 ? `${first.slice(0, 60)}…` : first;
-  return `Regenerate this reply? ${count} after it${quoted ? `, from “${quoted}” on,` : ""} will be dropped from the thread.`;
+  const stays = messages.length === 1 ? "stays" : "stay";
+  return `Regenerate this reply? ${count} after it${quoted ? `, from “${quoted}” on,` : ""} ${stays} with this version.`;
 }
 
 async function open(id, { isBack = false } = {}) {
@@ -418,11 +431,12 @@ async function open(id, { isBack = false } = {}) {
   panels.closeDrawer();
   follower.pin();
   page.limit = FIRST_PAINT;
-  const loaded = thread.open(id, drafts.of(id).outbox);
+  const loaded = thread.open(id, drafts.of(id).outbox, isBack ? currentVersion() : null);
   showWords(id);
   paintList();
   await loaded;
   if (thread.state.id !== id) return;
+  showVersion(thread.state.looksAt);
   paintList();
   follower.pin();
   requestAnimationFrame(() => paintTheRest(id, place));

@@ -16,12 +16,13 @@ import { RENDER, SELECT, textOf } from "./parts.js";
 import { selection } from "./selection.js";
 import { speakersOf } from "./steps.js";
 import { toolCard } from "./tool-card.js";
+import { versionsView } from "./versions-view.js";
 
 /**
  * @param {object} message
  * @param {{answers: object, decisions: object, asker: string | null, tools, editing, dropped: number, idle: boolean}} about
- *   `editing`: `{text, error?}` of a message that is edited; `dropped`: messages that the edit replaces
- * @param {{onAnswer, onDecide, onEdit, onEditInput, onEdited, onRegenerate}} actions
+ *   `editing`: `{text, error?}` of a message that is edited; `dropped`: messages that do not follow an edit
+ * @param {{onAnswer, onDecide, onEdit, onEditInput, onEdited, onRegenerate, onLook}} actions
  */
 export const messageView = (message, about, actions) =>
   message.role === "user" ? userMessage(message, about, actions) : assistantMessage(message, about, actions);
@@ -44,6 +45,7 @@ function userMessage(message, { editing, dropped, idle }, actions) {
             </button>`
           : nothing}
       </div>
+      ${versionsView(message, actions.onLook)}
     </article>
   `;
 }
@@ -57,8 +59,8 @@ const image = ({ image: address }) =>
 /** It is measured once it is in the page. */
 const fitEditor = (field) => field && queueMicrotask(() => fitHeight(field, 0.6));
 
-const replaced = (count) =>
-  count === 1 ? "The message that follows is replaced." : `The ${count} messages that follow are replaced.`;
+const left = (count) =>
+  count === 1 ? "The message that follows stays with this version." : `The ${count} messages that follow stay with this version.`;
 
 function editor(message, { text, error }, dropped, actions) {
   const submit = (event) => {
@@ -93,7 +95,7 @@ function editor(message, { text, error }, dropped, actions) {
       ></textarea>
       ${error ? html`<p class="question-failed" role="alert">${icons.warning} Not sent. ${error}</p>` : nothing}
       <div class="editor-bar">
-        <span class="muted">${dropped ? replaced(dropped) : nothing}</span>
+        <span class="muted">${dropped ? left(dropped) : nothing}</span>
         <button type="button" class="quiet" @click=${() => actions.onEdit(null)}>Cancel</button>
         <button type="submit" class="primary">Send</button>
       </div>
@@ -112,7 +114,7 @@ function assistantMessage(message, about, actions) {
         (part, index) => html`${speaker(speakers[index])}${partView(part, about, actions)}`,
       )}
       ${running && isWaiting(parts) ? html`<p class="waiting" aria-hidden="true"><i></i><i></i><i></i></p>` : nothing}
-      ${mark(message)} ${running ? nothing : footer(message, about, actions)}
+      ${mark(message)} ${running ? versionsView(message, actions.onLook) : footer(message, about, actions)}
     </article>
   `;
 }
@@ -181,7 +183,7 @@ function footer(message, { idle }, actions) {
   const text = textOf(message);
   return html`
     <div class="actions">
-      ${text ? copyButton(text) : nothing}
+      ${versionsView(message, actions.onLook)} ${text ? copyButton(text) : nothing}
       ${message.id && idle
         ? html`<button type="button" class="icon-button" aria-label="Regenerate reply" title="Regenerate" @click=${() => actions.onRegenerate(message.id)}>
             ${icons.again}

@@ -16,10 +16,12 @@ export const newAnswer = () => ({ key: newKey(), id: null, role: "assistant", pa
 export function hydrated(snapshot, shown) {
   const known = new Map(shown.map((message) => [message.id, message]));
   return snapshot.map((message) => {
-    const before = known.get(message.id);
+    const sameId = known.get(message.id);
+    // Replies to the same question have the same id.
+    const before = sameId?.version === message.version ? sameId : undefined;
     return {
       ...withSpeakers({ ...message, parts: message.parts.map(fromSnapshot) }, before),
-      key: before?.key ?? newKey(),
+      key: sameId?.key ?? newKey(),
       timing: before?.timing,
     };
   });

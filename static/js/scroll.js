@@ -91,7 +91,13 @@ export class Follower {
     const { top } = this.#scroller.getBoundingClientRect();
     const articles = [...this.#scroller.querySelectorAll("[data-message]")];
     const first = articles.find((article) => article.getBoundingClientRect().bottom > top);
-    return first ? { message: first.dataset.message, px: top - first.getBoundingClientRect().top } : null;
+    return first ? this.placeOf(first) : null;
+  }
+
+  /** Where a message is seen. */
+  placeOf(article) {
+    const { top } = this.#scroller.getBoundingClientRect();
+    return { message: article.dataset.message, px: top - article.getBoundingClientRect().top };
   }
 
   /** Back to what was read; says whether it is there. */

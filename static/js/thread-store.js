@@ -12,6 +12,7 @@ import { toAccumulated } from "./parts.js";
 import { DONE, readRun } from "./run-stream.js";
 import { sentenceOf } from "./sentences.js";
 import { Turn } from "./turn.js";
+import { endOf, withVersions } from "./versions.js";
 
 const EMPTY = {
   id: null,
@@ -24,6 +25,8 @@ const EMPTY = {
   runState: null,
   /** The id of its last run, as far as it is known here: what an edit is made on. */
   version: undefined,
+  /** The version of a message whose branch is shown in the place of the thread; null: the thread is. */
+  looksAt: null,
   /** Messages that could not be sent yet; see `outbox.js`. */
   outbox: [],
   loading: false,
@@ -42,6 +45,9 @@ const MAX_DECISION_TRIES = 3;
 const RETRY_MS = 10_000;
 const MAX_RETRY_MS = 60_000;
 const DECIDED = { message: "Somebody else has decided on this call, or it waits no longer." };
+
+/** The thread is not what the page shows. */
+const isOutdated = ({ status, code }) => status === 409 || code === "unknown_version";
 
 export class ThreadStore {
   state = EMPTY;
@@ -67,11 +73,27 @@ export class ThreadStore {
    * Show a thread, and go on with its live run if there is one; null: a new thread.
    *
    * @param {object[]} outbox  messages that are still to be sent there
+   * @param {string | null} version  that is looked at
    */
-  async open(id, outbox = []) {
+  async open(id, outbox = [], version = null) {
     this.#leave();
-    this.#set({ ...EMPTY, id, loading: id !== null, outbox });
+    this.#set({ ...EMPTY, id, loading: id !== null, outbox, looksAt: version });
     await this.#reload();
+  }
+
+  /**
+   * Look at the branch that has a version of a message; null: at the thread. A live run goes on. The
+   * thread stays as it is until something is sent from here.
+   */
+  async look(version) {
+    this.#leave();
+    const { id, looksAt: before } = this.state;
+    const outbox = this.state.outbox.map(({ isSending: _, ...item }) => item);
+    const nothing = { run: null, problem: null, answers: {}, decisions: {}, interrupts: [], resuming: null };
+    this.#set({ ...this.state, ...nothing, outbox, looksAt: version, loading: true });
+    await this.#reload();
+    const isSame = this.state.id === id && this.state.looksAt === version;
+    if (isSame && this.state.problem) this.#set({ ...this.state, looksAt: before });
   }
 
   async #reload() {
@@ -82,31 +104,31 @@ export class ThreadStore {
 
   /** Load the thread again: what the server says holds. */
   async refresh() {
-    const { id } = this.state;
+    const { id, looksAt } = this.state;
     if (id === null) return;
     const reader = this.#reader;
     let loaded;
     try {
-      loaded = await api.thread(id);
+      loaded = await api.thread(id, { version: looksAt });
     } catch (error) {
-      if (this.state.id === id) this.#notLoaded(error);
+      if (this.state.id === id && this.state.looksAt === looksAt) this.#notLoaded(error);
       return;
     }
-    if (this.state.id !== id || this.#reader !== reader || this.busy) return;
+    if (this.state.id !== id || this.state.looksAt !== looksAt || this.#reader !== reader || this.busy) return;
     this.#hydrate(loaded);
     if (loaded.run) this.#attach(loaded);
   }
 
   /** Load the messages before those that are shown. */
   async earlier() {
-    const { id, messages, hasEarlier, loadingEarlier } = this.state;
+    const { id, looksAt, messages, hasEarlier, loadingEarlier } = this.state;
     const first = messages[0];
     if (!hasEarlier || loadingEarlier || !first?.id) return;
     this.#set({ ...this.state, loadingEarlier: true, earlierFailed: false });
     const isSame = () => this.state.id === id && this.state.messages[0]?.key === first.key;
     let page = null;
     try {
-      page = await api.thread(id, first.id);
+      page = await api.thread(id, { before: first.id, version: looksAt });
     } catch (error) {
       if (isSame()) this.#notEarlier(error);
     }
@@ -130,7 +152,7 @@ export class ThreadStore {
   /** A message goes behind those that wait to be sent. */
   send(text) {
     const { id, outbox } = this.state;
-    const item = newItem(text, id, outbox, this.#named);
+    const item = newItem(text, id, outbox, { ...this.#named, ...(outbox.length ? {} : this.#there) });
     if (!outbox.length) return this.#deliver(item);
     this.#outboxIs([...outbox, item]);
     return this.flush();
@@ -138,8 +160,10 @@ export class ThreadStore {
 
   /** Send the first of the messages that wait, unless a run is live; its end sends the next. */
   flush() {
-    const { outbox, loading, missing } = this.state;
+    const { outbox, loading, missing, looksAt } = this.state;
     if (!outbox.length || this.busy || loading || missing) return undefined;
+    // It would stand at the wrong place.
+    if (looksAt !== null && outbox[0].body.version !== looksAt) return undefined;
     return this.#deliver(outbox[0]);
   }
 
@@ -180,21 +204,22 @@ export class ThreadStore {
     const kept = upTo(before, messageId);
     this.#set({ ...this.state, messages: [...kept, newQuestion(text), newAnswer()] });
     const edit = { message_id: messageId, message: text };
-    return this.#post({ edit, based_on: version, ...this.#named }, { before, edited: { id: messageId, text } });
+    const body = { edit, ...this.#there, based_on: version, ...this.#named };
+    return this.#post(body, { before, edited: { id: messageId, text }, branches: true });
   }
 
   regenerate(messageId) {
     const before = this.state.messages;
     this.#set({ ...this.state, messages: [...upTo(before, messageId), newAnswer()] });
-    const body = { regenerate: messageId, based_on: this.state.version };
-    return this.#post({ ...body, ...this.#named }, { before });
+    const body = { regenerate: messageId, ...this.#there, based_on: this.state.version };
+    return this.#post({ ...body, ...this.#named }, { before, branches: true });
   }
 
   /** Go on after a stop, an error or a crash, from where the server says that the thread is. */
   async resume() {
     await this.refresh();
     if (this.busy || this.state.problem) return;
-    await this.#post({ continue: true }, { before: this.#withAnswer() });
+    await this.#post({ continue: true, ...this.#there }, { before: this.#withAnswer() });
   }
 
   /** Answer a question; the answer is kept until the server has it. */
@@ -203,7 +228,8 @@ export class ThreadStore {
     await this.#whenIdle(() => {
       if (this.state.answers[callId]?.state !== "sending") return undefined;
       const before = this.state.messages;
-      return this.#post({ tool_results: [{ tool_call_id: callId, result }] }, { before, callId });
+      const answers = [{ tool_call_id: callId, result }];
+      return this.#post({ tool_results: answers, ...this.#there }, { before, callId });
     });
   }
 
@@ -227,7 +253,8 @@ export class ThreadStore {
       this.#decided(id, { state: "sending" });
       const approval = { tool_call_id: call.toolCallId, approval_id: id, ...decision };
       const again = tries < MAX_DECISION_TRIES ? () => this.#decide(id, decision, tries + 1) : null;
-      return this.#post({ approvals: [approval] }, { before: this.state.messages, approvalId: id, again });
+      const undo = { before: this.state.messages, approvalId: id, again };
+      return this.#post({ approvals: [approval], ...this.#there }, undo);
     });
   }
 
@@ -259,6 +286,12 @@ export class ThreadStore {
 
   rename(id, title) {
     if (this.state.id === id) this.#set({ ...this.state, title });
+  }
+
+  /** From where a body goes on, if that is not the thread. */
+  get #there() {
+    const { looksAt, version } = this.state;
+    return looksAt === null ? {} : { version: looksAt, based_on: version };
   }
 
   get #named() {
@@ -296,12 +329,13 @@ export class ThreadStore {
       return;
     }
     if (reader.signal.aborted) return;
+    const isElsewhere = (body.version ?? null) !== this.state.looksAt;
     this.#begun(response.headers, turn, undo);
-    await this.#follow(turn, { response });
+    await this.#follow(turn, { response, isElsewhere });
   }
 
   /** The server has taken the request: the thread and its messages get their ids. */
-  #begun(headers, turn, { callId, resumed, item }) {
+  #begun(headers, turn, { callId, resumed, item, branches }) {
     const userId = headers.get("X-Message-Id");
     const id = headers.get("X-Thread-Id");
     const isNew = this.state.id === null;
@@ -311,13 +345,25 @@ export class ThreadStore {
     );
     const run = { ...this.state.run, id: headers.get("X-Run-Id") };
     const interrupts = resumed ? this.#notAnswered() : [];
-    const about = { id, messages, run, interrupts, version: run.id };
+    const learns = branches || this.state.looksAt !== null;
+    const about = { id, messages, run, interrupts, version: run.id, looksAt: null };
     this.#set({ ...this.state, ...about, resuming: null, runState: "live" });
     this.#retryMs = RETRY_MS;
     if (callId) this.#accepted(callId, turn);
     this.#update(turn);
     this.listeners.onStarted(id, isNew);
+    if (learns) this.#learnVersions(turn);
     if (this.state.outbox.length) this.#outboxIs(without(this.state.outbox, item?.id));
+  }
+
+  /** A branch has begun: which versions its messages have by now. What fails is learned at the next load. */
+  async #learnVersions(turn) {
+    const { id, version } = this.state;
+    const loaded = await api.thread(id).catch(() => null);
+    const isSame = this.state.id === id && this.state.version === version && this.state.looksAt === null;
+    if (!loaded || !isSame) return;
+    [turn.message] = withVersions([turn.message], loaded.messages);
+    this.#set({ ...this.state, messages: withVersions(this.state.messages, loaded.messages) });
   }
 
   #attach({ id, run }) {
@@ -332,6 +378,7 @@ export class ThreadStore {
     return this.#follow(turn, { cursor: run.cursor, parts, threadId: id });
   }
 
+  /** @param {{isElsewhere?: boolean}} source  `isElsewhere`: it goes on from other messages than those shown */
   async #follow(turn, source) {
     const reader = this.#reader;
     const { signal } = reader;
@@ -366,7 +413,7 @@ export class ThreadStore {
     if (signal.aborted) return;
     this.#closeRun(turn);
     const orderly = end === DONE && !turn.message.error && !turn.message.ended && !turn.isStale;
-    if (!orderly) await this.refresh();
+    if (!orderly || source.isElsewhere) await this.refresh();
     this.listeners.onSettled(this.state);
     if (!this.state.problem && !this.#isAsked) this.flush();
   }
@@ -429,7 +476,7 @@ export class ThreadStore {
     }
     this.#set({ ...this.state, messages: before });
     this.#fail(error, null);
-    if (error.status === 409) this.refresh();
+    if (isOutdated(error)) this.refresh();
   }
 
   /** The thread was deleted elsewhere: the words that were meant for it go back to the field. */
@@ -460,7 +507,7 @@ export class ThreadStore {
       this.listeners.onRefused(item.text);
       this.#fail(error, null);
     }
-    if (error.status === 409) this.refresh();
+    if (isOutdated(error)) this.refresh();
   }
 
   #failedToSend(error) {
@@ -474,7 +521,7 @@ export class ThreadStore {
   async #notEdited(error, edited, messages) {
     const { id } = this.state;
     this.#set({ ...this.state, messages });
-    if (error.status === 409) await this.refresh();
+    if (isOutdated(error)) await this.refresh();
     if (this.state.id === id) this.listeners.onEditRefused(edited, error);
   }
 
@@ -517,6 +564,11 @@ export class ThreadStore {
   }
 
   #notLoaded(error) {
+    if (error.code === "unknown_version") {
+      this.look(null);
+      this.listeners.onNotLoaded(error);
+      return;
+    }
     const missing = error.status === 404;
     this.#set({ ...this.state, loading: false, missing });
     if (missing) this.#gone({});
@@ -526,8 +578,9 @@ export class ThreadStore {
   #hydrate(loaded) {
     const shown = joined(loaded, this.state.messages, this.state.hasEarlier);
     const interrupts = keyed(loaded.interrupts ?? [], this.state.interrupts);
-    const { id, title, run_state: runState, run_id: version } = loaded;
-    const about = { id, title, runState, version, loading: false, missing: false };
+    const { id, title, run_id: version, version: looksAt = null } = loaded;
+    const runState = looksAt === null ? loaded.run_state : endOf(loaded.messages);
+    const about = { id, title, runState, version, looksAt, loading: false, missing: false };
     this.#set({ ...this.state, ...about, ...shown, interrupts });
   }
 

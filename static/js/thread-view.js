@@ -8,6 +8,7 @@ import { icons } from "./icons.js";
 import { interruptsView } from "./interrupt-view.js";
 import { messageView } from "./message-view.js";
 import { outboxView } from "./outbox-view.js";
+import { lookedAtView } from "./versions-view.js";
 
 /**
  * @param {object} state  of the thread store
@@ -36,6 +37,7 @@ export function threadView(state, { examples, editing, limit, asker, tools }, ac
       },
     )}
     ${interruptsView(state, actions)} ${outboxView(unsent, actions)} ${ending(state, actions)}
+    ${state.looksAt !== null && idle ? lookedAtView(actions) : nothing}
   `;
 }
 

@@ -281,6 +281,25 @@ async def test_an_edit_begins_a_new_branch_and_hydrate_shows_it(
         assert posts(report) == [POST] * 3
 
 
+async def test_a_version_that_is_loaded_is_shown_and_the_chat_goes_on_from_there(
+    tmp_path: Path, use_chat: ClientProcess
+) -> None:
+    replies = [text_reply(words) for words in ("First.", "Anew.", "Last.")]
+    async with scripted_server(tmp_path, *replies) as server:
+        await use_chat.do("open", url=server.url, id=CHAT)
+        await use_chat.do("send", text="One")
+        await use_chat.do("regenerate")
+        [_, answer] = await held(server)
+        first, now = answer["metadata"]["versions"]
+        assert answer["metadata"]["version"] == now
+        left = await server.http.thread(CHAT, protocol=PROTOCOL, version=first)
+        await use_chat.do("show", messages=left["messages"])
+        await use_chat.do("send", text="Two", body={"version": first})
+        report = await clean_report(use_chat, server)
+        said = [message["parts"][-1]["text"] for message in report["messages"]]
+        assert said == ["One", "First.", "Two", "Last."]
+
+
 async def test_the_next_message_works_after_a_model_error(
     tmp_path: Path, use_chat: ClientProcess
 ) -> None:

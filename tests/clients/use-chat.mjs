@@ -31,8 +31,11 @@ serve(({ url, id, messages = [], tools = {}, outputs = {} }) => {
   };
 
   return {
-    send: ({ text, files, messageId, wait }) =>
-      begun(chat.sendMessage({ text, files, messageId }), wait),
+    send: ({ text, files, messageId, body, wait }) =>
+      begun(chat.sendMessage({ text, files, messageId }, { body }), wait),
+    show({ messages }) {
+      chat.messages = messages;
+    },
     resend: () => chat.sendMessage(),
     regenerate: ({ messageId, wait }) => begun(chat.regenerate({ messageId }), wait),
     resume: ({ wait }) => begun(chat.resumeStream(), wait),

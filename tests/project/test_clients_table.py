@@ -89,6 +89,8 @@ PROOFS: Mapping[str, Mapping[str, str]] = {
         AG_UI: CLIENT_STATE + "test_an_ag_ui_agents_state_has_it_after_every_turn_and_an_edit",
     },
     "branches that were left": {
+        PARTS: "http/test_branches.py::test_a_message_goes_on_from_the_version_that_it_names",
+        AI_SDK: CHAT + "test_a_version_that_is_loaded_is_shown_and_the_chat_goes_on_from_there",
         LANGGRAPH: LG + "test_a_branch_that_was_left_is_picked_again_and_goes_on",
     },
     "stop": {

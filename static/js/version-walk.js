@@ -1,0 +1,40 @@
+/** From one version of a message to another: what is read stays where it is, and so does the focus. */
+
+import { showVersion } from "./location.js";
+import { inPlaceOf } from "./versions.js";
+
+export class VersionWalk {
+  /** @param {{thread, follower, log: Element, status: Element, afterPaint}} page */
+  constructor(page) {
+    this.page = page;
+  }
+
+  /**
+   * @param {string} version  to look at
+   * @param {object} from  the message in whose place it is
+   * @param {"previous" | "next"} step  the button that was pressed
+   */
+  async go(version, from, step) {
+    const { thread, follower, log, status, afterPaint } = this.page;
+    const place = follower.placeOf(article(log, from));
+    await thread.look(version);
+    showVersion(thread.state.looksAt);
+    const message = inPlaceOf(thread.state.messages, from, version);
+    if (!message) return;
+    status.textContent = `Version ${message.versions.indexOf(version) + 1} of ${message.versions.length}`;
+    afterPaint(() => {
+      follower.restore({ ...place, message: message.id });
+      article(log, message)?.querySelector(`[data-look=${step}]`)?.focus({ preventScroll: true });
+    });
+  }
+
+  /** To what the thread itself is. */
+  async back() {
+    const { thread, follower } = this.page;
+    await thread.look(null);
+    showVersion(thread.state.looksAt);
+    follower.pin();
+  }
+}
+
+const article = (log, { id }) => log.querySelector(`[data-message="${CSS.escape(id)}"]`);

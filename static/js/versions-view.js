@@ -1,0 +1,50 @@
+/** ‹ 2/3 › below a message that has several versions, and what is said of one that is looked at. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { icons } from "./icons.js";
+import { beside } from "./versions.js";
+
+const STEPS = [
+  ["previous", -1, icons.back],
+  ["next", 1, icons.chevron],
+];
+
+/** @param {object} message @param {(version: string, message: object, step: "previous" | "next") => void} onLook */
+export function versionsView(message, onLook) {
+  const { version, versions, role } = message;
+  if (!versions) return nothing;
+  const number = versions.indexOf(version) + 1;
+  const [previous, next] = STEPS.map((step) => button(message, step, onLook));
+  return html`<div class="versions" role="group" aria-label=${role === "user" ? "Versions of this message" : "Versions of this reply"}>
+    ${previous}
+    <span class="version" aria-hidden="true">${number}/${versions.length}</span>
+    <span class="visually-hidden">Version ${number} of ${versions.length}</span>
+    ${next}
+  </div>`;
+}
+
+/** One that leads nowhere keeps the focus. */
+function button(message, [name, step, icon], onLook) {
+  const to = beside(message, step);
+  const label = name === "next" ? "Next version" : "Previous version";
+  return html`<button
+    type="button"
+    class="icon-button"
+    data-look=${name}
+    aria-label=${label}
+    title=${label}
+    aria-disabled=${String(to === undefined)}
+    @click=${() => to !== undefined && onLook(to, message, name)}
+  >
+    ${icon}
+  </button>`;
+}
+
+/** What stands at the end of a branch that is not the thread's. */
+export const lookedAtView = ({ onLookBack }) => html`
+  <div class="banner info" role="note">
+    ${icons.info}
+    <p>You are looking at another version. The thread goes on from here when you send.</p>
+    <button type="button" @click=${onLookBack}>Back to the thread</button>
+  </div>
+`;
