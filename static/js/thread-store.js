@@ -151,10 +151,13 @@ export class ThreadStore {
 
   /** A message goes behind those that wait to be sent. */
   send(text) {
-    const { id, outbox } = this.state;
+    const { id, outbox, looksAt, loading } = this.state;
     const item = newItem(text, id, outbox, { ...this.#named, ...(outbox.length ? {} : this.#there) });
-    if (!outbox.length) return this.#deliver(item);
+    // What is sent while a version is loaded stands behind that one.
+    const isEarly = looksAt !== null && loading;
+    if (!outbox.length && !isEarly) return this.#deliver(item);
     this.#outboxIs([...outbox, item]);
+    if (isEarly) this.listeners.onWaits();
     return this.flush();
   }
 

@@ -23,8 +23,10 @@ export class VersionWalk {
     if (!message) return;
     status.textContent = `Version ${message.versions.indexOf(version) + 1} of ${message.versions.length}`;
     afterPaint(() => {
-      follower.restore({ ...place, message: message.id });
-      article(log, message)?.querySelector(`[data-look=${step}]`)?.focus({ preventScroll: true });
+      const shown = article(log, message);
+      if (!shown) return;
+      if (Math.abs(follower.placeOf(shown).px - place.px) > 1) follower.restore({ ...place, message: message.id });
+      if (isFree(document.activeElement)) shown.querySelector(`[data-look=${step}]`)?.focus({ preventScroll: true });
     });
   }
 
@@ -36,5 +38,8 @@ export class VersionWalk {
     follower.pin();
   }
 }
+
+/** Nobody who went on to something else is taken away from it. */
+const isFree = (focused) => focused === document.body || Boolean(focused?.closest(".versions"));
 
 const article = (log, { id }) => log.querySelector(`[data-message="${CSS.escape(id)}"]`);

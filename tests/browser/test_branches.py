@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
@@ -186,7 +186,9 @@ async def test_the_versions_of_a_reply_are_known_while_it_is_written(
 async def test_a_thread_that_has_gone_on_elsewhere_is_not_left_for_a_version(
     scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
 ) -> None:
-    endpoint.script(text_reply("One."), text_reply("Two."), text_reply("Three."), text_reply("4."))
+    endpoint.script(
+        text_reply("One."), text_reply("Two."), text_reply("Three."), text_reply("Four.")
+    )
     visit = scripted_visit
     await visit.ask("First")
     await regenerate(visit)
@@ -200,7 +202,7 @@ async def test_a_thread_that_has_gone_on_elsewhere_is_not_left_for_a_version(
     await expect(visit.alert).to_contain_text("gone on elsewhere")
     await expect(visit.field).to_have_value("Second")
     await visit.button("Send").click()
-    await expect_words(visit, "First", "One.", "Second", "4.")
+    await expect_words(visit, "First", "One.", "Second", "Four.")
 
 
 async def test_a_question_of_a_version_is_answered_there(
@@ -214,14 +216,34 @@ async def test_a_question_of_a_version_is_answered_there(
     await visit.idle()
     await step(visit.said, "Previous")
     await visit.log.get_by_role("radio").first.check()
-    await (
-        visit.log.get_by_role("button", name="Send")
-        .or_(visit.log.get_by_role("button", name="Confirm"))
-        .first.click()
-    )
+    await visit.log.get_by_role("button", name="Answer").click()
     await expect(visit.reply).to_contain_text("Friday it is.")
     await visit.idle()
     assert said(await scripted.thread(await visit.thread_id())) == ["When?", "Friday it is."]
+
+
+async def test_what_is_sent_while_a_version_is_loaded_stands_behind_that_version(
+    scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("One."), text_reply("Two."), text_reply("Three."))
+    visit, gate = scripted_visit, asyncio.Event()
+    await visit.ask("First")
+    await edit(visit, "Zwei")
+    await visit.idle()
+
+    async def late(route: Route) -> None:
+        await gate.wait()
+        await route.continue_()
+
+    await visit.page.route("**/threads/*version=*", late)
+    await step(visit.said, "Previous")
+    await visit.say("Second")
+    await expect_words(visit, "Zwei", "Two.", "Second")
+    gate.set()
+    await expect_words(visit, "First", "One.", "Second", "Three.")
+    await visit.idle()
+    thread = await scripted.thread(await visit.thread_id())
+    assert said(thread) == ["First", "One.", "Second", "Three."]
 
 
 async def test_a_link_to_a_version_that_is_gone_shows_the_thread(
