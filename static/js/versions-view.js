@@ -42,7 +42,7 @@ function button(message, [name, step, icon], onLook) {
 
 /** What stands at the end of a branch that is not the thread's. */
 export const lookedAtView = ({ onLookBack }) => html`
-  <div class="banner info" role="note">
+  <div class="banner info looked-at" role="note">
     ${icons.info}
     <p>You are looking at another version. The thread goes on from here when you send.</p>
     <button type="button" @click=${onLookBack}>Back to the thread</button>
