@@ -142,11 +142,12 @@ def changes(tree: VersionTree, thread: Left, branch: Left, begun: Begun | None) 
     """What a run changes that leaves `thread` and goes on from `branch`, which is the thread itself
     or one that it had left; None: from its end."""
     now, path = tree.path(thread.messages), tree.path(branch.messages)
+    removed = _never_begun(tree, now)
     put = {version.id: version for version in _left(now, path, thread.head)}
     if begun is not None:
-        here = tree if not put else VersionTree([put.get(v.id, v) for v in tree.kept])
-        put |= {version.id: version for version in _begun(here, branch, begun)}
-    return VersionChanges([*put.values()], _never_begun(tree, now))
+        here = [put.get(version.id, version) for version in tree.kept if version.id not in removed]
+        put |= {version.id: version for version in _begun(VersionTree(here), branch, begun)}
+    return VersionChanges([*put.values()], removed)
 
 
 def _left(now: Path, path: Path, head: str | None) -> Iterator[TurnVersion]:

@@ -82,11 +82,20 @@ def reached(thread: Thread) -> set[Said]:
         found.add(said([*branch.messages]))
         tree = thread.tree
         shown = tree.shown(tree.path(branch.messages), tree.path(thread.messages))
-        for versions in shown.values():
+        for turn_id, versions in shown.items():
             assert versions.shown in versions.ids
             assert len(set(versions.ids)) == len(versions.ids) > 1
-            todo += [thread.look(id) for id in versions.ids]
+            others = [thread.look(id) for id in versions.ids]
+            words = {asked_as(thread, *pair) for pair in zip(others, versions.ids, strict=True)}
+            assert len(words) == (1 if turn_id.endswith(".a") else len(others))
+            todo += others
     return found
+
+
+def asked_as(thread: Thread, branch: Left, id: str) -> str:
+    """The words of the user's message that a version is of."""
+    message_id = thread.kept[id].message_id
+    return next(message.text for message in branch.messages if message.id == message_id)
 
 
 def branches(thread: Thread) -> set[Said]:
@@ -109,6 +118,9 @@ def test_every_branch_is_found_from_every_other(seed: int) -> None:
         begins = dice.random() < 0.9
         thread.run(branch, replaced, edits=dice.random() < 0.5, begins=begins)
         assert reached(thread) == branches(thread)
+        if begins:
+            path = thread.tree.path(thread.messages)
+            assert all(version.head or version in path for version in thread.tree.kept)
 
 
 def test_what_a_version_is_called_stays() -> None:
