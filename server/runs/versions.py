@@ -5,7 +5,7 @@ say which versions a thread is made of, and a crash leaves nothing that contradi
 store keeps says which others there are, and where they end.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -34,6 +34,9 @@ class VersionTree:
             (version.parent, version.message_id): version for version in kept if version.is_original
         }
         self._message_ids = {version.message_id for version in kept}
+        self._in_place = dict[str | None, list[TurnVersion]]()
+        for version in kept:
+            self._in_place.setdefault(version.parent, []).append(version)
 
     def path(self, messages: Sequence[AnyMessage]) -> Path:
         if not self.kept:
@@ -79,15 +82,14 @@ class VersionTree:
         """The versions of the messages that have several; `path` is that of the messages, `now` the
         thread's."""
         shown = dict[str, Versions]()
-        there = {version.id for version in (*path, *now)}
+        there_now = {version.id for version in now}
+        there = there_now | {version.id for version in path}
         for version in path:
             others = [
-                other
-                for other in self.kept
-                if other.parent == version.parent and (other.head or other.id in there)
+                other for other in self._in_place[version.parent] if other.head or other.id in there
             ]
             answers = [other.id for other in others if other.question == version.question]
-            questions = _questions(others, version, now)
+            questions = _questions(others, version, there_now)
             if len(questions) > 1:
                 shown[version.message_id] = Versions(questions, version.id)
             if len(answers) > 1:
@@ -98,11 +100,11 @@ class VersionTree:
 NO_VERSIONS = VersionTree()
 
 
-def _questions(others: Path, version: TurnVersion, now: Path) -> tuple[str, ...]:
+def _questions(others: Path, version: TurnVersion, now: Collection[str]) -> tuple[str, ...]:
     """One of each question: that which is shown, or the thread has, or was left last."""
 
     def rank(other: TurnVersion) -> tuple[bool, bool, str]:
-        return other == version, other in now, other.head or ""
+        return other == version, other.id in now, other.head or ""
 
     asked = dict[str, list[TurnVersion]]()
     for other in others:
