@@ -51,8 +51,6 @@ const page = {
   /** The message that is edited: `{id, text, version, error?}`. */
   editing: null,
   failure: null,
-  /** Why what was just tried has no effect yet. */
-  hint: null,
   /** Where somebody read when they left a thread, by its id. */
   places: new Map(),
   renaming: null,
@@ -80,13 +78,14 @@ const inspector = new InspectorPanel(element("inspector"), {
 });
 const follower = new Follower(element("scroller"), element("log"), () => paintThread());
 const composer = new Composer(element("composer"), {
-  onSend: (text) => send(text),
+  onSend: (text, how) => send(text, how),
   onStop: () => thread.stop(),
   onEditLast: editLast,
-  onBusy: sayBusy,
   onDraft: (draft) => drafts.keep(thread.state.id, { draft }),
 });
-const drafts = new Drafts();
+const drafts = new Drafts((id, before, after) => {
+  if (id === thread.state.id) thread.changedElsewhere(before, after);
+});
 const forms = new FormKeeper(element("log"), (kept) => drafts.keep(thread.state.id, { forms: kept }));
 const session = new Session(new LoginDialog(element("login")), {
   onUser({ id, method, display_name: name, approves }) {
@@ -123,7 +122,6 @@ const thread = new ThreadStore({
     tell({ type: "run", id });
   },
   onSettled(state) {
-    page.hint = null;
     list.refresh();
     tell({ type: "run", id: state.id });
     if (state.interrupts.length || isAsked(state)) focusQuestion();
@@ -138,7 +136,8 @@ const thread = new ThreadStore({
     paintThread();
     requestAnimationFrame(() => focusEditor());
   },
-  onOutbox: (id, outbox) => drafts.keep(id, { outbox }),
+  onOutbox: (id, outbox, before) => drafts.keepOutbox(id, outbox, before),
+  isKept: (id, item) => drafts.isKept(id, item),
   onWaits: () => composer.taken(),
   onNotLoaded: (error) => told(Promise.reject(error)),
 });
@@ -208,10 +207,15 @@ const threadActions = {
   onExample: (text) => send(text),
   onRetry: () => thread.retry(),
   onResume: () => thread.resume(),
-  onWithdraw(item) {
+  onWithdraw: takeBack,
+  onDiscard(item) {
     thread.withdraw(item);
-    composer.restore(item.text);
     composer.focus();
+  },
+  onSendNow(item) {
+    follower.pin();
+    composer.focus();
+    thread.sendNow(item);
   },
   async onNew() {
     const { text } = composer;
@@ -264,7 +268,7 @@ const paintThread = painter(() => {
   checkEditing();
   renderThread(state);
   forms.restore(state.run === null && !state.loading && state.messages.length > 0);
-  render(noteView(state.run, page.failure, page.hint), element("connection"));
+  render(noteView(state.run, page.failure), element("connection"));
   element("latest").hidden = follower.pinned;
   composer.show(thread.busy, Boolean(state.run?.stopping));
   announcer.follow(state);
@@ -361,14 +365,22 @@ function changeTheme() {
   paintBar();
 }
 
-function send(text) {
+/** @param {{stops?: boolean}} [how]  see `ThreadStore.send` */
+function send(text, how) {
   if (thread.state.missing) {
     composer.restore(text);
     element("log").querySelector("button")?.focus();
     return;
   }
   follower.pin();
-  thread.send(text);
+  thread.send(text, how);
+}
+
+/** A message that waits goes back to the field. */
+function takeBack(item) {
+  thread.withdraw(item);
+  composer.restore(item.text);
+  composer.focus();
 }
 
 /** It is known who writes: from now on words are kept, and those of an earlier visit come back. */
@@ -447,19 +459,13 @@ async function readAgain(id, place) {
   }
 }
 
-let hintTimer;
-function sayBusy() {
-  page.hint = "Send it when the reply is complete, or stop the reply first (Escape).";
-  element("status").textContent = page.hint;
-  paintThread();
-  clearTimeout(hintTimer);
-  hintTimer = setTimeout(() => {
-    page.hint = null;
-    paintThread();
-  }, 6000);
-}
-
+/** The message that was written last: one that is queued, or the last of the thread. */
 function editLast() {
+  const queued = thread.state.outbox.findLast((item) => item.queued && !item.isSending);
+  if (queued) {
+    takeBack(queued);
+    return true;
+  }
   const last = thread.state.messages.findLast(({ role }) => role === "user");
   if (!last?.id || thread.busy) return false;
   threadActions.onEdit(last.id);
@@ -568,9 +574,10 @@ function noticeDecision() {
   if (entry && entry.run_state !== "waiting" && isAsked(thread.state)) catchUp();
 }
 
-/** Another tab may have gone on with this thread. */
-function catchUp() {
-  if (!thread.busy && thread.state.id !== null) thread.refresh();
+/** Another tab may have gone on with this thread, and left what is queued. */
+async function catchUp() {
+  if (!thread.busy && thread.state.id !== null) await thread.refresh();
+  thread.flush();
 }
 
 async function learnModel() {
