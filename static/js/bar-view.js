@@ -23,6 +23,9 @@ export const barView = ({ model, models, inspecting, approving, waiting }, actio
   >
     ${THEMES[currentTheme()]}
   </button>
+  <button type="button" class="icon-button keys-button" aria-label="Keys" title="Keys (?)" @click=${actions.onKeys}>
+    ${icons.keyboard}
+  </button>
   <button
     type="button"
     class="icon-button"

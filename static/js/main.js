@@ -19,9 +19,12 @@ import { Models } from "./models.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
 import { textOf } from "./parts.js";
+import { Places } from "./places.js";
+import { RovingList } from "./roving.js";
 import { Follower } from "./scroll.js";
 import { sentenceOf } from "./sentences.js";
 import { Session } from "./session.js";
+import { listenForKeys } from "./shortcuts.js";
 import { onWord, tell } from "./tabs.js";
 import { lighten, nextTheme } from "./theme.js";
 import { ThreadList } from "./thread-list.js";
@@ -51,8 +54,6 @@ const page = {
   /** The message that is edited: `{id, text, version, error?}`. */
   editing: null,
   failure: null,
-  /** Where somebody read when they left a thread, by its id. */
-  places: new Map(),
   renaming: null,
   /** Who asks, where people are told apart. */
   asker: null,
@@ -86,6 +87,7 @@ const composer = new Composer(element("composer"), {
 const drafts = new Drafts((id, before, after) => {
   if (id === thread.state.id) thread.changedElsewhere(before, after);
 });
+const places = new Places();
 const forms = new FormKeeper(element("log"), (kept) => drafts.keep(thread.state.id, { forms: kept }));
 const session = new Session(new LoginDialog(element("login")), {
   onUser({ id, method, display_name: name, approves }) {
@@ -293,6 +295,14 @@ function renderThread(state) {
   else change();
 }
 
+const roving = new RovingList(element("thread-list"), {
+  F2: ({ dataset }) => listActions.onRename(dataset.thread),
+  Delete: ({ dataset: { thread: id } }) => {
+    const { title } = list.state.threads.find((entry) => entry.id === id) ?? thread.state;
+    listActions.onForget(id, title);
+  },
+});
+
 const paintList = painter(() => {
   const { id, title, missing, messages, runState } = thread.state;
   const open = id && !missing && messages.length ? { id, title, run_state: runState } : null;
@@ -300,6 +310,7 @@ const paintList = painter(() => {
   const row = linkOf(id);
   if (row && page.shownId !== id) row.scrollIntoView({ block: "nearest" });
   page.shownId = row ? id : null;
+  roving.update();
 });
 
 const linkOf = (id) => (id ? element("thread-list").querySelector(`[data-thread="${CSS.escape(id)}"]`) : null);
@@ -315,6 +326,7 @@ const paintBar = painter(() => {
   const actions = {
     onModel: (name) => models.choose(name),
     onTheme: changeTheme,
+    onKeys: keyActions.onKeys,
     onInspect: () => panels.toggle("inspector"),
     onApprove: () => {
       panels.toggle("approvals");
@@ -357,6 +369,7 @@ const titleOf = (state) =>
 function leave() {
   document.body.hidden = true;
   drafts.clear();
+  places.clear();
   location.replace(urlOf(null));
 }
 
@@ -423,8 +436,8 @@ function droppedWords(messages) {
 }
 
 async function open(id, { isBack = false } = {}) {
-  page.places.set(thread.state.id, follower.place);
-  const place = isBack ? page.places.get(id) : null;
+  places.keep(thread.state.id, follower.place);
+  const place = isBack ? places.of(id) : null;
   if (!isBack) showId(id);
   announcer.reset();
   panels.closeDrawer();
@@ -534,7 +547,35 @@ async function told(promise) {
   }
 }
 
+const keyActions = {
+  async onNew() {
+    await open(null);
+    composer.focus();
+  },
+  onSearch() {
+    panels.show("threads", true);
+    const field = element("threads").querySelector("input[type=search]");
+    if (field) field.focus();
+    else roving.focus();
+  },
+  onThreads() {
+    panels.show("threads", true);
+    roving.focus();
+  },
+  onField: () => composer.focus(),
+  onCopy() {
+    const buttons = element("log").querySelectorAll(".message.assistant .actions [aria-label^='Copy']");
+    [...buttons].at(-1)?.click();
+  },
+  onEditLast: editLast,
+  async onKeys() {
+    const { showKeys } = await import("./keys-dialog.js");
+    showKeys(element("keys"));
+  },
+};
+
 function listen() {
+  listenForKeys(keyActions);
   element("new").addEventListener("click", () => open(null));
   element("menu").addEventListener("click", () => panels.toggle("threads"));
   element("latest").addEventListener("click", () => follower.pin());
@@ -548,7 +589,9 @@ function listen() {
   addEventListener("popstate", () => open(currentId(), { isBack: true }));
   addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
-    if (!panels.closeDrawer() && thread.busy) thread.stop();
+    if (panels.closeDrawer()) return;
+    if (thread.busy) thread.stop();
+    else if (event.target === element("message")) element("scroller").focus({ preventScroll: true });
   });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;
@@ -559,6 +602,10 @@ function listen() {
     if (!persisted) return;
     if (document.body.hidden) location.reload();
     else session.check();
+  });
+  addEventListener("pagehide", () => places.keep(thread.state.id, follower.place));
+  element("log").addEventListener("copied", ({ detail }) => {
+    element("status").textContent = detail === "copied" ? "Copied" : "Copying failed";
   });
   addEventListener("online", () => thread.comeBack());
   onWord(({ type, id }) => {
