@@ -107,6 +107,7 @@ const models = new Models(() => {
 const list = new ThreadList(() => {
   paintList();
   noticeDecision();
+  noticeTitle();
 });
 const approvals = new WaitingApprovals(() => {
   paintApprovals();
@@ -125,6 +126,7 @@ const thread = new ThreadStore({
   },
   onSettled(state) {
     list.refresh();
+    if (page.model?.titles && state.messages.length <= 2) list.awaitTitle(state.id);
     tell({ type: "run", id: state.id });
     if (state.interrupts.length || isAsked(state)) focusQuestion();
   },
@@ -619,6 +621,15 @@ function listen() {
 function noticeDecision() {
   const entry = list.state.threads.find(({ id }) => id === thread.state.id);
   if (entry && entry.run_state !== "waiting" && isAsked(thread.state)) catchUp();
+}
+
+/** The open thread may have got a title, by a model or in another tab. */
+function noticeTitle() {
+  const { id, title: before } = thread.state;
+  const title = list.state.threads.find((entry) => entry.id === id)?.title;
+  if (title === undefined || title === before) return;
+  thread.rename(id, title);
+  if (before) tell({ type: "threads" });
 }
 
 /** Another tab may have gone on with this thread, and left what is queued. */

@@ -6,7 +6,7 @@ from playwright.async_api import Page, expect
 from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
-from tests.browser.test_thread_list import show_list
+from tests.browser.test_threads_page import show_list
 from tests.support.serving import Client
 
 both_looks = pytest.mark.parametrize("look", LOOKS)

@@ -10,7 +10,7 @@ from playwright.async_api import Locator, Request, Route, expect
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
-from tests.browser.test_thread_list import show_list
+from tests.browser.test_threads_page import show_list
 from tests.support.endpoint import Break, Call, Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client
 from tests.support.waiting import eventually
@@ -203,10 +203,13 @@ async def test_of_two_tabs_one_sends_what_is_queued_and_both_show_it(
     scripted_visit: Visit, visitors: Visitors, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:
     visit = scripted_visit
-    posts: list[Request] = []
-    visit.page.context.on(
-        "request", lambda request: request.url.endswith("/chat") and posts.append(request)
-    )
+    posts: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.url.endswith("/chat"):
+            posts.append(request.url)
+
+    visit.page.context.on("request", note)
     await begin(visit, endpoint, gate, "Two.")
     other = await (await visitors.beside(visit)).open(await visit.thread_id())
     await expect(other.reply).to_contain_text("One")

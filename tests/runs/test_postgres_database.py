@@ -41,6 +41,16 @@ async def test_an_empty_database_is_migrated_by_one_of_several_workers(
     assert not await migrate(empty_postgres_url, checks=True)
 
 
+async def test_an_older_schema_is_brought_to_the_newest(own_postgres_url: PostgresUrl) -> None:
+    query(own_postgres_url, "UPDATE turnstream_schema SET version = 1")
+    query(own_postgres_url, "DROP INDEX threads_by_title")
+    assert await migrate(own_postgres_url, checks=True)
+    assert await migrate(own_postgres_url)
+    index = "SELECT count(*) FROM pg_indexes WHERE indexname = 'threads_by_title'"
+    assert query(own_postgres_url, index) == [(1,)]
+    assert not await migrate(own_postgres_url, checks=True)
+
+
 async def test_a_newer_schema_is_refused(own_postgres_url: PostgresUrl) -> None:
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 99")
     with pytest.raises(StorageError, match=r"schema 99.* newer turnstream"):

@@ -37,7 +37,12 @@ _OF_WORKERS = (
 )
 """What the tables of one process do not have."""
 
-STEPS: Sequence[Callable[[Connection], None]] = ()
+
+def _index_titles(connection: Connection) -> None:
+    connection.execute(text("CREATE INDEX threads_by_title ON threads (owner, title)"))
+
+
+STEPS: Sequence[Callable[[Connection], None]] = (_index_titles,)
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
 
