@@ -1,4 +1,4 @@
-/** The list of keys, loaded when somebody asks for it. */
+/** The list of keys, loaded with its styles when somebody asks for it. */
 
 import { html, render } from "../vendor/lit-html/lit-html.js";
 import { IS_MAC, lettersOn, setLetters } from "./shortcuts.js";
@@ -47,10 +47,17 @@ const GROUPS = [
   ],
 ];
 
+const styles = new Promise((loaded) => {
+  const link = document.createElement("link");
+  Object.assign(link, { rel: "stylesheet", href: "css/keys.css", onload: loaded, onerror: loaded });
+  document.head.append(link);
+});
+
 /** @param {HTMLDialogElement} dialog */
-export function showKeys(dialog) {
+export async function showKeys(dialog) {
+  await styles;
   render(content(), dialog);
-  dialog.showModal();
+  if (!dialog.open) dialog.showModal();
 }
 
 const content = () => html`
