@@ -25,6 +25,7 @@ const WHY = {
   failed: "Waits: the reply failed",
   stopped: "Waits: the reply was stopped",
   interrupted: "Waits: the reply was interrupted",
+  problem: "Waits: not sent yet",
 };
 
 const unsent = (item, actions) => html`

@@ -39,10 +39,11 @@ export function holdOf({ run, problem, interrupts, messages, runState }) {
   if (run) return null;
   const last = messages.at(-1);
   if (interrupts.length || last?.parts.some(({ state }) => state === "pending")) return "asked";
-  if (problem || last?.error || runState === "failed") return "failed";
+  if (last?.error || runState === "failed") return "failed";
   if (last?.ended || runState === "stopped") return "stopped";
   if (runState === "interrupted" || last?.role === "user") return "interrupted";
-  return runState === "waiting" ? "asked" : null;
+  if (runState === "waiting") return "asked";
+  return problem ? "problem" : null;
 }
 
 /**

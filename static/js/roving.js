@@ -4,6 +4,7 @@
  */
 
 const ROW = "li";
+const STOP = `${ROW}, .more`;
 const IN_ROW = "a, button";
 
 const isShown = (element) => element.offsetParent !== null;
@@ -19,7 +20,7 @@ export class RovingList {
     this.keys = keys;
     list.addEventListener("keydown", (event) => this.#key(event));
     list.addEventListener("focusin", ({ target }) => {
-      const link = target.closest(ROW)?.querySelector("a") ?? target.closest(".more");
+      const link = linkOf(target.closest(STOP));
       if (!link) return;
       this.#current = nameOf(link);
       this.#stopAt(link);
@@ -42,9 +43,9 @@ export class RovingList {
     return Boolean(link);
   }
 
-  /** Links of the rows, and the button behind them. */
+  /** The first link of each row, and the buttons between rows and behind them. */
   get #links() {
-    return [...this.#list.querySelectorAll(`${ROW} > a, .more`)];
+    return [...this.#list.querySelectorAll(STOP)].map(linkOf).filter(Boolean);
   }
 
   #stopAt(stop) {
@@ -57,7 +58,7 @@ export class RovingList {
     const { key, target, ctrlKey, metaKey, altKey, shiftKey } = event;
     if (ctrlKey || metaKey || altKey || shiftKey || target.closest("form, [popover], dialog")) return;
     const row = target.closest(ROW);
-    const link = row?.querySelector(":scope > a") ?? target.closest(".more");
+    const link = linkOf(target.closest(STOP));
     if (!link) return;
     const next = this.#step(key, link) ?? this.#aside(key, row, target);
     if (next) next.focus();
@@ -81,4 +82,5 @@ export class RovingList {
   }
 }
 
-const nameOf = (link) => link.getAttribute("href") ?? "more";
+const linkOf = (stop) => (stop?.matches(ROW) ? stop.querySelector("a") : stop);
+const nameOf = (link) => link.getAttribute("href") ?? link.textContent.trim();
