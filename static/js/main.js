@@ -55,6 +55,8 @@ const page = {
   editing: null,
   failure: null,
   renaming: null,
+  /** Another tab has told of the thread while a run was read here. */
+  isBehind: false,
   /** Who asks, where people are told apart. */
   asker: null,
   tools: new Tools((tools) => {
@@ -128,6 +130,7 @@ const thread = new ThreadStore({
     list.refresh();
     if (page.model?.titles && state.messages.length <= 2) list.awaitTitle(state.id);
     tell({ type: "run", id: state.id });
+    if (page.isBehind) catchUp();
     if (state.interrupts.length || isAsked(state)) focusQuestion();
   },
   onEvent: (event) => inspector.event(event),
@@ -634,6 +637,7 @@ function noticeTitle() {
 
 /** Another tab may have gone on with this thread, and left what is queued. */
 async function catchUp() {
+  page.isBehind = thread.busy;
   if (!thread.busy && thread.state.id !== null) await thread.refresh();
   thread.flush();
 }
