@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from server.storage.interfaces import LostRun, ThreadEntry, ThreadRunState
 from server.storage.tables import activities, threads
-from server.storage.titles import free_title, short_title
+from server.storage.titles import numbered, short_title
 from server.turns.header import ThreadKey
 
 NO_RUN = ""
@@ -53,6 +53,11 @@ _OF_MINE = update(threads).where(*_MINE)
 _BEGIN = _OF_MINE.where(threads.c.run_id != NO_RUN)
 _RETITLE = _OF_MINE.where(threads.c.title == bindparam("before"))
 _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
+_TAKEN: Any = (
+    select(threads.c.id)
+    .where(threads.c.owner == bindparam("of_owner"), threads.c.title == bindparam("of_title"))
+    .limit(1)
+)
 _MOVE = insert(activities)
 _IN_ORDER = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
 
@@ -78,7 +83,7 @@ def begin_run(
     now = _now()
     begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
     if not connection.execute(_BEGIN, {**of(key), **begun}).rowcount:
-        begun["title"] = free_title(connection, key.owner, short_title(title))
+        begun["title"] = _free_title(connection, key.owner, short_title(title))
         if not connection.execute(_OF_MINE, {**of(key), **begun}).rowcount:
             mine = {"owner": key.owner, "id": key.thread_id}
             connection.execute(_ADD, {**mine, "created_at": now, **begun})
@@ -128,7 +133,7 @@ def give_title(
     """Rename a thread that still has the title `before`; the new one is made distinct. None: it has
     another by now, or is gone."""
     _await_turn(connection, key)
-    distinct = free_title(connection, key.owner, title)
+    distinct = _free_title(connection, key.owner, title)
     renamed = connection.execute(_RETITLE, {**of(key), "before": before, "title": distinct})
     return get(connection, key) if renamed.rowcount else None
 
@@ -180,6 +185,30 @@ def _is(key: ThreadKey) -> tuple[Any, Any]:
 
 def _was(key: ThreadKey) -> tuple[Any, Any]:
     return activities.c.owner == key.owner, activities.c.thread_id == key.thread_id
+
+
+def _free_title(connection: Connection, owner: str, title: str) -> str:
+    """The title, with a number behind it if another thread of the owner has it.
+
+    Doubles the number until it is free, then halves the gap: so many threads of one title cost few
+    looks. Numbers of threads that are gone may stay free.
+    """
+
+    def is_taken(one: str) -> bool:
+        return connection.execute(_TAKEN, {"of_owner": owner, "of_title": one}).first() is not None
+
+    if not is_taken(title):
+        return title
+    taken, free = 1, 2
+    while is_taken(numbered(title, free)):
+        taken, free = free, free * 2
+    while free - taken > 1:
+        middle = (taken + free) // 2
+        if is_taken(numbered(title, middle)):
+            taken = middle
+        else:
+            free = middle
+    return numbered(title, free)
 
 
 def entry_of(row: Any) -> ThreadEntry:

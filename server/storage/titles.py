@@ -1,19 +1,8 @@
 """The titles that threads get by themselves: no two threads of an owner get the same."""
 
 import re
-from typing import Any
-
-from sqlalchemy import Connection, bindparam, select
-
-from server.storage.tables import threads
 
 TITLE_CHARS = 60
-
-_TAKEN: Any = (
-    select(threads.c.id)
-    .where(threads.c.owner == bindparam("of_owner"), threads.c.title == bindparam("of_title"))
-    .limit(1)
-)
 
 
 def short_title(text: str) -> str:
@@ -31,30 +20,6 @@ def is_first_title(title: str, text: str) -> bool:
 def numbered(title: str, number: int) -> str:
     suffix = f" ({number})"
     return _cut(title, TITLE_CHARS - len(suffix)) + suffix
-
-
-def free_title(connection: Connection, owner: str, title: str) -> str:
-    """The title, with a number behind it if another thread of the owner has it.
-
-    Doubles the number until it is free, then halves the gap: so many threads of one title cost few
-    looks. Numbers of threads that are gone may stay free.
-    """
-
-    def is_taken(one: str) -> bool:
-        return connection.execute(_TAKEN, {"of_owner": owner, "of_title": one}).first() is not None
-
-    if not is_taken(title):
-        return title
-    taken, free = 1, 2
-    while is_taken(numbered(title, free)):
-        taken, free = free, free * 2
-    while free - taken > 1:
-        middle = (taken + free) // 2
-        if is_taken(numbered(title, middle)):
-            taken = middle
-        else:
-            free = middle
-    return numbered(title, free)
 
 
 def _cut(line: str, most: int) -> str:
