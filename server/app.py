@@ -27,7 +27,7 @@ from server.http.routes import ROUTES
 from server.http.state import AppState
 from server.http.static import static_files
 from server.logs.setup import configure, log_stray_failures
-from server.observation import observation, serving_metrics
+from server.observation import observation, observing
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.lives import Observer
@@ -77,9 +77,8 @@ def create_app(
 ) -> Starlette:
     """The application, on the model that the settings name if none is given.
 
-    Raises GraphError if the setting names no graph that can be served, PolicyError for a faulty
-    policy, MetricsSetupError, TracesSetupError; so does its lifespan, StorageError if the database
-    cannot be opened, ModelSetupError for a model.
+    Raises GraphError if the setting names no graph that can be served, PolicyError,
+    MetricsSetupError, TracesSetupError; its lifespan these, StorageError and ModelSetupError.
     """
     loaded = load(settings.graph)
     policy = open_policy(settings.policy)
@@ -138,7 +137,7 @@ def create_app(
             runs = state["runs"]
             try:
                 async with (
-                    serving_metrics(observed.metrics, settings, runs, storage),
+                    observing(observed, settings, runs, storage),
                     sweeping(runs.others),
                     open_retention(storage.store, runs.delete_idle, settings.thread_retention_days),
                 ):
@@ -217,6 +216,7 @@ async def _wired(
         ),
         bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
         model_name=settings.model_name,
+        makes_titles=settings.title_model is not None,
         authentication=authentication,
         audit=audit,
         exporting=set(),

@@ -1,13 +1,13 @@
 """What graphs are given by the server: the models and LangGraph's store, as the settings say."""
 
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from graphs.loading import BUILT_IN
-from graphs.model_options import ModelOptions
+from graphs.model_options import ModelOptions, Reasoning
 from graphs.models import open_models as open_named
 from server.settings import Settings
 from server.storage.opened import Storage
@@ -26,11 +26,22 @@ def open_models(
     settings: Settings,
 ) -> AbstractAsyncContextManager[Mapping[str, BaseChatModel]]:
     """The models by name, the default first. Raises ModelSetupError."""
-    options = ModelOptions(
+    return open_named(settings.model_names, _options(settings, settings.reasoning))
+
+
+@asynccontextmanager
+async def open_title_model(settings: Settings) -> AsyncIterator[BaseChatModel]:
+    """What makes titles, without reasoning about them. Raises ModelSetupError."""
+    assert settings.title_model
+    async with open_named((settings.title_model,), _options(settings, "off")) as models:
+        yield models[settings.title_model]
+
+
+def _options(settings: Settings, reasoning: Reasoning) -> ModelOptions:
+    return ModelOptions(
         openai_api_key=settings.openai_api_key,
         openai_base_url=settings.openai_base_url,
-        reasoning=settings.reasoning,
+        reasoning=reasoning,
         max_message_bytes=settings.max_message_bytes,
         word_seconds=settings.offline_word_seconds,
     )
-    return open_named(settings.model_names, options)

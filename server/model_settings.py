@@ -20,6 +20,12 @@ class ModelSettings(BaseSettings):
     models: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="further models that a request may name, comma-separated"
     )
+    title_model: str | None = Field(
+        None,
+        min_length=1,
+        description="a model that gives threads short titles after their first turn; unset: their "
+        "first words are their titles",
+    )
     reasoning: Reasoning = Field(
         "off",
         description="whether models are asked to reason, and how much: 'off', 'on', 'low', "
@@ -57,8 +63,18 @@ class ModelSettings(BaseSettings):
                 "TURNSTREAM_MODEL: OPENAI_BASE_URL is set, so name the model that it serves "
                 "(or 'offline')"
             )
+        if self.title_model == OFFLINE:
+            raise ValueError(
+                "TURNSTREAM_TITLE_MODEL: the offline model makes no titles; leave it out, and "
+                "threads have their first words as titles"
+            )
+        titles = (self.title_model,) if self.title_model else ()
         given = {"OPENAI_API_KEY": self.openai_api_key, "OPENAI_BASE_URL": self.openai_base_url}
-        for setting, names in (("MODEL", (self.model_name,)), ("MODELS", self.models)):
+        for setting, names in (
+            ("MODEL", (self.model_name,)),
+            ("MODELS", self.models),
+            ("TITLE_MODEL", titles),
+        ):
             for name in names:
                 fault = ModelName.parse(name).fault(given)
                 if fault:

@@ -1,13 +1,15 @@
-"""Wires metrics and traces, if the settings switch them on; imports nothing for them otherwise."""
+"""Wires what sees the runs: metrics, traces and titles, if the settings switch them on; imports
+nothing for them otherwise."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.middleware import Middleware
 
+from server.graph_resources import open_title_model
 from server.runs.lives import Observer
 from server.runs.runs import Runs
 from server.settings import Settings
@@ -15,6 +17,7 @@ from server.storage.opened import Storage
 
 if TYPE_CHECKING:
     from server.metrics.metrics import Metrics
+    from server.runs.titles import Titles
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,14 @@ class Observation:
     middleware: tuple[Middleware, ...]
     observers: tuple[Observer, ...]
     metrics: "Metrics | None"
+    titles: "Titles | None"
 
 
 def observation(settings: Settings) -> Observation:
     """Raises MetricsSetupError, TracesSetupError."""
     middleware: list[Middleware] = []
     observers: list[Observer] = []
-    metrics = None
+    metrics = titles = None
     if settings.metrics_port is not None:
         from server.metrics.measured import Measured
         from server.metrics.metrics import Metrics
@@ -44,22 +48,35 @@ def observation(settings: Settings) -> Observation:
 
         middleware.append(Middleware(TracedRequests))
         observers.append(Traces().run_begins)
-    return Observation(tuple(middleware), tuple(observers), metrics)
+    if settings.title_model:
+        from server.runs.titles import Titles
+
+        titles = Titles()
+        observers.append(titles.run_begins)
+    return Observation(tuple(middleware), tuple(observers), metrics, titles)
 
 
 @asynccontextmanager
-async def serving_metrics(
-    metrics: "Metrics | None",
-    settings: Settings,
-    runs: Runs,
-    storage: Storage,
+async def observing(
+    observed: Observation, settings: Settings, runs: Runs, storage: Storage
 ) -> AsyncIterator[None]:
-    """Raises MetricsSetupError."""
-    if metrics is None or settings.metrics_port is None:
+    """Raises MetricsSetupError, ModelSetupError."""
+    async with AsyncExitStack() as stack:
+        if observed.titles:
+            model = await stack.enter_async_context(open_title_model(settings))
+            await stack.enter_async_context(observed.titles.open(model, storage.store))
+        if observed.metrics:
+            await stack.enter_async_context(_serving(observed.metrics, settings, runs, storage))
         yield
-        return
+
+
+@asynccontextmanager
+async def _serving(
+    metrics: "Metrics", settings: Settings, runs: Runs, storage: Storage
+) -> AsyncIterator[None]:
     from server.metrics.endpoint import serve_metrics
 
+    assert settings.metrics_port is not None
     metrics.live_runs.set_function(lambda: runs.live)
     metrics.watch_writes("thread_list", storage.store.meter)
     metrics.watch_writes("checkpoints", storage.checkpointer.meter)

@@ -43,6 +43,7 @@ class AppState(TypedDict):
     body_limits: BodyLimits
     bodies: Bodies
     model_name: str
+    makes_titles: bool
     authentication: Authentication | None
     """None: it is off."""
     audit: Audit | None

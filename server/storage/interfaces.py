@@ -153,8 +153,9 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
         versions: VersionChanges = NO_CHANGES,
     ) -> None:
         """Move the thread to the top of the list as live, on this graph. A thread that is new gets
-        the title: on one line, cut to 60 characters. `closes_approvals`: none of its calls waits
-        for an approval any more. `versions` change with it."""
+        the title: on one line, cut to 60 characters, with a number behind it if another thread of
+        the owner has it. `closes_approvals`: none of its calls waits for an approval any more.
+        `versions` change with it."""
 
     async def end_run(
         self,
@@ -201,6 +202,11 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         """A renamed thread keeps its place and its times. None: there is no such thread."""
+
+    async def give_title(self, key: ThreadKey, title: str, before: str) -> ThreadEntry | None:
+        """Rename a thread that still has the title `before`, by nobody's wish: if another of the
+        owner has the title, a number is put behind it. None: it has another title by now, or is
+        gone."""
 
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         """Narrow the thread's runs to these tools; None: not at all. The thread keeps its place and

@@ -166,6 +166,9 @@ class SqlStore(ABC):
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         return await self.write(thread_list.rename, key, title)
 
+    async def give_title(self, key: ThreadKey, title: str, before: str) -> ThreadEntry | None:
+        return await self.write(thread_list.give_title, key, title, before)
+
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         return await self.write(thread_list.allow_tools, key, names)
 

@@ -37,6 +37,7 @@ threads = Table(
     Column("allowed_tools", TEXT),
     Index("threads_by_state", "owner", "run_state"),
     Index("threads_by_activity", "updated_at", "owner", "id"),
+    Index("threads_by_title", "owner", "title"),
 )
 
 activities = Table(

@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import (
     Connection,
     bindparam,
-    case,
     delete,
     func,
     insert,
@@ -26,9 +25,9 @@ from sqlalchemy import (
 
 from server.storage.interfaces import LostRun, ThreadEntry, ThreadRunState
 from server.storage.tables import activities, threads
+from server.storage.titles import numbered, short_title
 from server.turns.header import ThreadKey
 
-TITLE_CHARS = 60
 NO_RUN = ""
 """The run id of a thread that has had none."""
 REMEMBERED_ACTIVITIES = 10_000
@@ -51,10 +50,14 @@ _MINE = (threads.c.owner == bindparam("of_owner"), threads.c.id == bindparam("of
 _GET = select(*ENTRY).where(*_MINE)
 _ADD = insert(threads)
 _OF_MINE = update(threads).where(*_MINE)
-_BEGIN = _OF_MINE.values(
-    title=case((threads.c.run_id == NO_RUN, bindparam("first_title")), else_=threads.c.title)
-)
+_BEGIN = _OF_MINE.where(threads.c.run_id != NO_RUN)
+_RETITLE = _OF_MINE.where(threads.c.title == bindparam("before"))
 _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
+_TAKEN: Any = (
+    select(threads.c.id)
+    .where(threads.c.owner == bindparam("of_owner"), threads.c.title == bindparam("of_title"))
+    .limit(1)
+)
 _MOVE = insert(activities)
 _IN_ORDER = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
 
@@ -79,11 +82,11 @@ def begin_run(
     _await_turn(connection, key)
     now = _now()
     begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
-    first_title = short_title(title)
-    known = connection.execute(_BEGIN, {**of(key), **begun, "first_title": first_title})
-    if not known.rowcount:
-        mine = {"owner": key.owner, "id": key.thread_id}
-        connection.execute(_ADD, {**mine, "title": first_title, "created_at": now, **begun})
+    if not connection.execute(_BEGIN, {**of(key), **begun}).rowcount:
+        begun["title"] = _free_title(connection, key.owner, short_title(title))
+        if not connection.execute(_OF_MINE, {**of(key), **begun}).rowcount:
+            mine = {"owner": key.owner, "id": key.thread_id}
+            connection.execute(_ADD, {**mine, "created_at": now, **begun})
     _move_to_top(connection, key)
 
 
@@ -122,6 +125,17 @@ def rename(connection: Connection, key: ThreadKey, title: str) -> ThreadEntry | 
     """A thread keeps its place and its times when it is renamed. None: there is none."""
     connection.execute(update(threads).where(*_is(key)).values(title=title))
     return get(connection, key)
+
+
+def give_title(
+    connection: Connection, key: ThreadKey, title: str, before: str
+) -> ThreadEntry | None:
+    """Rename a thread that still has the title `before`; the new one is made distinct. None: it has
+    another by now, or is gone."""
+    _await_turn(connection, key)
+    distinct = _free_title(connection, key.owner, title)
+    renamed = connection.execute(_RETITLE, {**of(key), "before": before, "title": distinct})
+    return get(connection, key) if renamed.rowcount else None
 
 
 def allow_tools(
@@ -173,10 +187,28 @@ def _was(key: ThreadKey) -> tuple[Any, Any]:
     return activities.c.owner == key.owner, activities.c.thread_id == key.thread_id
 
 
-def short_title(text: str) -> str:
-    """The first words of a message, on one line, 60 characters at most."""
-    line = " ".join(text.split()) or "New thread"
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+def _free_title(connection: Connection, owner: str, title: str) -> str:
+    """The title, with a number behind it if another thread of the owner has it.
+
+    Doubles the number until it is free, then halves the gap: so many threads of one title cost few
+    looks. Numbers of threads that are gone may stay free.
+    """
+
+    def is_taken(one: str) -> bool:
+        return connection.execute(_TAKEN, {"of_owner": owner, "of_title": one}).first() is not None
+
+    if not is_taken(title):
+        return title
+    taken, free = 1, 2
+    while is_taken(numbered(title, free)):
+        taken, free = free, free * 2
+    while free - taken > 1:
+        middle = (taken + free) // 2
+        if is_taken(numbered(title, middle)):
+            taken = middle
+        else:
+            free = middle
+    return numbered(title, free)
 
 
 def entry_of(row: Any) -> ThreadEntry:

@@ -1,6 +1,7 @@
 /** What a screen reader is told; the log itself is silent, or it would read every word twice. */
 
 import { isUndecided } from "./approvals.js";
+import { holdOf } from "./queue.js";
 
 export class Announcer {
   #region;
@@ -12,7 +13,8 @@ export class Announcer {
 
   /** @param {object} state  of the thread store */
   follow(state) {
-    const words = wordsOf(state, this.#said);
+    const told = wordsOf(state, this.#said);
+    const words = told && told + queueWords(state);
     if (words === null || words === this.#said) return;
     this.#said = words;
     this.#region.textContent = words;
@@ -37,4 +39,12 @@ function wordsOf({ run, messages, problem, interrupts }, said) {
   if (last?.parts.some((part) => part.state === "pending")) return "Your answer is needed";
   if (last?.error) return "The reply failed";
   return last?.ended ? "Reply stopped" : "Reply complete";
+}
+
+/** What is said of the messages that are queued. */
+function queueWords(state) {
+  const count = state.outbox.filter(({ queued, isSending }) => queued && !isSending).length;
+  if (!count) return "";
+  if (state.run) return count === 1 ? ". One message is queued" : `. ${count} messages are queued`;
+  return holdOf(state) ? ". What is queued waits" : "";
 }

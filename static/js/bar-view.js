@@ -23,6 +23,9 @@ export const barView = ({ model, models, inspecting, approving, waiting }, actio
   >
     ${THEMES[currentTheme()]}
   </button>
+  <button type="button" class="icon-button keys-button" aria-label="Keys" title="Keys (?)" @click=${actions.onKeys}>
+    ${icons.keyboard}
+  </button>
   <button
     type="button"
     class="icon-button"
@@ -70,12 +73,11 @@ function badge(model) {
 }
 
 /** How the connection is, or what just went wrong. */
-export function noteView(run, failure, hint) {
+export function noteView(run, failure) {
   if (run?.attempt) {
     return html`<p class="connection">
       <span class="spinner" aria-hidden="true"></span>Reconnecting, attempt ${run.attempt}
     </p>`;
   }
-  if (hint && run) return html`<p class="connection hint">${icons.info}${hint}</p>`;
   return failure ? html`<p class="connection">${icons.warning}${failure}</p>` : nothing;
 }

@@ -13,6 +13,7 @@ export async function copy(text, button) {
 function mark(button, state) {
   if (!button) return;
   button.dataset.copy = state;
+  button.dispatchEvent(new CustomEvent("copied", { bubbles: true, detail: state }));
   setTimeout(() => delete button.dataset.copy, 1600);
 }
 

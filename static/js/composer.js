@@ -1,4 +1,4 @@
-/** The field that messages are written in, and the button that sends, or stops. */
+/** The field that messages are written in, and the buttons that send, queue or stop. */
 
 import { fitHeight } from "./field-height.js";
 import { enterHint, isComposing, sends } from "./keys.js";
@@ -7,21 +7,24 @@ export class Composer {
   #form;
   #field;
   #button;
+  #queue;
   #busy = false;
   /** Sent, and not taken yet: still to be kept. */
   #sent = "";
 
-  /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast, onBusy, onDraft}} actions */
+  /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast, onDraft}} actions */
   constructor(form, actions) {
     this.#form = form;
     this.#field = form.querySelector("textarea");
     this.#button = form.querySelector("button[type=submit]");
+    this.#queue = form.querySelector("#queue");
     this.actions = actions;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (this.#busy) actions.onStop();
       else this.#send();
     });
+    this.#queue.addEventListener("click", () => this.#send());
     this.#field.addEventListener("input", () => {
       this.#changed();
       this.#keep();
@@ -76,22 +79,22 @@ export class Composer {
     this.#changed();
   }
 
-  #send() {
+  /** @param {{stops?: boolean}} [how]  it stops the live run, rather than wait for its end */
+  #send(how) {
     const text = this.#field.value.trim();
     if (!text) return;
     this.#sent = joined(this.#sent, text);
     this.#field.value = "";
     this.#changed();
     this.focus();
-    this.actions.onSend(text);
+    this.actions.onSend(text, how);
   }
 
   #key(event) {
     if (isComposing(event)) return;
     if (sends(event)) {
       event.preventDefault();
-      if (!this.#busy) this.#send();
-      else if (!this.isEmpty) this.actions.onBusy();
+      this.#send({ stops: event.ctrlKey || event.metaKey });
     } else if (event.key === "ArrowUp" && !this.#field.value) {
       if (this.actions.onEditLast()) event.preventDefault();
     }
@@ -104,6 +107,7 @@ export class Composer {
   #changed() {
     fitHeight(this.#field, 0.4);
     this.#button.disabled = !this.#busy && this.isEmpty;
+    this.#queue.hidden = !this.#busy || this.isEmpty;
   }
 }
 

@@ -4,6 +4,8 @@
  * before it is known who writes.
  */
 
+import { changed } from "./queue.js";
+
 const OWNER = "words-of";
 const PREFIX = "words:";
 const MAX_THREADS = 60;
@@ -19,6 +21,17 @@ const kept = (storage) => Object.keys(storage).filter((key) => key.startsWith(PR
 
 export class Drafts {
   isOpen = false;
+  /** Ids of messages that found no room in the storage. */
+  #unkept = new Set();
+
+  /** @param {(id: string, before: object[], after: object[]) => void} onOutbox  another tab has changed it */
+  constructor(onOutbox) {
+    addEventListener("storage", ({ storageArea, key, oldValue, newValue }) => {
+      if (!this.isOpen || storageArea !== localStorage || !key?.startsWith(PREFIX) || key === keyOf(null)) return;
+      const [before, after] = [oldValue, newValue].map((text) => parsed(text).outbox ?? []);
+      onOutbox(key.slice(PREFIX.length), before, after);
+    });
+  }
 
   /** @param {string} owner  whose words they are: those of anybody else are forgotten */
   start(owner) {
@@ -51,10 +64,25 @@ export class Drafts {
     }
   }
 
+  /** Other tabs may have changed the stored messages meanwhile: these changes stay. */
+  keepOutbox(id, after, before) {
+    this.keep(id, { outbox: changed(this.of(id).outbox, before, after) });
+    const stored = this.of(id).outbox;
+    const added = after.filter((item) => !has(before, item));
+    for (const item of added) if (!has(stored, item)) this.#unkept.add(item.id);
+  }
+
+  /** Another tab has not sent the message, nor taken it back. */
+  isKept(id, item) {
+    return !this.isOpen || this.#unkept.has(item.id) || has(this.of(id).outbox, item);
+  }
+
   forget(id) {
     for (const [storage] of PLACES) storage.removeItem(keyOf(id));
   }
 }
+
+const has = (items, { id }) => items.some((item) => item.id === id);
 
 const isEmpty = (value) => !value || !(typeof value === "string" ? value : Object.keys(value).length);
 

@@ -30,6 +30,7 @@ export const icons = {
   back: icon(svg`<path d="m13 5-5 5 5 5" />`),
   chevron: icon(svg`<path d="m7 5 5 5-5 5" />`),
   tool: icon(svg`<path d="M12.2 3.3a4 4 0 0 0-4.6 5.3L3.4 12.8a1.9 1.9 0 0 0 2.7 2.7l4.3-4.2a4 4 0 0 0 5.2-4.7L13.2 9 11 6.8z" />`),
+  keyboard: icon(svg`<rect x="2.5" y="5" width="15" height="10" rx="2" /><path d="M5.5 8h.1M8.5 8h.1M11.5 8h.1M14.5 8h.1M6.5 12h7" />`),
   pulse: icon(svg`<path d="M2.5 10h3.5l2-5.5 4 11 2-5.5h3.5" />`),
   sun: icon(svg`<circle cx="10" cy="10" r="3.2" /><path d="M10 2.5v2M10 15.5v2M2.5 10h2M15.5 10h2M4.7 4.7l1.4 1.4M13.9 13.9l1.4 1.4M4.7 15.3l1.4-1.4M13.9 6.1l1.4-1.4" />`),
   moon: icon(svg`<path d="M16 11.8A6.5 6.5 0 0 1 8.2 4a6.5 6.5 0 1 0 7.8 7.8z" />`),

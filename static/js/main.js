@@ -19,9 +19,12 @@ import { Models } from "./models.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
 import { textOf } from "./parts.js";
+import { Places } from "./places.js";
+import { RovingList } from "./roving.js";
 import { Follower } from "./scroll.js";
 import { sentenceOf } from "./sentences.js";
 import { Session } from "./session.js";
+import { listenForKeys } from "./shortcuts.js";
 import { onWord, tell } from "./tabs.js";
 import { lighten, nextTheme } from "./theme.js";
 import { ThreadList } from "./thread-list.js";
@@ -52,11 +55,9 @@ const page = {
   /** The message that is edited: `{id, text, version, error?}`. */
   editing: null,
   failure: null,
-  /** Why what was just tried has no effect yet. */
-  hint: null,
-  /** Where somebody read when they left a thread, by its id. */
-  places: new Map(),
   renaming: null,
+  /** Another tab has told of the thread while a run was read here. */
+  isBehind: false,
   /** Who asks, where people are told apart. */
   asker: null,
   tools: new Tools((tools) => {
@@ -81,13 +82,15 @@ const inspector = new InspectorPanel(element("inspector"), {
 });
 const follower = new Follower(element("scroller"), element("log"), () => paintThread());
 const composer = new Composer(element("composer"), {
-  onSend: (text) => send(text),
+  onSend: (text, how) => send(text, how),
   onStop: () => thread.stop(),
   onEditLast: editLast,
-  onBusy: sayBusy,
   onDraft: (draft) => drafts.keep(thread.state.id, { draft }),
 });
-const drafts = new Drafts();
+const drafts = new Drafts((id, before, after) => {
+  if (id === thread.state.id) thread.changedElsewhere(before, after);
+});
+const places = new Places();
 const forms = new FormKeeper(element("log"), (kept) => drafts.keep(thread.state.id, { forms: kept }));
 const session = new Session(new LoginDialog(element("login")), {
   onUser({ id, method, display_name: name, approves }) {
@@ -107,6 +110,7 @@ const models = new Models(() => {
 const list = new ThreadList(() => {
   paintList();
   noticeDecision();
+  noticeTitle();
 });
 const approvals = new WaitingApprovals(() => {
   paintApprovals();
@@ -125,9 +129,10 @@ const thread = new ThreadStore({
     tell({ type: "run", id });
   },
   onSettled(state) {
-    page.hint = null;
     list.refresh();
+    if (page.model?.titles && state.messages.length <= 2) list.awaitTitle(state.id);
     tell({ type: "run", id: state.id });
+    if (page.isBehind) catchUp();
     if (state.interrupts.length || isAsked(state)) focusQuestion();
   },
   onEvent: (event) => inspector.event(event),
@@ -140,7 +145,8 @@ const thread = new ThreadStore({
     paintThread();
     requestAnimationFrame(() => focusEditor());
   },
-  onOutbox: (id, outbox) => drafts.keep(id, { outbox }),
+  onOutbox: (id, outbox, before) => drafts.keepOutbox(id, outbox, before),
+  isKept: (id, item) => drafts.isKept(id, item),
   onWaits: () => composer.taken(),
   onNotLoaded: (error) => told(Promise.reject(new Error(sentenceOf(error)))),
 });
@@ -220,10 +226,15 @@ const threadActions = {
   onExample: (text) => send(text),
   onRetry: () => thread.retry(),
   onResume: () => thread.resume(),
-  onWithdraw(item) {
+  onWithdraw: takeBack,
+  onDiscard(item) {
     thread.withdraw(item);
-    composer.restore(item.text);
     composer.focus();
+  },
+  onSendNow(item) {
+    follower.pin();
+    composer.focus();
+    thread.sendNow(item);
   },
   async onNew() {
     const { text } = composer;
@@ -276,7 +287,7 @@ const paintThread = painter(() => {
   checkEditing();
   renderThread(state);
   forms.restore(state.run === null && !state.loading && state.messages.length > 0);
-  render(noteView(state.run, page.failure, page.hint), element("connection"));
+  render(noteView(state.run, page.failure), element("connection"));
   element("latest").hidden = follower.pinned;
   composer.show(thread.busy, Boolean(state.run?.stopping));
   announcer.follow(state);
@@ -301,6 +312,14 @@ function renderThread(state) {
   else change();
 }
 
+const roving = new RovingList(element("thread-list"), {
+  F2: ({ dataset }) => listActions.onRename(dataset.thread),
+  Delete: ({ dataset: { thread: id } }) => {
+    const { title } = list.state.threads.find((entry) => entry.id === id) ?? thread.state;
+    listActions.onForget(id, title);
+  },
+});
+
 const paintList = painter(() => {
   const { id, title, missing, messages, runState } = thread.state;
   const open = id && !missing && messages.length ? { id, title, run_state: runState } : null;
@@ -308,6 +327,7 @@ const paintList = painter(() => {
   const row = linkOf(id);
   if (row && page.shownId !== id) row.scrollIntoView({ block: "nearest" });
   page.shownId = row ? id : null;
+  roving.update();
 });
 
 const linkOf = (id) => (id ? element("thread-list").querySelector(`[data-thread="${CSS.escape(id)}"]`) : null);
@@ -323,6 +343,7 @@ const paintBar = painter(() => {
   const actions = {
     onModel: (name) => models.choose(name),
     onTheme: changeTheme,
+    onKeys: keyActions.onKeys,
     onInspect: () => panels.toggle("inspector"),
     onApprove: () => {
       panels.toggle("approvals");
@@ -365,6 +386,7 @@ const titleOf = (state) =>
 function leave() {
   document.body.hidden = true;
   drafts.clear();
+  places.clear();
   location.replace(urlOf(null));
 }
 
@@ -373,14 +395,22 @@ function changeTheme() {
   paintBar();
 }
 
-function send(text) {
+/** @param {{stops?: boolean}} [how]  see `ThreadStore.send` */
+function send(text, how) {
   if (thread.state.missing) {
     composer.restore(text);
     element("log").querySelector("button")?.focus();
     return;
   }
   follower.pin();
-  thread.send(text);
+  thread.send(text, how);
+}
+
+/** A message that waits goes back to the field. */
+function takeBack(item) {
+  thread.withdraw(item);
+  composer.restore(item.text);
+  composer.focus();
 }
 
 /** It is known who writes: from now on words are kept, and those of an earlier visit come back. */
@@ -424,8 +454,8 @@ function droppedWords(messages) {
 }
 
 async function open(id, { isBack = false } = {}) {
-  page.places.set(thread.state.id, follower.place);
-  const place = isBack ? page.places.get(id) : null;
+  places.keep(thread.state.id, follower.place);
+  const place = isBack ? places.of(id) : null;
   if (!isBack) showId(id);
   announcer.reset();
   panels.closeDrawer();
@@ -461,19 +491,13 @@ async function readAgain(id, place) {
   }
 }
 
-let hintTimer;
-function sayBusy() {
-  page.hint = "Send it when the reply is complete, or stop the reply first (Escape).";
-  element("status").textContent = page.hint;
-  paintThread();
-  clearTimeout(hintTimer);
-  hintTimer = setTimeout(() => {
-    page.hint = null;
-    paintThread();
-  }, 6000);
-}
-
+/** The message that was written last: one that is queued, or the last of the thread. */
 function editLast() {
+  const queued = thread.state.outbox.findLast((item) => item.queued && !item.isSending);
+  if (queued) {
+    takeBack(queued);
+    return true;
+  }
   const last = thread.state.messages.findLast(({ role }) => role === "user");
   if (!last?.id || thread.busy) return false;
   threadActions.onEdit(last.id);
@@ -542,7 +566,35 @@ async function told(promise) {
   }
 }
 
+const keyActions = {
+  async onNew() {
+    await open(null);
+    composer.focus();
+  },
+  onSearch() {
+    panels.show("threads", true);
+    const field = element("threads").querySelector("input[type=search]");
+    if (field) field.focus();
+    else roving.focus();
+  },
+  onThreads() {
+    panels.show("threads", true);
+    roving.focus();
+  },
+  onField: () => composer.focus(),
+  onCopy() {
+    const buttons = element("log").querySelectorAll(".message.assistant .actions [aria-label^='Copy']");
+    [...buttons].at(-1)?.click();
+  },
+  onEditLast: editLast,
+  async onKeys() {
+    const { showKeys } = await import("./keys-dialog.js");
+    showKeys(element("keys"));
+  },
+};
+
 function listen() {
+  listenForKeys(keyActions);
   element("new").addEventListener("click", () => open(null));
   element("menu").addEventListener("click", () => panels.toggle("threads"));
   element("latest").addEventListener("click", () => follower.pin());
@@ -556,7 +608,9 @@ function listen() {
   addEventListener("popstate", () => open(currentId(), { isBack: true }));
   addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
-    if (!panels.closeDrawer() && thread.busy) thread.stop();
+    if (panels.closeDrawer()) return;
+    if (thread.busy) thread.stop();
+    else if (event.target === element("message")) element("scroller").focus({ preventScroll: true });
   });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;
@@ -567,6 +621,10 @@ function listen() {
     if (!persisted) return;
     if (document.body.hidden) location.reload();
     else session.check();
+  });
+  addEventListener("pagehide", () => places.keep(thread.state.id, follower.place));
+  element("log").addEventListener("copied", ({ detail }) => {
+    element("status").textContent = detail === "copied" ? "Copied" : "Copying failed";
   });
   addEventListener("online", () => thread.comeBack());
   onWord(({ type, id }) => {
@@ -582,9 +640,20 @@ function noticeDecision() {
   if (entry && entry.run_state !== "waiting" && isAsked(thread.state)) catchUp();
 }
 
-/** Another tab may have gone on with this thread. */
-function catchUp() {
-  if (!thread.busy && thread.state.id !== null) thread.refresh();
+/** The open thread may have got a title, by a model or in another tab. */
+function noticeTitle() {
+  const { id, title: before } = thread.state;
+  const title = list.state.threads.find((entry) => entry.id === id)?.title;
+  if (title === undefined || title === before) return;
+  thread.rename(id, title);
+  if (before) tell({ type: "threads" });
+}
+
+/** Another tab may have gone on with this thread, and left what is queued. */
+async function catchUp() {
+  page.isBehind = thread.busy;
+  if (!thread.busy && thread.state.id !== null) await thread.refresh();
+  thread.flush();
 }
 
 async function learnModel() {

@@ -1,11 +1,32 @@
 /** Messages that wait to be sent, behind those of the thread. */
 
-import { html } from "../vendor/lit-html/lit-html.js";
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { icons } from "./icons.js";
+import { holdOf } from "./queue.js";
 
-/** @param {object[]} items  see `outbox.js` @param {{onWithdraw}} actions */
-export const outboxView = (items, actions) => repeat(items, ({ id }) => id, (item) => unsent(item, actions));
+/**
+ * @param {object[]} items  see `outbox.js`, `queue.js` @param {object} state  of the thread store
+ * @param {{onWithdraw, onDiscard, onSendNow}} actions
+ */
+export function outboxView(items, state, actions) {
+  const first = items.find(({ queued }) => queued);
+  const why = state.run ? "Sent when the reply is complete" : WHY[holdOf(state)];
+  return repeat(
+    items,
+    ({ id }) => id,
+    (item) => (item.queued ? inQueue(item, item === first ? why : undefined, state, actions) : unsent(item, actions)),
+  );
+}
+
+/** By `holdOf`. */
+const WHY = {
+  asked: "Waits: your answer comes first",
+  failed: "Waits: the reply failed",
+  stopped: "Waits: the reply was stopped",
+  interrupted: "Waits: the reply was interrupted",
+  problem: "Waits: not sent yet",
+};
 
 const unsent = (item, actions) => html`
   <article class="message user unsent" aria-label="You">
@@ -13,6 +34,20 @@ const unsent = (item, actions) => html`
     <div class="actions">
       <span class="mark">${icons.warning} Not sent yet</span>
       <button type="button" class="quiet" @click=${() => actions.onWithdraw(item)}>Take back</button>
+    </div>
+  </article>
+`;
+
+const inQueue = (item, why, { run }, actions) => html`
+  <article class="message user unsent queued" aria-label="Queued message">
+    <div class="bubble"><p class="said">${item.text}</p></div>
+    <div class="actions queue-bar">
+      <span class="mark">${icons.clock} Queued${why ? html`<span class="queue-why">${why}</span>` : nothing}</span>
+      <button type="button" class="quiet" title=${run ? "Stops the reply" : nothing} @click=${() => actions.onSendNow(item)}>
+        ${run ? "Stop and send" : "Send"}
+      </button>
+      <button type="button" class="quiet" @click=${() => actions.onWithdraw(item)}>Edit</button>
+      <button type="button" class="quiet" @click=${() => actions.onDiscard(item)}>Withdraw</button>
     </div>
   </article>
 `;

@@ -22,10 +22,10 @@ export function newItem(text, threadId, waiting, further) {
 
 export const without = (items, id) => items.filter((item) => item.id !== id);
 
-/** The items with one of them on its way, or back. */
+/** The items with one of them on its way, or back: sent ahead of those that wait. */
 export function marked(items, item, isSending) {
   const changed = { ...item, isSending };
   return items.some(({ id }) => id === item.id)
     ? items.map((one) => (one.id === item.id ? changed : one))
-    : [...items, changed];
+    : [changed, ...items];
 }

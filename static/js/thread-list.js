@@ -4,16 +4,38 @@ import * as api from "./api.js";
 
 const WATCH_MS = 4000;
 const WATCH_WAITING_MS = 15_000;
+/** When a title that a model makes may be there. */
+const TITLE_MS = [1500, 3000, 6000, 12_000];
 
 export class ThreadList {
   #timer;
   /** Whether somebody else may answer what a thread waits for. */
   isShared = false;
+  /** The title that a thread has until a model has made another, by the thread's id. */
+  #untitled = new Map();
 
   state = { threads: [], cursor: null, loaded: false, failed: false };
 
   constructor(onChange) {
     this.onChange = onChange;
+  }
+
+  /** A thread's first turn is over: a model makes its title now. */
+  awaitTitle(id) {
+    if (!this.#untitled.has(id)) this.#look(id, this.#titleOf(id), 0);
+  }
+
+  #look(id, title, tries) {
+    this.#untitled.set(id, title);
+    setTimeout(async () => {
+      await this.refresh();
+      const before = this.#untitled.get(id) ?? this.#titleOf(id);
+      if (this.#titleOf(id) === before && tries + 1 < TITLE_MS.length) this.#look(id, before, tries + 1);
+    }, TITLE_MS[tries]);
+  }
+
+  #titleOf(id) {
+    return this.state.threads.find((entry) => entry.id === id)?.title;
   }
 
   /** The first pages again, as many threads as were shown. */

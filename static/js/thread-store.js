@@ -9,6 +9,7 @@ import { keyed } from "./interrupts.js";
 import { hydrated, joined, newAnswer, newQuestion, restored, settledIn, upTo } from "./messages.js";
 import { marked, newItem, without } from "./outbox.js";
 import { toAccumulated } from "./parts.js";
+import { alone, atOnce, basedOn, changed, following, holdOf, ordered, queued } from "./queue.js";
 import { DONE, readRun } from "./run-stream.js";
 import { sentenceOf } from "./sentences.js";
 import { Turn } from "./turn.js";
@@ -27,7 +28,7 @@ const EMPTY = {
   version: undefined,
   /** The version of a message whose branch is shown in the place of the thread; null: the thread is. */
   looksAt: null,
-  /** Messages that could not be sent yet; see `outbox.js`. */
+  /** Messages that could not be sent yet, then those that are queued; see `outbox.js`, `queue.js`. */
   outbox: [],
   loading: false,
   missing: false,
@@ -56,10 +57,12 @@ export class ThreadStore {
   #reader = null;
   #retryTimer;
   #retryMs = RETRY_MS;
+  /** The message that was sent last. */
+  #posted = null;
 
   /**
-   * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused, onOutbox, onWaits,
-   *   onNotLoaded}} listeners
+   * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused, onOutbox, isKept,
+   *   onWaits, onNotLoaded}} listeners
    */
   constructor(listeners) {
     this.listeners = listeners;
@@ -149,25 +152,58 @@ export class ThreadStore {
     this.listeners.onNotLoaded(error);
   }
 
-  /** A message goes behind those that wait to be sent. */
-  send(text) {
-    const { id, outbox, looksAt, loading } = this.state;
-    const item = newItem(text, id, outbox, { ...this.#named, ...(outbox.length ? {} : this.#there) });
+  /**
+   * A message goes behind those that wait to be sent. While a run is live it is queued.
+   *
+   * @param {{stops?: boolean}} [how]  it stops the live run instead
+   */
+  send(text, { stops = false } = {}) {
+    const { id, outbox, run, looksAt, loading } = this.state;
+    const isNext = outbox.every((one) => one.queued);
+    const before = [...(run && this.#posted ? [this.#posted] : []), ...outbox];
+    const item = newItem(text, id, before, { ...this.#named, ...(isNext ? this.#there : {}) });
+    if (run) return this.#queue(item, stops && run.id !== null);
     // What is sent while a version is loaded stands behind that one.
     const isEarly = looksAt !== null && loading;
-    if (!outbox.length && !isEarly) return this.#deliver(item);
-    this.#outboxIs([...outbox, item]);
+    if (isNext && !isEarly) return this.#deliver(item);
+    this.#outboxIs(ordered([...outbox, item]));
     if (isEarly) this.listeners.onWaits();
     return this.flush();
   }
 
-  /** Send the first of the messages that wait, unless a run is live; its end sends the next. */
+  #queue(item, stops) {
+    const { outbox, run } = this.state;
+    this.#outboxIs(ordered([...outbox, stops ? item : queued(item, run.id)]));
+    this.listeners.onWaits();
+    return stops ? this.stop() : undefined;
+  }
+
+  /** A queued message goes next; a live run is stopped for it. */
+  sendNow({ id }) {
+    this.#outboxIs(ordered(this.state.outbox.map((item) => (item.id === id ? atOnce(item) : item))));
+    return this.busy ? this.stop() : this.flush();
+  }
+
+  /**
+   * Send the first of the messages that wait, unless a run is live; its end sends the next. A queued
+   * one waits until nothing holds it.
+   */
   flush() {
+    const { id } = this.state;
+    const first = () => (this.state.id === id ? this.#sendable : undefined);
+    if (!first()) return undefined;
+    return alone(id, (done) => {
+      const item = first();
+      return item && this.listeners.isKept(id, item) ? this.#deliver(item, done) : undefined;
+    });
+  }
+
+  get #sendable() {
     const { outbox, loading, missing, looksAt } = this.state;
-    if (!outbox.length || this.busy || loading || missing) return undefined;
-    // It would stand at the wrong place.
-    if (looksAt !== null && outbox[0].body.version !== looksAt) return undefined;
-    return this.#deliver(outbox[0]);
+    if (this.busy || loading || missing) return undefined;
+    // Another one would stand at the wrong place.
+    if (looksAt !== null && outbox[0]?.body.version !== looksAt) return undefined;
+    return outbox[0]?.queued && holdOf(this.state) ? undefined : outbox[0];
   }
 
   /** Messages of an earlier visit, of which it is known only now that they may be sent. */
@@ -175,6 +211,11 @@ export class ThreadStore {
     if (!outbox.length) return;
     this.#set({ ...this.state, outbox });
     this.flush();
+  }
+
+  /** Another tab of the browser has changed what waits in this thread. */
+  changedElsewhere(before, after) {
+    this.#set({ ...this.state, outbox: changed(this.state.outbox, before, after) });
   }
 
   /** Do not send a message that waits. */
@@ -188,17 +229,24 @@ export class ThreadStore {
     return this.flush();
   }
 
-  #deliver(item) {
+  /** @param {() => void} [onTaken]  the server has taken the message, or has not */
+  #deliver(waiting, onTaken) {
     const before = this.state.messages;
-    const isWaiting = this.state.outbox.some(({ id }) => id === item.id);
-    const outbox = isWaiting ? marked(this.state.outbox, item, true) : this.state.outbox;
-    this.#set({ ...this.state, outbox, messages: [...before, newQuestion(item.text), newAnswer()] });
-    return this.#post(item.body, { before, item }, item.key);
+    const item = basedOn(waiting);
+    if (this.state.outbox.includes(waiting)) {
+      if (item !== waiting) this.#outboxIs(this.state.outbox.map((one) => (one === waiting ? item : one)));
+      this.#set({ ...this.state, outbox: marked(this.state.outbox, item, true) });
+    }
+    this.#posted = item;
+    this.#set({ ...this.state, messages: [...before, newQuestion(item.text), newAnswer()] });
+    return this.#post(item.body, { before, item, onTaken }, item.key);
   }
 
-  #outboxIs(outbox) {
+  /** @param {object[]} [before]  what is kept of it */
+  #outboxIs(outbox, before = this.state.outbox) {
+    const plain = (items) => items.map(({ isSending: _, ...item }) => item);
     this.#set({ ...this.state, outbox });
-    this.listeners.onOutbox(this.state.id, outbox.map(({ isSending: _, ...item }) => item));
+    this.listeners.onOutbox(this.state.id, plain(outbox), plain(before));
   }
 
   /** @param {string} [version]  the one that the edit was begun on */
@@ -277,7 +325,7 @@ export class ThreadStore {
     } catch (error) {
       if (!this.busy) return;
       this.#set({ ...this.state, run: { ...this.state.run, stopping: false } });
-      this.#fail(error, () => this.stop());
+      this.#fail(error, () => (this.busy ? this.stop() : this.flush()));
     }
   }
 
@@ -329,11 +377,13 @@ export class ThreadStore {
       response = await api.startRun(body, key, reader.signal);
     } catch (error) {
       if (!reader.signal.aborted) this.#refused(error, undo, again);
+      undo.onTaken?.();
       return;
     }
     if (reader.signal.aborted) return;
     const isElsewhere = (body.version ?? null) !== this.state.looksAt;
     this.#begun(response.headers, turn, undo);
+    undo.onTaken?.();
     await this.#follow(turn, { response, isElsewhere });
   }
 
@@ -356,7 +406,8 @@ export class ThreadStore {
     this.#update(turn);
     this.listeners.onStarted(id, isNew);
     if (learns) this.#learnVersions(turn);
-    if (this.state.outbox.length) this.#outboxIs(without(this.state.outbox, item?.id));
+    const { outbox } = this.state;
+    if (outbox.length) this.#outboxIs(following(without(outbox, item?.id), run.id), isNew ? [] : outbox);
   }
 
   /** A branch has begun: which versions its messages have by now. What fails is learned at the next load. */
@@ -497,7 +548,7 @@ export class ThreadStore {
     const isBusy = waits && error.code === "run_in_progress";
     this.#set({ ...this.state, messages: before });
     if (error.isTransient || isBusy) {
-      this.#outboxIs(marked(this.state.outbox, item, false));
+      this.#outboxIs(ordered(marked(this.state.outbox, item, false)));
       this.listeners.onWaits();
       if (isBusy) this.refresh();
       else this.#failedToSend(error);
@@ -638,6 +689,7 @@ export class ThreadStore {
 
   #leave() {
     clearTimeout(this.#retryTimer);
+    this.#posted = null;
     this.#reader?.abort();
     this.#reader = null;
     this.#wake();

@@ -36,7 +36,7 @@ export function threadView(state, { examples, editing, limit, asker, tools }, ac
         return guard([message, ...Object.values(about)], () => messageView(message, about, actions));
       },
     )}
-    ${interruptsView(state, actions)} ${outboxView(unsent, actions)} ${ending(state, actions)}
+    ${interruptsView(state, actions)} ${outboxView(unsent, state, actions)} ${ending(state, actions)}
     ${state.looksAt !== null && idle ? lookedAtView(actions) : nothing}
   `;
 }

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.async_api import expect
@@ -92,9 +93,9 @@ async def test_axe_finds_nothing_in_the_panels(visit: Visit, look: str) -> None:
         assert await axe(visit.page, AXE) == []
 
 
-async def tab_to(visit: Visit, name: str) -> None:
-    """Press Tab until the button of this name has the focus, once it is there."""
-    await expect(visit.button(name).first).to_be_attached()
+async def tab_to(visit: Visit, name: str, role: Literal["button", "link"] = "button") -> None:
+    """Press Tab until the button or link of this name has the focus, once it is there."""
+    await expect(visit.page.get_by_role(role, name=name, exact=True).first).to_be_attached()
     for _ in range(60):
         await visit.page.keyboard.press("Tab")
         focused = await visit.page.evaluate(
@@ -147,7 +148,9 @@ async def test_every_flow_works_by_keyboard_alone(visit: Visit) -> None:
 async def test_threads_and_inspector_work_by_keyboard_alone(visit: Visit) -> None:
     keys = visit.page.keyboard
     await visit.ask("Hello there")
-    await tab_to(visit, "Rename Hello there")
+    await tab_to(visit, "Hello there", "link")
+    await keys.press("ArrowRight")
+    await expect(visit.button("Rename Hello there")).to_be_focused()
     await keys.press("Enter")
     await expect(visit.page.get_by_role("textbox", name="New title")).to_be_focused()
     await keys.type("Greetings")
@@ -159,7 +162,10 @@ async def test_threads_and_inspector_work_by_keyboard_alone(visit: Visit) -> Non
     await tab_to(visit, "Close the inspector")
     await keys.press("Enter")
     await expect(panel).to_be_hidden()
-    await tab_to(visit, "Delete Greetings")
+    await tab_to(visit, "Greetings", "link")
+    await keys.press("ArrowRight")
+    await keys.press("ArrowRight")
+    await expect(visit.button("Delete Greetings")).to_be_focused()
     await keys.press("Enter")
     await expect(visit.page.get_by_role("dialog")).to_be_visible()
     await tab_to(visit, "Delete")

@@ -35,24 +35,6 @@ async def test_escape_that_ends_a_word_of_an_input_method_does_not_stop_the_run(
     await expect(slow_visit.reply.get_by_text("Stopped")).to_have_count(0)
 
 
-@both_looks
-async def test_a_message_while_a_reply_streams_stays_and_the_page_says_why(
-    slow_visit: Visit,
-) -> None:
-    await slow_visit.say("Write 150 words")
-    await expect(slow_visit.button("Stop")).to_be_visible()
-    await slow_visit.field.fill("And then?")
-    await slow_visit.field.press("Control+Enter")
-    note = slow_visit.page.locator("#connection")
-    await expect(note).to_contain_text("Send it when the reply is complete")
-    await expect(slow_visit.status).to_contain_text("Send it when the reply is complete")
-    await expect(slow_visit.field).to_have_value("And then?")
-    assert await axe(slow_visit.page, AXE) == []
-    await slow_visit.page.keyboard.press("Escape")
-    await slow_visit.idle()
-    await expect(note).to_be_empty()
-
-
 @on_phone
 async def test_on_a_phone_enter_begins_a_line_and_the_button_sends(visit: Visit) -> None:
     await expect(visit.field).to_have_attribute("enterkeyhint", "enter")

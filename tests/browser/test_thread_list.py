@@ -1,6 +1,8 @@
 """The list of threads and the way back: names, focus, places; what a reload shows; paper."""
 
+import asyncio
 import re
+from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
@@ -9,7 +11,8 @@ from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import show_list
-from tests.support.serving import Client
+from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
+from tests.support.serving import Client, endpoint_settings, serving
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
@@ -48,8 +51,10 @@ async def test_renaming_and_deleting_leave_the_focus_in_the_list(
 
 @both_looks
 async def test_equal_titles_are_told_apart(visitors: Visitors, client: Client, look: str) -> None:
-    for message in ("Hello", "Hello", "Goodbye"):
-        await client.turn({"message": message})
+    for message in ("Hello", "Hello again", "Goodbye"):
+        thread_id, _ = await client.turn({"message": message})
+        if message == "Hello again":
+            await client.http.patch(f"/threads/{thread_id}", json={"title": "Hello"})
     visit = await (await visitors(client.url, look)).open()
     await show_list(visit)
     links = visit.page.locator("#thread-list a")
@@ -143,3 +148,33 @@ async def test_a_thread_is_printed_whole_and_alone(visit: Visit) -> None:
     assert sizes[0] >= sizes[1]
     body = "() => getComputedStyle(document.body).backgroundColor"
     assert await visit.page.evaluate(body) == "rgb(251, 250, 248)"
+
+
+@both_looks
+async def test_threads_that_begin_alike_have_titles_of_their_own(visit: Visit) -> None:
+    for title in ("Hello", "Hello (2)"):
+        await visit.open()
+        await visit.ask("Hello")
+        await expect(visit.page.locator("#title")).to_have_text(title)
+    await show_list(visit)
+    links = visit.page.locator("#thread-list a")
+    await expect(links).to_have_text(["Hello (2)", "Hello"])
+
+
+async def test_a_title_that_a_model_makes_comes_after_the_answer_in_every_tab(
+    visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path, look: str
+) -> None:
+    gate = asyncio.Event()
+    endpoint.script(text_reply("391."), reply(Pause(gate), Say("Times tables")))
+    titled = endpoint_settings(tmp_path / "t.db", endpoint, title_model="titles")
+    async with serving(titled) as client:
+        visit = await (await visitors(client.url, look)).open()
+        other = await (await visitors.beside(visit)).open()
+        await visit.ask("What is 17 * 23?")
+        await expect(visit.page.locator("#title")).to_have_text("What is 17 * 23?")
+        gate.set()
+        await expect(visit.page.locator("#title")).to_have_text("Times tables")
+        for tab in (visit, other):
+            await show_list(tab)
+            await expect(tab.page.get_by_role("link", name="Times tables")).to_be_visible()
+            await tab.leave()

@@ -188,3 +188,27 @@ async def test_other_values_are_refused(client: Client, wrong: Json) -> None:
 
 def part(words: str) -> Json:
     return {"type": "text", "text": words}
+
+
+async def test_bodies_of_langgraphs_sdk_say_it_in_their_own_words(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    async def run(status: int, **more: Any) -> Json:
+        messages = [{"type": "human", "content": "Hello"}]
+        body = {"assistant_id": "chat", "input": {"messages": messages}, **more}
+        answer = await client.http.post("/langgraph/threads/t1/runs/stream", json=body)
+        assert answer.status_code == status, answer.text
+        return dict(answer.json()) if status >= 400 else {"run_id": answer.headers["X-Run-Id"]}
+
+    assert (await run(404, if_not_exists="reject"))["code"] == "thread_not_found"
+    assert (await run(404, metadata={"based_on": "r1"}))["code"] == "thread_not_found"
+    assert (await client.http.get("/threads/t1")).status_code == 404
+    endpoint.script(text_reply("A"), text_reply("B"), text_reply("C"))
+    first = await run(200, if_not_exists="create", metadata={"of": "a client"})
+    second = await run(200, if_not_exists="reject", metadata={"based_on": first["run_id"]})
+    refused = await run(409, metadata={"based_on": first["run_id"]})
+    assert (refused["code"], refused["run_id"]) == ("thread_changed", second["run_id"])
+    anew = {"checkpoint": {"checkpoint_id": "start"}, "metadata": {"based_on": first["run_id"]}}
+    assert (await run(409, **anew))["code"] == "thread_changed"
+    assert await said(client) == ["Hello", "A", "Hello", "B"]
+    await run(200)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from server.storage.interfaces import ThreadStore, WaitingApproval
 from server.storage.store import open_store
-from server.storage.thread_list import FORGET_EVERY, short_title
+from server.storage.thread_list import FORGET_EVERY
+from server.storage.titles import short_title
 from server.turns.header import LOCAL_OWNER
 from server.turns.requests import InvalidRequest
 from tests.support.backend import backend, key_of, message

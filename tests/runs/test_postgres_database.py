@@ -45,9 +45,13 @@ async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
     query(own_postgres_url, "DROP TABLE turn_versions")
+    query(own_postgres_url, "DROP INDEX threads_by_title")
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 1")
+    assert await migrate(own_postgres_url, checks=True)
     assert await migrate(own_postgres_url)
     assert not await migrate(own_postgres_url, checks=True)
+    index = "SELECT count(*) FROM pg_indexes WHERE indexname = 'threads_by_title'"
+    assert query(own_postgres_url, index) == [(1,)]
     async with workers(own_postgres_url, 1) as [opened]:
         assert await opened.store.versions(THREAD) == []
 

@@ -222,10 +222,11 @@ def _me() -> Schema:
 
 def _health() -> Schema:
     return closed_object(
-        ["status", "model", "offline", "examples"],
+        ["status", "model", "offline", "titles", "examples"],
         status=choice("ok", "database_gone"),
         model=TEXT,
         offline=YES_OR_NO,
+        titles=YES_OR_NO,
         examples=NAMES,
     )
 

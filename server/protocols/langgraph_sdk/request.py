@@ -2,15 +2,18 @@
 
     {"assistant_id", "input": {"messages": [message], ...} | null, "command"?: {"resume"},
      "checkpoint"?: {"checkpoint_id"}, "config"?: {"configurable"}, "context"?, "stream_mode"?,
-     "multitask_strategy"?: "reject" | "interrupt", "on_disconnect"?: "cancel" | "continue"}
+     "multitask_strategy"?: "reject" | "interrupt", "on_disconnect"?: "cancel" | "continue",
+     "if_not_exists"?: "create" | "reject", "metadata"?: {"based_on"}}
 
 `input` has what is new, but some clients send messages again that the thread has: those are passed
 over, by their ids. A `tool` message is the answer to a call that waits for the client; one that an
 app makes up to close a call is passed over, and the message beside it closes the call.
+`if_not_exists` is `must_exist` of other bodies; without it a thread is begun, where LangGraph's own
+server refuses. `based_on` is ours: of all keys, `metadata` is where clients may put theirs.
 
-Ignored: `metadata`, `durability`, `stream_subgraphs`, `stream_resumable`, `if_not_exists`,
-`feedback_keys`, `strict_resume`, `config` but for `configurable`, and what else an app adds. What
-would change what the run does is refused.
+Ignored: other `metadata`, `durability`, `stream_subgraphs`, `stream_resumable`, `feedback_keys`,
+`strict_resume`, `config` but for `configurable`, and what else an app adds. What would change what
+the run does is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.protocols.fields import BodyLimits, mapping, sequence, shown, string
-from server.protocols.graph_values import graph_values, resume
+from server.protocols.graph_values import based_on, graph_values, resume
 from server.protocols.langgraph_sdk.input_messages import InputMessages, input_messages
 from server.turns.requests import NO_VALUES, GraphValues, InvalidRequest, OnBusy, Resume
 
@@ -47,6 +50,8 @@ class Submission:
     modes: Modes = ALL_MODES
     stops_with_reader: bool = False
     """The client orders that the run ends when it leaves."""
+    must_exist: bool = False
+    based_on: str | None = None
 
     @property
     def branches_at(self) -> str | None:
@@ -79,6 +84,8 @@ def parse(body: Any, limits: BodyLimits) -> Submission:
         on_busy=_on_busy(fields.get("multitask_strategy")),
         modes=modes(fields.get("stream_mode")),
         stops_with_reader=_stops_with_reader(fields.get("on_disconnect")),
+        must_exist=_must_exist(fields.get("if_not_exists")),
+        based_on=_based_on(fields.get("metadata")),
     )
 
 
@@ -172,3 +179,16 @@ def _stops_with_reader(on_disconnect: Any) -> bool:
     raise InvalidRequest(
         "invalid_body", f"on_disconnect is {shown(on_disconnect)}: send cancel or continue."
     )
+
+
+def _must_exist(if_not_exists: Any) -> bool:
+    if if_not_exists in (None, "create", "reject"):
+        return bool(if_not_exists == "reject")
+    raise InvalidRequest(
+        "invalid_body", f"if_not_exists is {shown(if_not_exists)}: send create or reject."
+    )
+
+
+def _based_on(metadata: Any) -> str | None:
+    """Whatever else it is, nobody reads it."""
+    return based_on(metadata) if isinstance(metadata, dict) else None

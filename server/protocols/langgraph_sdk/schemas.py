@@ -59,6 +59,14 @@ def body(served: Served) -> dict[str, Schema]:
             stream_mode={"anyOf": [nullable({"type": "array", "items": MODE}), MODE]},
             multitask_strategy=nullable(choice("reject", "interrupt")),
             on_disconnect=nullable(choice("cancel", "continue")),
+            if_not_exists=nullable(choice("create", "reject")),
+            metadata={
+                "anyOf": [
+                    an_object((), based_on=given["based_on"]),
+                    {"not": {"type": "object"}},
+                ],
+                "description": "Nothing but `based_on` is read.",
+            },
             **dict.fromkeys(REFUSED, OMITTED),
         )
     }

@@ -37,6 +37,8 @@ def turn_request(asked: Submission, thread: SavedThread, graph: str | None) -> T
         values=asked.values,
         graph=graph,
         on_busy=asked.on_busy,
+        must_exist=asked.must_exist,
+        based_on=asked.based_on,
         **_action(asked, thread, messages, count, message, answers),
     )
 

@@ -43,7 +43,11 @@ def _add_versions(connection: Connection) -> None:
     versions.create(connection)
 
 
-STEPS: Sequence[Callable[[Connection], None]] = (_add_versions,)
+def _index_titles(connection: Connection) -> None:
+    connection.execute(text("CREATE INDEX threads_by_title ON threads (owner, title)"))
+
+
+STEPS: Sequence[Callable[[Connection], None]] = (_add_versions, _index_titles)
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
 

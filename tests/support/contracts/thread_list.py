@@ -43,6 +43,35 @@ class ThreadListContract:
         assert await store.create(THREAD) == await store.get(THREAD)
         assert (await begin(store, THREAD, "r2", "Another")).title == begun.title
 
+    async def test_threads_of_an_owner_that_begin_alike_get_titles_of_their_own(
+        self, store: ThreadStore
+    ) -> None:
+        keys = [ThreadKey("ann", f"t{number}") for number in range(6)]
+        titles = [(await begin(store, key, f"r{key.thread_id}")).title for key in keys]
+        assert titles[:3] == ["Hello", "Hello (2)", "Hello (3)"]
+        assert len(set(titles)) == 6
+        assert (await begin(store, OTHERS, "r1")).title == "Hello"
+        made = ThreadKey("ann", "made")
+        await store.create(made)
+        assert (await begin(store, made, "rm")).title not in titles
+        long = [await begin(store, ThreadKey("bob", f"l{n}"), f"l{n}", "x" * 70) for n in (1, 2)]
+        assert [entry.title for entry in long] == ["x" * 59 + "…", "x" * 55 + "… (2)"]
+
+    async def test_a_title_is_given_to_a_thread_that_nobody_has_renamed(
+        self, store: ThreadStore
+    ) -> None:
+        ended = await run_through(store, THREAD, "r1")
+        given = await store.give_title(THREAD, "Greetings", "Hello")
+        assert given == replace(ended, title="Greetings") == await store.get(THREAD)
+        other = await begin(store, SECOND, "r2")
+        assert await store.give_title(SECOND, "Greetings", "Another") is None
+        assert await store.get(SECOND) == other
+        distinct = await store.give_title(SECOND, "Greetings", "Hello")
+        assert distinct == replace(other, title="Greetings (2)")
+        await store.rename(THREAD, "Mine")
+        assert await store.give_title(THREAD, "Theirs", "Greetings") is None
+        assert await store.give_title(ThreadKey("ann", "none"), "Theirs", "") is None
+
     async def test_a_thread_keeps_the_tools_that_it_is_narrowed_to(
         self, store: ThreadStore
     ) -> None:

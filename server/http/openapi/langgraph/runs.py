@@ -15,6 +15,7 @@ from server.http.openapi.problems import (
     STORAGE,
     STREAMS,
     THREAD,
+    VERSION,
 )
 from server.protocols.body_schemas import THREAD_ID, Schema, choice, ref
 from server.protocols.langgraph_sdk.schemas import MODE
@@ -39,6 +40,7 @@ _START = (
     LANGGRAPH_FIELDS,
     LANGGRAPH_CHECKPOINTS,
     BUSY,
+    VERSION,
     CAPACITY,
     RUNS.only(
         *("forbidden", "model_not_allowed", "not_pending", "already_answered"),
@@ -93,6 +95,9 @@ OPERATIONS = {
             "an option that there is not": Example(
                 422, {**_ASKED, "interrupt_before": ["tools"]}, path=_NEW
             ),
+            "a thread that must exist": Example(
+                404, {**_ASKED, "if_not_exists": "reject"}, path={"thread_id": "no-such-thread"}
+            ),
             "no graph": Example(422, {"input": None}, path=_NEW),
         },
     ),
@@ -100,7 +105,7 @@ OPERATIONS = {
         "langgraphCreateRun",
         "Start a run and wait for nothing",
         {200: Answer(_RUN.says, _RUN.schema, headers=_PLACES)},
-        (*_START, THREAD),
+        _START,
         path={"thread_id": THREAD_ID},
         body=ref("LangGraph.RunBody"),
         examples={

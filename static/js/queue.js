@@ -1,0 +1,64 @@
+/**
+ * Messages that are written while a reply streams, and wait for its end. They go one by one, each when
+ * the run before it has ended well. What is sent at once goes before them.
+ *
+ * Tabs of one browser have the same queue. One at a time sends from it.
+ */
+
+/** First what is to be sent as soon as that is possible, then what is queued. */
+export const ordered = (items) => [...items.filter(({ queued }) => !queued), ...items.filter(({ queued }) => queued)];
+
+/** @param {string | null} after  id of the run whose reply its author has seen; null: it is not known yet */
+export const queued = (item, after) => ({ ...item, queued: true, after });
+
+export const atOnce = ({ queued: _, ...item }) => item;
+
+/** Their author has begun another run before them. */
+export const following = (items, runId) => items.map((item) => (item.queued ? queued(item, runId) : item));
+
+/** A queued message is for the thread that its author saw. What was sent once is sent again as it was. */
+export const basedOn = (item) =>
+  item.queued && item.after && !item.body.based_on ? { ...item, body: { ...item.body, based_on: item.after } } : item;
+
+/**
+ * What was changed in a list of messages, made in another: in this tab by another tab, or in the
+ * storage by this one.
+ */
+export function changed(items, before, after) {
+  const old = new Set(before.map(({ id }) => id));
+  const now = new Map(after.map((item) => [item.id, item]));
+  const left = items.filter(({ id }) => now.has(id) || !old.has(id));
+  const known = new Set(items.map(({ id }) => id));
+  const added = after.filter(({ id }) => !old.has(id) && !known.has(id));
+  const same = ({ isSending, ...item }) => ({ ...(now.get(item.id) ?? item), isSending });
+  return ordered([...left.map(same), ...added]);
+}
+
+/** Why the messages that are queued wait though no run is live; null: they go. */
+export function holdOf({ run, problem, interrupts, messages, runState }) {
+  if (run) return null;
+  const last = messages.at(-1);
+  if (interrupts.length || last?.parts.some(({ state }) => state === "pending")) return "asked";
+  if (last?.error || runState === "failed") return "failed";
+  if (last?.ended || runState === "stopped") return "stopped";
+  if (runState === "interrupted" || last?.role === "user") return "interrupted";
+  if (runState === "waiting") return "asked";
+  return problem ? "problem" : null;
+}
+
+/**
+ * Send what waits in a thread unless another tab is about to.
+ *
+ * @param {string | null} id  of the thread
+ * @param {(done: () => void) => Promise | undefined} send  has others wait until it calls `done`, or is over
+ */
+export async function alone(id, send) {
+  let sent;
+  await navigator.locks.request(`outbox:${id ?? ""}`, { ifAvailable: true }, async (lock) => {
+    if (!lock) return;
+    await new Promise((done) => {
+      sent = Promise.resolve(send(done)).finally(done);
+    });
+  });
+  await sent;
+}

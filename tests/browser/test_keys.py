@@ -1,0 +1,202 @@
+"""The keys of the page, the list of them, and the list of threads as one stop of the Tab key."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
+from tests.browser.site import Visit, axe
+from tests.browser.test_accessibility import AXE
+from tests.browser.test_threads_page import show_list
+from tests.support.serving import Client
+
+both_looks = pytest.mark.parametrize("look", LOOKS)
+all_looks = pytest.mark.parametrize("look", ALL_LOOKS)
+on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
+
+MAC = """
+Object.defineProperty(navigator, "platform", { get: () => "MacIntel" });
+Object.defineProperty(navigator, "userAgentData", { get: () => undefined });
+"""
+
+
+async def leave_field(visit: Visit) -> None:
+    await visit.field.focus()
+    await visit.page.keyboard.press("Escape")
+    await expect(visit.page.locator("#scroller")).to_be_focused()
+
+
+@on_desktop
+async def test_letters_lead_to_the_field_the_threads_and_a_new_thread(visit: Visit) -> None:
+    keys = visit.page.keyboard
+    await visit.ask("Hello there")
+    await leave_field(visit)
+    await keys.press("t")
+    await expect(visit.page.get_by_role("link", name="Hello there")).to_be_focused()
+    await keys.press("m")
+    await expect(visit.field).to_be_focused()
+    await keys.type("nstmce?")
+    await expect(visit.field).to_have_value("nstmce?")
+    await expect(visit.replies).to_have_count(1)
+    await leave_field(visit)
+    await keys.press("s")
+    await expect(visit.page.locator("#threads :focus")).to_have_count(1)
+    await keys.press("n")
+    await expect(visit.replies).to_have_count(0)
+    await expect(visit.field).to_be_focused()
+    await expect(visit.field).to_have_value("")
+
+
+@on_desktop
+async def test_letters_copy_the_last_reply_and_edit_the_last_message(visit: Visit) -> None:
+    page = visit.page
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await visit.ask("What is 6 * 7?")
+    await leave_field(visit)
+    await page.keyboard.press("c")
+    await expect(visit.status).to_have_text("Copied")
+    assert "42" in await page.evaluate("() => navigator.clipboard.readText()")
+    await page.keyboard.press("e")
+    await expect(page.get_by_role("textbox", name="Edit your message")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(visit.field).to_be_focused()
+    await page.keyboard.press("ArrowUp")
+    await expect(page.get_by_role("textbox", name="Edit your message")).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("script", "held", "other"), [("", "Control", "Meta"), (MAC, "Meta", "Control")]
+)
+async def test_the_search_is_reached_from_the_field_with_control_or_on_a_mac_command(
+    visitors: Visitors, client: Client, script: str, held: str, other: str
+) -> None:
+    await client.turn({"message": "Hello there"})
+    visit = await visitors(client.url)
+    await visit.page.add_init_script(script)
+    await visit.open()
+    await expect(visit.page.get_by_role("link", name="Hello there")).to_be_attached()
+    await visit.field.focus()
+    await visit.page.keyboard.press(f"{other}+Shift+F")
+    await expect(visit.field).to_be_focused()
+    await visit.page.keyboard.press(f"{held}+Shift+F")
+    await expect(visit.page.locator("#threads :focus")).to_have_count(1)
+    await visit.page.keyboard.press("Escape")
+    await visit.button("Keys").click()
+    shown = "⌘" if script else "Ctrl"
+    await expect(visit.page.get_by_role("dialog")).to_contain_text(shown)
+
+
+@all_looks
+async def test_the_list_of_keys_is_opened_by_a_key_and_switches_the_letters_off(
+    visit: Visit,
+) -> None:
+    page, dialog = visit.page, visit.page.get_by_role("dialog", name="Keys")
+    await leave_field(visit)
+    await page.keyboard.press("?")
+    await expect(dialog).to_contain_text("Stop the reply and send")
+    assert await axe(page, AXE) == []
+    box = await dialog.bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= await page.evaluate("() => innerWidth")
+    await page.keyboard.press("t")
+    await expect(dialog).to_be_visible()
+    await dialog.get_by_role("checkbox").uncheck()
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_be_hidden()
+    await page.reload()
+    await leave_field(visit)
+    await page.keyboard.press("?")
+    await page.keyboard.press("m")
+    await expect(page.locator("#scroller")).to_be_focused()
+    await expect(dialog).to_be_hidden()
+
+
+async def focused(page: Page) -> str:
+    return str(
+        await page.evaluate(
+            "() => (document.activeElement.ariaLabel ?? document.activeElement.innerText).trim()"
+        )
+    )
+
+
+@both_looks
+async def test_the_list_of_threads_is_one_stop_with_arrow_keys(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    ids = [(await client.turn({"message": f"Thread {n}"}))[0] for n in (1, 2, 3)]
+    visit = await (await visitors(client.url, look)).open(ids[1])
+    await show_list(visit)
+    page, keys = visit.page, visit.page.keyboard
+    stops = page.locator("#thread-list :is(a, button, input):not([tabindex='-1'])")
+    await expect(stops).to_have_count(1)
+    await expect(stops).to_have_attribute("aria-current", "page")
+    await stops.focus()
+    for key, name in (
+        ("ArrowUp", "Thread 3"),
+        ("ArrowUp", "Thread 3"),
+        ("End", "Thread 1"),
+        ("ArrowDown", "Thread 1"),
+        ("Home", "Thread 3"),
+        ("ArrowDown", "Thread 2"),
+        ("ArrowDown", "Thread 1"),
+        ("ArrowRight", "Rename Thread 1"),
+        ("ArrowRight", "Delete Thread 1"),
+        ("ArrowLeft", "Rename Thread 1"),
+        ("ArrowUp", "Thread 2"),
+        ("ArrowDown", "Thread 1"),
+    ):
+        await keys.press(key)
+        assert await focused(page) == name, key
+    await expect(stops).to_have_count(1)
+    assert await axe(page, AXE) == []
+    await keys.press("Enter")
+    await expect(visit.said).to_contain_text("Thread 1")
+    await show_list(visit)
+    await expect(stops).to_have_text(["Thread 1"])
+
+
+@both_looks
+async def test_a_thread_is_renamed_and_deleted_from_the_list_by_keys(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    ids = [(await client.turn({"message": f"Thread {n}"}))[0] for n in (1, 2)]
+    visit = await (await visitors(client.url, look)).open(ids[1])
+    await show_list(visit)
+    page = visit.page
+    await page.get_by_role("link", name="Thread 1").focus()
+    await page.keyboard.press("F2")
+    await page.get_by_role("textbox", name="New title").fill("Home")
+    await page.keyboard.press("Home")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("link", name="Home")).to_be_focused()
+    await page.keyboard.press("Delete")
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page.get_by_role("link", name="Home")).to_have_count(0)
+    await expect(page.get_by_role("link", name="Thread 2")).to_be_focused()
+
+
+@both_looks
+async def test_a_reload_returns_to_what_was_being_read(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    for number in range(8):
+        await client.turn({"thread_id": "long", "message": f"Message {number}. Write 60 words"})
+    visit = await (await visitors(client.url, look)).open("long")
+    fourth = visit.said.nth(3)
+    await expect(fourth).to_contain_text("Message 3")
+    await visit.page.locator("#scroller").focus()
+    await visit.page.keyboard.press("Home")
+    await expect(visit.page.locator("#scroller")).to_have_js_property("scrollTop", 0)
+    await fourth.evaluate("(element) => element.scrollIntoView()")
+    before = await fourth.bounding_box()
+    await visit.page.reload()
+    await expect(visit.button("Latest")).to_be_visible()
+    await expect(fourth).to_be_in_viewport()
+    after = await fourth.bounding_box()
+    assert before
+    assert after
+    assert abs(before["y"] - after["y"]) < 2
+    await visit.button("Latest").click()
+    await visit.page.reload()
+    await expect(visit.reply).to_be_in_viewport()
+    await expect(visit.button("Latest")).to_be_hidden()

@@ -1,0 +1,264 @@
+"""Messages written while a reply streams: queued, held, sent at once; in one tab or two."""
+
+import asyncio
+import json
+import re
+
+import pytest
+from playwright.async_api import Locator, Request, Route, expect
+
+from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.site import Visit, axe
+from tests.browser.test_accessibility import AXE
+from tests.browser.test_threads_page import show_list
+from tests.support.endpoint import Break, Call, Pause, Say, StrictEndpoint, reply, text_reply
+from tests.support.serving import Client
+from tests.support.waiting import eventually
+
+both_looks = pytest.mark.parametrize("look", LOOKS)
+on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
+
+ASK = json.dumps({"kind": "single", "prompt": "Which?", "options": [{"value": "red"}]})
+
+
+@pytest.fixture
+def gate() -> asyncio.Event:
+    """Lets the first reply end."""
+    return asyncio.Event()
+
+
+def waiting(visit: Visit) -> Locator:
+    return visit.page.get_by_role("article", name="Queued message")
+
+
+async def begin(visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event, *rest: str) -> None:
+    """A first reply that waits for its gate, and those that follow it."""
+    held = reply(Say("One"), Pause(gate), Say(" and done."))
+    endpoint.script(held, *(text_reply(text) for text in rest))
+    await visit.say("First")
+    await expect(visit.reply).to_contain_text("One")
+
+
+async def queue(visit: Visit, words: str) -> None:
+    """By the button: it is there on every screen."""
+    await visit.field.fill(words)
+    await visit.button("Queue").click()
+    await expect(visit.field).to_have_value("")
+    await expect(waiting(visit).filter(has_text=words)).to_have_count(1)
+
+
+@both_looks
+async def test_messages_queued_in_mid_reply_are_sent_one_by_one_when_it_is_complete(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "Two.", "Three.")
+    await expect(visit.button("Queue")).to_be_hidden()
+    await queue(visit, "Second")
+    await queue(visit, "Third")
+    await expect(waiting(visit).first).to_contain_text("Sent when the reply is complete")
+    await expect(visit.status).to_contain_text("2 messages are queued")
+    assert await axe(visit.page, AXE) == []
+    gate.set()
+    await expect(visit.replies).to_have_text([re.compile(text) for text in ("One", "Two", "Three")])
+    await visit.idle()
+    await expect(visit.said).to_have_text([re.compile(t) for t in ("First", "Second", "Third")])
+    await expect(waiting(visit)).to_have_count(0)
+    await visit.page.reload()
+    await expect(visit.said).to_have_count(3)
+    await expect(waiting(visit)).to_have_count(0)
+
+
+@on_desktop
+async def test_enter_queues_and_with_control_it_stops_the_reply_and_sends(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "At once.", "Later.")
+    await visit.field.fill("For later")
+    await visit.field.press("Enter")
+    await expect(waiting(visit)).to_contain_text("For later")
+    await visit.field.fill("Now")
+    await visit.field.press("Control+Enter")
+    await expect(visit.replies).to_have_count(3)
+    await visit.idle()
+    await expect(visit.replies.first).to_contain_text("Stopped")
+    await expect(visit.said).to_have_text([re.compile(t) for t in ("First", "Now", "For later")])
+    await expect(visit.reply).to_contain_text("Later.")
+
+
+@both_looks
+async def test_a_queued_message_is_sent_at_once_by_its_button(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "At once.", "Later.")
+    await queue(visit, "For later")
+    await queue(visit, "Now")
+    await waiting(visit).last.get_by_role("button", name="Stop and send").click()
+    await expect(visit.said).to_have_text([re.compile(t) for t in ("First", "Now", "For later")])
+    await expect(visit.reply).to_contain_text("Later.")
+    await expect(visit.replies.first).to_contain_text("Stopped")
+
+
+@both_looks
+async def test_a_queued_message_is_edited_or_withdrawn(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "Two.")
+    await queue(visit, "Secnd")
+    await queue(visit, "Never mind")
+    await waiting(visit).last.get_by_role("button", name="Withdraw").click()
+    await expect(waiting(visit)).to_have_count(1)
+    await expect(visit.field).to_be_focused()
+    await waiting(visit).get_by_role("button", name="Edit").click()
+    await expect(visit.field).to_have_value("Secnd")
+    await queue(visit, "Second")
+    await visit.field.press("ArrowUp")
+    await expect(visit.field).to_have_value("Second")
+    await expect(waiting(visit)).to_have_count(0)
+    await queue(visit, "Second")
+    gate.set()
+    await expect(visit.reply).to_contain_text("Two.")
+    await expect(visit.said).to_have_text([re.compile("First"), re.compile("Second")])
+
+
+@both_looks
+async def test_after_a_stop_what_is_queued_waits_over_a_reload_until_it_is_sent(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "Two.", "Three.", "Four.")
+    await queue(visit, "Second")
+    await queue(visit, "Third")
+    await visit.button("Stop").click()
+    await expect(waiting(visit).first).to_contain_text("Waits: the reply was stopped")
+    await expect(visit.status).to_contain_text("What is queued waits")
+    await visit.page.reload()
+    await expect(waiting(visit).first).to_contain_text("Waits: the reply was stopped")
+    await expect(visit.said).to_have_count(1)
+    await visit.say("Ahead of them")
+    await expect(visit.said).to_have_text(
+        [re.compile(text) for text in ("First", "Ahead", "Second", "Third")]
+    )
+    await expect(visit.reply).to_contain_text("Four.")
+
+
+async def test_after_an_error_what_is_queued_waits_and_its_button_sends_it(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    endpoint.script(reply(Say("One"), Pause(gate), Break()), text_reply("Two."))
+    await visit.say("First")
+    await expect(visit.reply).to_contain_text("One")
+    await queue(visit, "Second")
+    gate.set()
+    await expect(waiting(visit)).to_contain_text("Waits: the reply failed")
+    await waiting(visit).get_by_role("button", name="Send", exact=True).click()
+    await expect(visit.reply).to_contain_text("Two.")
+    await expect(waiting(visit)).to_have_count(0)
+
+
+async def test_a_question_to_the_user_comes_before_what_is_queued(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    question = reply(Say("Let me ask."), Pause(gate), Call(0, "c1", "request_user_selection", ASK))
+    endpoint.script(question, text_reply("Red it is."), text_reply("Two."))
+    await visit.say("First")
+    await expect(visit.reply).to_contain_text("Let me ask.")
+    await queue(visit, "Second")
+    gate.set()
+    await expect(waiting(visit)).to_contain_text("Waits: your answer comes first")
+    await visit.page.reload()
+    await expect(waiting(visit)).to_contain_text("Waits: your answer comes first")
+    await visit.button("Answer").click()
+    await expect(visit.replies.first).to_contain_text("Red it is.")
+    await expect(visit.reply).to_contain_text("Two.")
+
+
+async def test_what_is_queued_before_a_new_thread_has_its_name_goes_into_it(
+    scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    endpoint.script(text_reply("One."), text_reply("Two."))
+
+    async def hold(route: Route) -> None:
+        await gate.wait()
+        await route.continue_()
+
+    await visit.page.route("**/chat", hold)
+    await visit.say("First")
+    await queue(visit, "Second")
+    gate.set()
+    await expect(visit.replies).to_have_count(2)
+    await visit.idle()
+    await expect(visit.said).to_have_text([re.compile("First"), re.compile("Second")])
+    assert len((await scripted.http.get("/threads")).json()["threads"]) == 1
+
+
+async def test_of_two_tabs_one_sends_what_is_queued_and_both_show_it(
+    scripted_visit: Visit, visitors: Visitors, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    posts: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.url.endswith("/chat"):
+            posts.append(request.url)
+
+    visit.page.context.on("request", note)
+    await begin(visit, endpoint, gate, "Two.")
+    other = await (await visitors.beside(visit)).open(await visit.thread_id())
+    await expect(other.reply).to_contain_text("One")
+    await queue(visit, "Second")
+    await expect(waiting(other)).to_contain_text("Second")
+    await queue(other, "Never mind")
+    await waiting(visit).last.get_by_role("button", name="Withdraw").click()
+    await expect(waiting(other)).to_have_count(1)
+    gate.set()
+    for tab in (visit, other):
+        await expect(tab.reply).to_contain_text("Two.")
+        await expect(tab.said).to_have_text([re.compile("First"), re.compile("Second")])
+        await expect(waiting(tab)).to_have_count(0)
+        await tab.idle()
+    assert len(posts) == 2
+
+
+async def test_a_queue_whose_thread_has_gone_on_elsewhere_is_given_back(
+    scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "Another's.")
+    await queue(visit, "Second")
+    thread_id = await visit.thread_id()
+    await visit.page.goto("about:blank")
+    gate.set()
+    await eventually(lambda: is_over(scripted, thread_id))
+    await scripted.turn({"thread_id": thread_id, "message": "By another device"})
+    await visit.open(thread_id)
+    await expect(visit.alert).to_contain_text("gone on elsewhere")
+    await expect(visit.field).to_have_value("Second")
+    await expect(waiting(visit)).to_have_count(0)
+    assert len((await scripted.thread(thread_id))["messages"]) == 4
+
+
+async def is_over(client: Client, thread_id: str) -> bool:
+    return (await client.thread(thread_id))["run"] is None
+
+
+async def test_a_queue_does_not_follow_into_another_thread(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "Elsewhere.", "Two.")
+    await queue(visit, "Second")
+    thread_id = await visit.thread_id()
+    await show_list(visit)
+    await visit.button("New thread").click()
+    await expect(waiting(visit)).to_have_count(0)
+    await visit.ask("Another")
+    gate.set()
+    await visit.open(thread_id)
+    await expect(visit.reply).to_contain_text("Two.")

@@ -1,0 +1,41 @@
+"""Titles that threads get by themselves, and what is made of a model's words for one."""
+
+import pytest
+
+from server.runs.titles import cleaned
+from server.storage.titles import is_first_title, numbered, short_title
+
+
+def test_the_first_words_are_a_title_of_one_line() -> None:
+    assert short_title(" What is\n17 * 23? ") == "What is 17 * 23?"
+    assert short_title("") == "New thread"
+    assert short_title("x" * 61) == "x" * 59 + "…"
+
+
+@pytest.mark.parametrize("text", ["Hello", "Hello (2)", "x" * 100, ""])
+def test_a_title_with_a_number_is_still_that_of_the_first_words(text: str) -> None:
+    first = short_title(text)
+    assert is_first_title(first, text)
+    for number in (2, 10, 1234):
+        assert is_first_title(numbered(first, number), text)
+        assert len(numbered(first, number)) <= 60
+    assert not is_first_title(f"{first} (x)", text)
+    assert not is_first_title("Another", text)
+    assert not is_first_title("Another (2)", text)
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("Times tables", "Times tables"),
+        ('"Times tables."\n', "Times tables"),
+        ("\n**Title: Times tables**\nand more", "Times tables"),
+        ("# Einmaleins für Anfänger", "Einmaleins für Anfänger"),
+        ("a\u202eb\u200bc\x00d", "abcd"),
+        ("word " * 40, ("word " * 12)[:59].rstrip() + "…"),
+        ("", ""),
+        ('"" \n  ', ""),
+    ],
+)
+def test_a_models_words_become_one_plain_line(said: str, title: str) -> None:
+    assert cleaned(said) == title
