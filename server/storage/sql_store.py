@@ -10,9 +10,11 @@ from server.storage import (
     approvals,
     audit_trail,
     claims,
+    hidden_threads,
     idle_threads,
     thread_list,
     thread_pages,
+    thread_texts,
     unfinished,
 )
 from server.storage.audit_records import Records
@@ -26,6 +28,9 @@ from server.storage.interfaces import (
     WaitingApproval,
 )
 from server.storage.retention import IdleThread
+from server.storage.searching import TextChanges, ThreadText, Unsearchable
+from server.storage.thread_pages import Listed
+from server.storage.words import Wanted
 from server.storage.write_meter import WriteMeter
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
@@ -50,6 +55,8 @@ class SqlStore(ABC):
     transactions."""
 
     taking: Taking = UNLEASED
+    has_texts = True
+    """Whether this database can search texts."""
 
     def __init__(self) -> None:
         self.meter = WriteMeter()
@@ -148,19 +155,34 @@ class SqlStore(ABC):
         limit: int,
         cursor: str | None = None,
         state: ThreadRunState | None = None,
+        *,
+        archived: bool | None = None,
+        wanted: Wanted | None = None,
     ) -> Page:
-        return await self.read(thread_pages.page, owner, limit, cursor, state)
+        listed = Listed(state, archived, wanted, self.has_texts)
+        return await self.read(thread_pages.page, owner, limit, cursor, listed)
 
     async def idle(
         self, since: float, now: float, limit: int, after: IdleThread | None = None
     ) -> Sequence[IdleThread]:
         return await self.read(idle_threads.page, since, now, limit, after)
 
-    async def create(self, key: ThreadKey) -> ThreadEntry:
+    async def create(self, key: ThreadKey) -> ThreadEntry | None:
         return await self.write(thread_list.create, key)
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
-        return await self.write(thread_list.rename, key, title)
+        def rename(connection: Connection) -> ThreadEntry | None:
+            entry = thread_list.rename(connection, key, title)
+            if entry and self.has_texts:
+                thread_texts.put_title(connection, key, title)
+            return entry
+
+        return await self.write(rename)
+
+    async def arrange(
+        self, key: ThreadKey, pinned: bool | None = None, archived: bool | None = None
+    ) -> ThreadEntry | None:
+        return await self.write(thread_list.arrange, key, pinned, archived)
 
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         return await self.write(thread_list.allow_tools, key, names)
@@ -172,8 +194,52 @@ class SqlStore(ABC):
             claims.remove_thread(connection, key)
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
+            thread_texts.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
+
+    async def note_texts(self, key: ThreadKey, run_id: str, changes: TextChanges) -> None:
+        if self.has_texts:
+            await self.write(thread_texts.note, key, run_id, changes)
+
+    async def put_texts(self, thread: Unsearchable, texts: Sequence[ThreadText]) -> None:
+        if self.has_texts:
+            await self.write(thread_texts.put, thread, texts)
+
+    async def unsearchable(
+        self, limit: int, after: Unsearchable | None = None
+    ) -> Sequence[Unsearchable]:
+        return await self.read(thread_texts.behind, limit, after) if self.has_texts else ()
+
+    async def hide(
+        self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()
+    ) -> float | None:
+        def hide(connection: Connection) -> float | None:
+            due, is_new = hidden_threads.hide(connection, key, until)
+            if is_new:
+                audit_trail.append(connection, records)
+            if due is not None:
+                claims.release(connection, key, deletion_id)
+            return due
+
+        return await self.write_claimed(key, deletion_id, hide)
+
+    async def restore(self, key: ThreadKey, records: Records = ()) -> ThreadEntry | None:
+        def restore(connection: Connection) -> ThreadEntry | None:
+            entry, was_hidden = hidden_threads.restore(connection, key)
+            if was_hidden:
+                audit_trail.append(connection, records)
+            return entry
+
+        return await self.write(restore)
+
+    async def hidden(
+        self, limit: int, owner: str | None = None
+    ) -> Sequence[tuple[ThreadKey, float]]:
+        return await self.read(hidden_threads.page, limit, owner)
+
+    async def claim_hidden(self, key: ThreadKey, deletion_id: str, now: float) -> ClaimResult:
+        return await self.write(hidden_threads.claim, key, deletion_id, now, self.taking)
 
     async def keep_dispositions(
         self, key: ThreadKey, dispositions: Mapping[str, Disposition]

@@ -3,12 +3,13 @@
 SQLite's write-ahead log lets the one that reads go on while the other waits for a lock.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from server.storage import tables, unused_space
+from server.storage import tables, text_index, unused_space
 from server.storage.database_file import usable
 from server.storage.sql_store import SqlStore
 from server.storage.transactions import Transactions, open_transactions
@@ -16,14 +17,22 @@ from server.turns.header import ThreadKey
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 
 class SqliteStore(SqlStore):
     """Implements `ThreadStore` and `RetentionStore`. Open with `open_store`."""
 
     def __init__(
-        self, writes: Transactions, reads: Transactions, require_file: Callable[[], None]
+        self,
+        writes: Transactions,
+        reads: Transactions,
+        require_file: Callable[[], None],
+        *,
+        has_texts: bool,
     ) -> None:
         super().__init__()
+        self.has_texts = has_texts
         self._writes = writes
         self._reads = reads
         self._require_file = require_file
@@ -70,4 +79,7 @@ async def open_store(
     ):
         with usable(path):
             await writes.do(tables.create)
-        yield SqliteStore(writes, reads, require_file)
+            has_texts = await writes.do(text_index.open_index)
+        if not has_texts:
+            logger.warning("this SQLite has no FTS5: threads are searched by their titles alone")
+        yield SqliteStore(writes, reads, require_file, has_texts=has_texts)
