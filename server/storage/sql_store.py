@@ -1,6 +1,6 @@
 """The store in an SQL database, whichever it is: each method is one transaction."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -28,7 +28,7 @@ from server.storage.interfaces import (
     WaitingApproval,
 )
 from server.storage.retention import IdleThread
-from server.storage.searching import TextChanges, ThreadText, Unsearchable
+from server.storage.sql_texts import SqlTexts
 from server.storage.thread_pages import Listed
 from server.storage.words import Wanted
 from server.storage.write_meter import WriteMeter
@@ -50,23 +50,14 @@ class SqlTransactions(Protocol):
     async def read(self, work: Callable[..., T], *arguments: Any) -> T: ...
 
 
-class SqlStore(ABC):
+class SqlStore(SqlTexts):
     """Implements `ThreadStore` and most of `RetentionStore`, on what an engine has of
     transactions."""
 
     taking: Taking = UNLEASED
-    has_texts = True
-    """Whether this database can search texts."""
 
     def __init__(self) -> None:
         self.meter = WriteMeter()
-
-    @abstractmethod
-    async def write(self, work: Callable[..., T], *arguments: Any) -> T:
-        """One transaction, for what else is stored in the same database."""
-
-    @abstractmethod
-    async def read(self, work: Callable[..., T], *arguments: Any) -> T: ...
 
     @abstractmethod
     async def write_claimed(
@@ -197,19 +188,6 @@ class SqlStore(ABC):
             thread_texts.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
-
-    async def note_texts(self, key: ThreadKey, run_id: str, changes: TextChanges) -> None:
-        if self.has_texts:
-            await self.write(thread_texts.note, key, run_id, changes)
-
-    async def put_texts(self, thread: Unsearchable, texts: Sequence[ThreadText]) -> None:
-        if self.has_texts:
-            await self.write(thread_texts.put, thread, texts)
-
-    async def unsearchable(
-        self, limit: int, after: Unsearchable | None = None
-    ) -> Sequence[Unsearchable]:
-        return await self.read(thread_texts.behind, limit, after) if self.has_texts else ()
 
     async def hide(
         self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()

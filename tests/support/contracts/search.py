@@ -62,7 +62,7 @@ class SearchContract:
             ("Die Straße nach Mu\u0308nchen", "STRASSE mün"),
             ("東京の天気は晴れです", "天気"),
             ("A party 🎉 tonight", "🎉"),
-            ('He said "NEAR" to me', '"near" AND* -said'),
+            ('He said: "NEAR" AND me', '"near" AND* -said'),
             ("It's O'Brien's", "o'brien's"),
             ("f(x) = x^2; DROP TABLE threads", "f(x); drop' --"),
             ("a_b and c-d", "a_b c-d"),
