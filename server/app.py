@@ -215,6 +215,7 @@ async def _wired(
         ),
         bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
         model_name=settings.model_name,
+        undo_seconds=settings.undo_seconds,
         authentication=authentication,
         audit=audit,
         exporting=set(),

@@ -153,7 +153,7 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     )
     undo_seconds: NonNegativeFloat = Field(
         30,
-        description="seconds in which a deleted thread can be brought back; 0: it is deleted at once",
+        description="seconds in which a deleted thread can be brought back; 0: it is gone at once",
     )
     thread_retention_days: PositiveFloat | None = Field(
         None,

@@ -16,8 +16,8 @@ READY_SECONDS = 2.0
 
 class Health(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"status", "model", "offline", "examples"}`; `status` is `ok`, or with a 503
-        `database_gone`. Asks no database: it answers whatever that does."""
+        """`{"status", "model", "offline", "examples", "undo_seconds"}`; `status` is `ok`, or with a
+        503 `database_gone`. Asks no database: it answers whatever that does."""
         gone = request.state["file"].gone
         model = request.state["model_name"]
         return JSONResponse(
@@ -26,6 +26,7 @@ class Health(HTTPEndpoint):
                 "model": model,
                 "offline": model == OFFLINE,
                 "examples": EXAMPLES,
+                "undo_seconds": request.state["undo_seconds"],
             },
             503 if gone else 200,
         )

@@ -43,6 +43,8 @@ class AppState(TypedDict):
     body_limits: BodyLimits
     bodies: Bodies
     model_name: str
+    undo_seconds: float
+    """How long a deleted thread can be brought back."""
     authentication: Authentication | None
     """None: it is off."""
     audit: Audit | None

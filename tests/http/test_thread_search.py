@@ -184,6 +184,7 @@ async def test_a_search_that_cannot_be_noted_keeps_no_run_from_its_end(
     async def fail(*_arguments: Any) -> None:
         raise RuntimeError("no index")
 
+    assert client.state
     monkeypatch.setattr(client.state["store"], "note_texts", fail)
     await client.turn({"thread_id": "a", "message": "Hello"})
     assert (await client.thread("a"))["run_state"] == "finished"

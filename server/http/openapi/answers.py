@@ -237,11 +237,12 @@ def _me() -> Schema:
 
 def _health() -> Schema:
     return closed_object(
-        ["status", "model", "offline", "examples"],
+        ["status", "model", "offline", "examples", "undo_seconds"],
         status=choice("ok", "database_gone"),
         model=TEXT,
         offline=YES_OR_NO,
         examples=NAMES,
+        undo_seconds={"type": "number", "minimum": 0},
     )
 
 
