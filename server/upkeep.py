@@ -20,7 +20,7 @@ async def upkeep(
     deletions = runs.deletions
     async with (
         sweeping(runs.others),
-        open_retention(store, runs.delete_idle, settings.thread_retention_days),
+        open_retention(store, deletions.delete_idle, settings.thread_retention_days),
         open_undo_time(store, deletions.forget_hidden, deletions.hidden),
         open_indexing(store, graphs),
     ):

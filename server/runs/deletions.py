@@ -125,7 +125,8 @@ class Deletions:
             return await self._forget_claimed(key, deletion_id, isinstance(claimed, Granted), ())
 
     async def delete_idle(self, key: ThreadKey, since: float) -> bool:
-        """Forget a thread without activity since a Unix time. False: it has some by now."""
+        """Forget a thread without activity since a Unix time. False: it has some by now, a live
+        run, or a call that waits for an approval."""
         async with self._lock(key):
             deletion_id = f"deletion-{new_run_id()}"
             claimed = await self._store.claim_idle(key, deletion_id, since, time.time())

@@ -226,11 +226,6 @@ class Runs:
         can be brought back; None: it cannot, or there is none."""
         return await self.deletions.delete(key, at_once=at_once)
 
-    async def delete_idle(self, key: ThreadKey, since: float) -> bool:
-        """Forget a thread without activity since a Unix time. False: it has some by now, a live
-        run, or a call that waits for an approval."""
-        return await self.deletions.delete_idle(key, since)
-
     def hurry(self) -> None:
         """Let no live run finish that `drain` waits for: stop them now."""
         self._shutdown.hurry()
