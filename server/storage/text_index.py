@@ -3,7 +3,12 @@
 Words are made by `server.storage.words`, in every database the same: FTS5 parts them at blanks.
 """
 
+import sqlite3
+
 from sqlalchemy import Connection
+
+PAGES_AT_ONCE = 500
+"""Of the index, about a kilobyte each: some milliseconds of the write lock."""
 
 _TABLE = (
     "CREATE VIRTUAL TABLE thread_words USING fts5(words, content='thread_texts', "
@@ -44,3 +49,15 @@ def open_index(connection: Connection) -> bool:
 def has_fts5(connection: Connection) -> bool:
     modules = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
     return connection.exec_driver_sql(modules).first() is not None
+
+
+def forget_removed(connection: Connection, *, begins: bool) -> bool:
+    """Take words of texts that were removed out of the index's own tables, so many pages at once.
+    FTS5 notes a removal, and drops the words when it merges what has them; `begins` has it merge
+    all. True: there is more to do."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    before = driver.total_changes
+    pages = -PAGES_AT_ONCE if begins else PAGES_AT_ONCE
+    driver.execute("INSERT INTO thread_words (thread_words, rank) VALUES ('merge', ?)", (pages,))
+    return driver.total_changes - before >= 2
