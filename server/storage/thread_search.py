@@ -13,7 +13,7 @@ from sqlalchemy import (
     select,
     table,
 )
-from sqlalchemy.dialects.postgresql import TSQUERY
+from sqlalchemy.types import UserDefinedType
 
 from server.storage.excerpts import excerpt, marked
 from server.storage.interfaces import ThreadEntry
@@ -23,6 +23,15 @@ from server.storage.thread_texts import TITLE, texts
 from server.storage.words import Wanted, owner_word
 
 _words = table("thread_words", column("rowid"), column("thread_words"))
+
+
+class _Query(UserDefinedType[str]):
+    """Postgres' own."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_options: Any) -> str:
+        return "TSQUERY"
 
 
 def has_words(connection: Connection, owner: str, wanted: Wanted) -> Sequence[ColumnElement[bool]]:
@@ -92,7 +101,7 @@ def _texts_with(
     """The texts of an owner that have all of the terms, or one of them."""
     if _is_postgres(connection):
         looked_for = f" {'&' if has_all else '|'} ".join(terms)
-        vector = cast(literal(f"'{owner_word(owner)}' & ({looked_for})"), TSQUERY)
+        vector = cast(literal(f"'{owner_word(owner)}' & ({looked_for})"), _Query)
         return select(*columns).where(texts.c.owner == owner, texts.c.words.op("@@")(vector))
     looked_for = f" {'AND' if has_all else 'OR'} ".join(terms)
     query = f'"{owner_word(owner)}" AND ({looked_for})'

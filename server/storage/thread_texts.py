@@ -5,6 +5,7 @@ known, whatever kept them away: a crash, an older server, a database that has ha
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import (
     BindParameter,
@@ -19,8 +20,7 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects.postgresql import TSVECTOR
-from sqlalchemy.types import Text
+from sqlalchemy.types import Text, UserDefinedType
 
 from server.storage.searching import MAX_TEXT_CHARS, TextChanges, ThreadText, Unsearchable
 from server.storage.tables import NUMBER, TEXT, metadata, threads
@@ -29,6 +29,16 @@ from server.turns.header import ThreadKey
 
 TITLE = ""
 """In place of a message's id."""
+
+
+class _Vector(UserDefinedType[str]):
+    """Postgres' own. That of SQLAlchemy would import all of its dialect."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_options: Any) -> str:
+        return "TSVECTOR"
+
 
 texts = Table(
     "thread_texts",
@@ -39,7 +49,7 @@ texts = Table(
     Column("message_id", TEXT, nullable=False),
     Column("shown_id", TEXT, nullable=False),
     Column("text", Text, nullable=False),
-    Column("words", Text().with_variant(TSVECTOR(), "postgresql"), nullable=False),
+    Column("words", Text().with_variant(_Vector(), "postgresql"), nullable=False),
     Index("thread_texts_by_thread", "owner", "thread_id", "message_id"),
     sqlite_autoincrement=True,
 )

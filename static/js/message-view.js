@@ -8,7 +8,7 @@ import { isUndecided } from "./approvals.js";
 import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
 import { fitHeight } from "./field-height.js";
-import { formatMs, formatNumber, visible } from "./format.js";
+import { formatInstant, formatMoment, formatMs, formatNumber, visible } from "./format.js";
 import { icons } from "./icons.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 import { markdown } from "./markdown.js";
@@ -43,10 +43,17 @@ function userMessage(message, { editing, dropped, idle }, actions) {
               ${icons.pencil}
             </button>`
           : nothing}
+        ${sentAt(message)}
       </div>
     </article>
   `;
 }
+
+/** Of threads of older versions it is not known. */
+const sentAt = ({ createdAt }) =>
+  createdAt
+    ? html`<time class="figures" datetime=${createdAt} title=${formatInstant(createdAt)}>${formatMoment(createdAt)}</time>`
+    : nothing;
 
 /** Only what the page itself holds: any other address is text. */
 const image = ({ image: address }) =>

@@ -89,6 +89,7 @@ def message() -> Schema:
         id=_TEXT,
         role={"const": "user"},
         parts={"type": "array", "items": {"anyOf": [text, image]}},
+        createdAt={**_TEXT, "format": "date-time"},
     )
     assistant = closed_object(
         ["id", "role", "parts", "steps"],

@@ -22,6 +22,7 @@ but what a tool said.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from server.protocols.metadata import (
@@ -50,7 +51,15 @@ def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 
 def _user(turn: UserTurn) -> dict[str, Any]:
-    return {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
+    parts = [_content(item) for item in turn.content]
+    return {"id": turn.id, "role": "user", "parts": parts, **_sent(turn)}
+
+
+def _sent(turn: UserTurn) -> dict[str, Any]:
+    if turn.sent_at is None:
+        return {}
+    moment = datetime.fromtimestamp(turn.sent_at, UTC)
+    return {"createdAt": moment.isoformat(timespec="milliseconds")}
 
 
 def _content(item: UserContent) -> dict[str, Any]:
