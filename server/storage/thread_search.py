@@ -85,7 +85,7 @@ def _places(
         missing = [id for id in thread_ids if id not in newest]
         if missing:
             with_words = _texts_with(connection, owner, terms, *columns, has_all=has_all)
-            those = (texts.c.thread_id.in_(missing), texts.c.message_id != TITLE)
+            those = (_without_index("thread_id").in_(missing), texts.c.message_id != TITLE)
             rows = connection.execute(with_words.where(*those).group_by(texts.c.thread_id))
             newest |= {row.thread_id: row.number for row in rows}
     return newest
@@ -108,8 +108,14 @@ def _texts_with(
     return (
         select(*columns)
         .join_from(_words, texts, texts.c.number == _words.c.rowid)
-        .where(_words.c.thread_words.op("MATCH")(query), texts.c.owner == owner)
+        .where(_words.c.thread_words.op("MATCH")(query), _without_index("owner") == owner)
     )
+
+
+def _without_index(name: str) -> ColumnElement[str]:
+    """So that the words are looked up first, and once: SQLite would look them up for each text of
+    an owner."""
+    return texts.c[name].concat("")
 
 
 def _terms(connection: Connection, wanted: Wanted) -> list[str]:
