@@ -49,10 +49,10 @@ function userMessage(message, { editing, dropped, idle }, actions) {
   `;
 }
 
-/** Of threads of older versions it is not known. */
+/** Of threads of older versions it is not known. What is copied of a message is its words alone. */
 const sentAt = ({ createdAt }) =>
   createdAt
-    ? html`<time class="figures" datetime=${createdAt} title=${formatInstant(createdAt)}>${formatMoment(createdAt)}</time>`
+    ? html`<time class="figures sent-at" datetime=${createdAt} title=${formatInstant(createdAt)} data-shown=${formatMoment(createdAt)}></time>`
     : nothing;
 
 /** Only what the page itself holds: any other address is text. */

@@ -1,5 +1,6 @@
 """The search in the list of threads; what is pinned, archived, deleted and brought back; days."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -70,6 +71,7 @@ async def test_the_search_is_used_with_keys_alone(visitors: Visitors, client: Cl
     await expect(links.first).to_be_focused()
     await visit.page.keyboard.press("Enter")
     await expect(visit.said).to_have_text("Hello two")
+    await expect(visit.said.locator("time")).to_have_attribute("data-shown", re.compile(r"\d:\d\d"))
     await field.focus()
     await visit.page.keyboard.press("Escape")
     await expect(links).to_have_count(3)

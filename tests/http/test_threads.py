@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -478,6 +479,8 @@ async def test_a_thread_at_rest_is_hydrated_whole(client: Client, endpoint: Stri
     assert (thread["run_id"], thread["run_state"]) == (stream.run_id, "finished")
     assert (thread["pending"], thread["run"]) == ([], None)
     user, assistant = thread["messages"]
+    sent = datetime.fromisoformat(user.pop("createdAt"))
+    assert abs(sent - datetime.fromisoformat(thread["created_at"])) < timedelta(minutes=1)
     assert user == {
         "id": stream.response.headers["x-message-id"],
         "role": "user",
