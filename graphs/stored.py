@@ -120,8 +120,9 @@ def tool_metadata(end: End, duration_ms: int | None = None) -> dict[str, Any]:
     return shown if duration_ms is None else {**shown, "duration_ms": duration_ms}
 
 
-def human_metadata(checkpoint_id: str | None) -> dict[str, Any]:
-    marked = {"format": FORMAT}
+def human_metadata(checkpoint_id: str | None, sent_at: float | None = None) -> dict[str, Any]:
+    """`sent_at` is a Unix time."""
+    marked = {"format": FORMAT, **({} if sent_at is None else {"sent_at": sent_at})}
     return {**marked, "checkpoint_id": checkpoint_id} if checkpoint_id else marked
 
 
@@ -140,6 +141,12 @@ def version(message: HumanMessage) -> str | None:
 def is_users(message: HumanMessage) -> bool:
     """Whether the message is marked as the user's; the first one of a thread of format 1 is not."""
     return "format" in message.response_metadata or checkpoint_before(message) is not None
+
+
+def sent_at(message: HumanMessage) -> float | None:
+    """When a user's message was sent; None: a version stored it that kept no time."""
+    moment = message.response_metadata.get("sent_at")
+    return moment if isinstance(moment, float) else None
 
 
 def run_id(message: AIMessage) -> str | None:

@@ -31,10 +31,8 @@ from server.observation import observation, observing
 from server.protocols import BodyLimits
 from server.runs.checkpoints import Checkpoints
 from server.runs.lives import Observer
-from server.runs.other_workers import sweeping
 from server.runs.reader import RunReader
 from server.runs.recovery import LostRuns
-from server.runs.retention import open_retention
 from server.runs.run_audit import RunAudit
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
@@ -46,6 +44,7 @@ from server.storage.opened import Storage, StorageOptions, open_storage
 from server.storage.sharing import open_shared_counters, open_sharing
 from server.storage.workers import Workers
 from server.tool_sources import open_tools
+from server.upkeep import upkeep
 from server.users.audit import Audit
 from server.users.authentication import Authentication
 from server.users.failed_logins import FailedLogins
@@ -138,8 +137,7 @@ def create_app(
             try:
                 async with (
                     observing(observed, settings, runs, storage),
-                    sweeping(runs.others),
-                    open_retention(storage.store, runs.delete_idle, settings.thread_retention_days),
+                    upkeep(settings, storage.store, runs, state["graphs"]),
                 ):
                     yield state
             finally:
@@ -217,6 +215,7 @@ async def _wired(
         bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
         model_name=settings.model_name,
         makes_titles=settings.title_model is not None,
+        undo_seconds=settings.undo_seconds,
         authentication=authentication,
         audit=audit,
         exporting=set(),
@@ -232,6 +231,7 @@ def _run_settings(settings: Settings) -> RunSettings:
         max_live=settings.max_live_runs,
         max_new_threads=settings.max_new_threads,
         max_thread_bytes=settings.max_thread_bytes,
+        undo_seconds=settings.undo_seconds,
         approval_seconds=settings.approval_seconds,
         client_values=settings.client_context,
         system_prompt=settings.system_prompt,

@@ -15,7 +15,7 @@ from server.http.readers import respond_in_time
 from server.http.state import ApiRequest, owner, principal
 from server.http.thread_content import consistent
 from server.http.thread_json import thread_json
-from server.http.threads import shown
+from server.http.thread_listing import shown
 from server.protocols import DEFAULT, WireFormat, wire_format
 from server.storage.interfaces import StorageUnavailable, ThreadEntry
 from server.turns.header import ThreadKey

@@ -16,9 +16,9 @@ READY_SECONDS = 2.0
 
 class Health(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"status", "model", "offline", "titles", "examples"}`; `status` is `ok`, or with a 503
-        `database_gone`; `titles`: a model makes those of threads. Asks no database: it answers
-        whatever that does."""
+        """`{"status", "model", "offline", "titles", "examples", "undo_seconds"}`; `status` is `ok`,
+        or with a 503 `database_gone`; `titles`: a model makes those of threads. Asks no database:
+        it answers whatever that does."""
         gone = request.state["file"].gone
         model = request.state["model_name"]
         return JSONResponse(
@@ -28,6 +28,7 @@ class Health(HTTPEndpoint):
                 "offline": model == OFFLINE,
                 "titles": request.state["makes_titles"],
                 "examples": EXAMPLES,
+                "undo_seconds": request.state["undo_seconds"],
             },
             503 if gone else 200,
         )

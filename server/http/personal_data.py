@@ -30,10 +30,15 @@ async def delete_all(request: ApiRequest) -> None:
 
 async def _delete_threads(request: ApiRequest, caller: Principal) -> int:
     store, count = request.state["store"], 0
+    runs = request.state["runs"]
     while entries := (await store.page(caller.owner, PAGE)).entries:
         for entry in entries:
-            await request.state["runs"].delete(ThreadKey(caller.owner, entry.id))
+            await runs.delete(ThreadKey(caller.owner, entry.id), at_once=True)
         count += len(entries)
+    while hidden := await store.hidden(PAGE, caller.owner):
+        for key, _ in hidden:
+            await runs.delete(key, at_once=True)
+        count += len(hidden)
     return count
 
 

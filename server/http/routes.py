@@ -14,7 +14,7 @@ from server.http.login import Login, Logout, Me
 from server.http.models import Models
 from server.http.openapi.endpoint import OpenApi
 from server.http.permitted import Permitted
-from server.http.threads import Thread, Threads
+from server.http.threads import Restore, Thread, Threads
 from server.http.tools import Tool, Tools
 from server.protocols import BODY_FORMATS
 
@@ -46,6 +46,7 @@ ROUTES = (
             *ADDRESSES,
             ("/threads", Threads),
             ("/threads/{thread_id}", Thread),
+            ("/threads/{thread_id}/restore", Restore),
             ("/graphs", Graphs),
             ("/models", Models),
             ("/approvals", Approvals),

@@ -12,7 +12,7 @@ from server.runs.reader import RunReader
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
-from server.storage.interfaces import ThreadStore
+from server.storage.undo import UndoStore
 from server.turns.header import ThreadKey
 from server.users.audit import Audit
 from server.users.authentication import Authentication
@@ -35,7 +35,7 @@ class AppState(TypedDict):
     graphs: ServedGraphs
     models: ServedModels
     client_values: tuple[str, ...]
-    store: ThreadStore
+    store: UndoStore
     file: DatabaseFile
     streams: EventStreams
     catalogue: CurrentCatalogue
@@ -44,6 +44,8 @@ class AppState(TypedDict):
     bodies: Bodies
     model_name: str
     makes_titles: bool
+    undo_seconds: float
+    """How long a deleted thread can be brought back."""
     authentication: Authentication | None
     """None: it is off."""
     audit: Audit | None

@@ -12,7 +12,15 @@ from graphs.stored import Ended
 from server.runs.retries import Retries
 from server.runs.signals import StopSignal, StopSignals
 from server.storage.audit_records import Records
-from server.storage.interfaces import Granted, Held, LeaseLost, Repeated, ThreadEntry, ThreadStore
+from server.storage.interfaces import (
+    Granted,
+    Held,
+    Hidden,
+    LeaseLost,
+    Repeated,
+    ThreadEntry,
+    ThreadStore,
+)
 from server.storage.run_logs import RunLog, RunLogs
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
@@ -88,7 +96,7 @@ class Claims:
     @asynccontextmanager
     async def take(
         self, key: ThreadKey, idempotency: IdempotencyKey | None
-    ) -> AsyncIterator[Claim | Held | Repeated]:
+    ) -> AsyncIterator[Claim | Held | Repeated | Hidden]:
         """The claim, given back if the block raises; or what is in its way."""
         run_id = new_run_id()
         # Log and signal come first: who finds the claim finds them too.

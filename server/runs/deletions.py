@@ -1,6 +1,7 @@
-"""Forgetting threads for good."""
+"""Deleting threads: at once, or so that they can be brought back for a while."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,10 +13,13 @@ from server.runs.claims import new_run_id
 from server.runs.retries import Retries
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
+from server.runs.thread_version import UnknownThread
 from server.storage.audit_records import Records
-from server.storage.interfaces import Granted, Held, LeaseLost, ThreadStore
+from server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry
 from server.storage.run_logs import RunLogs
+from server.storage.undo import UndoStore
 from server.turns.header import ThreadKey
+from server.turns.requests import TurnRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Forgetting:
     again."""
 
     graphs: ServedGraphs
-    store: ThreadStore
+    store: UndoStore
     logs: RunLogs
     retries: Retries
 
@@ -35,49 +39,108 @@ class Forgetting:
             await self.graphs.checkpoints(None).delete(key)
             await self.store.delete(key, records)
         finally:
-            with suppress(LeaseLost):
-                await self.retries.write(partial(self.store.release, key, deletion_id))
+            await self.give_back(key, deletion_id)
+
+    async def hide(
+        self, key: ThreadKey, deletion_id: str, until: float, records: Records
+    ) -> float | None:
+        """Until when the thread can be brought back; of one that is hidden already, that stays.
+        None: there is no such thread, and the claim stays. Raises as `forget`."""
+        try:
+            await self.logs.discard_thread(key)
+            return await self.store.hide(key, deletion_id, until, records)
+        except BaseException:
+            await self.give_back(key, deletion_id)
+            raise
+
+    async def give_back(self, key: ThreadKey, deletion_id: str) -> None:
+        with suppress(LeaseLost):
+            await self.retries.write(partial(self.store.release, key, deletion_id))
 
 
 class Deletions:
     """`end_run` stops the run of a thread, and returns when the thread is free; with None it waits
-    for a deletion of another worker."""
+    for a deletion of another worker. `undo_seconds`: how long a thread can be brought back."""
 
     def __init__(
         self,
-        store: ThreadStore,
+        store: UndoStore,
         audit: RunAudit,
         forgetting: Forgetting,
         end_run: Callable[[ThreadKey, str | None], Awaitable[None]],
+        undo_seconds: float = 0,
     ) -> None:
         self._store = store
         self._audit = audit
         self._forgetting = forgetting
         self._end_run = end_run
+        self._undo_seconds = undo_seconds
         self._live: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
+        self.hidden = asyncio.Event()
+        """Set when a thread was hidden."""
 
-    async def delete(self, key: ThreadKey) -> None:
-        """Forget a thread: its live run is stopped first, and none can begin."""
+    async def delete(self, key: ThreadKey, *, at_once: bool) -> float | None:
+        """Its live run is stopped first, and none can begin. The Unix time until which the thread
+        can be brought back; None: it cannot, or there is none."""
         # One after the other: a deletion that is late would take what was begun after an early one.
-        async with self._live.setdefault(key, asyncio.Lock()):
-            await self._delete(key)
+        async with self._lock(key):
+            return await self._delete(key, at_once=at_once or not self._undo_seconds)
 
-    async def _delete(self, key: ThreadKey) -> None:
+    async def _delete(self, key: ThreadKey, *, at_once: bool) -> float | None:
         deletion_id = f"deletion-{new_run_id()}"
         while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
             await self._end_run(key, held.run_id)
+        records = self._audit.deleted(key)
         try:
-            await self._forgetting.forget(key, deletion_id, self._audit.deleted(key))
+            if not at_once:
+                due = time.time() + self._undo_seconds
+                until = await self._forgetting.hide(key, deletion_id, due, records)
+                if until is not None:
+                    self.hidden.set()
+                    return until
+            await self._forgetting.forget(key, deletion_id, records)
         except LeaseLost:  # Another worker deletes it.
             await self._end_run(key, None)
+        return None
+
+    async def restore(self, key: ThreadKey) -> ThreadEntry | None:
+        """Bring a thread back that was deleted; one that is there stays. None: there is none."""
+        async with self._lock(key):
+            return await self._store.restore(key, self._audit.restored(key))
+
+    async def make_way(self, key: ThreadKey, request: TurnRequest) -> None:
+        """Forget a hidden thread for a request that begins one of the same id. Raises
+        UnknownThread if it is about the one that was deleted."""
+        if request.must_exist or request.based_on is not None or request.message is None:
+            raise UnknownThread(key)
+        await self.forget_hidden(key, math.inf)
+
+    async def forget_hidden(self, key: ThreadKey, now: float | None = None) -> bool:
+        """Forget a thread whose time is over, by now or at a Unix time. False: it was brought back,
+        or another worker forgets it."""
+        async with self._lock(key):
+            deletion_id = f"deletion-{new_run_id()}"
+            at = time.time() if now is None else now
+            claimed = await self._store.claim_hidden(key, deletion_id, at)
+            return await self._forget_claimed(key, deletion_id, isinstance(claimed, Granted), ())
 
     async def delete_idle(self, key: ThreadKey, since: float) -> bool:
-        """Forget a thread without activity since a Unix time. False: it has some by now."""
-        async with self._live.setdefault(key, asyncio.Lock()):
+        """Forget a thread without activity since a Unix time. False: it has some by now, a live
+        run, or a call that waits for an approval."""
+        async with self._lock(key):
             deletion_id = f"deletion-{new_run_id()}"
             claimed = await self._store.claim_idle(key, deletion_id, since, time.time())
-            if not isinstance(claimed, Granted):
-                return False
+            records = self._audit.expired(key)
+            is_mine = isinstance(claimed, Granted)
+            return await self._forget_claimed(key, deletion_id, is_mine, records)
+
+    async def _forget_claimed(
+        self, key: ThreadKey, deletion_id: str, is_mine: bool, records: Records
+    ) -> bool:
+        if is_mine:
             with suppress(LeaseLost):  # Another worker completes it.
-                await self._forgetting.forget(key, deletion_id, self._audit.expired(key))
-            return True
+                await self._forgetting.forget(key, deletion_id, records)
+        return is_mine
+
+    def _lock(self, key: ThreadKey) -> asyncio.Lock:
+        return self._live.setdefault(key, asyncio.Lock())

@@ -12,6 +12,7 @@ from server.runs.other_workers import OtherWorkers
 from server.runs.retries import Retries
 from server.runs.run import Run
 from server.runs.run_audit import RunAudit
+from server.runs.searchable import changes
 from server.runs.start import RunSettings
 from server.runs.summary import all_chunks, summary
 from server.storage.audit_records import Records
@@ -88,6 +89,7 @@ class Lives:
             last = await run.work()
             records = await self._audit.ended(run, last)
             await self._retries.write(partial(self._end, run, records))
+            await self._note_texts(run, claim)
             await charge(run.start.rights, last)
         except LeaseLost:
             last = []
@@ -102,6 +104,16 @@ class Lives:
     async def _end(self, run: Run, records: Records) -> None:
         waiting = await run.waiting_approvals(self._settings.approval_seconds)
         await self._store.end_run(run.start.key, run.start.run_id, run.state, records, waiting)
+
+    async def _note_texts(self, run: Run, claim: Claim) -> None:
+        """Have the search find what the run brought. What fails here is made up for later."""
+        before = claim.thread.run_id if claim.thread else None
+        try:
+            changed = changes(run.start, run.translator, before)
+            if changed:
+                await self._store.note_texts(claim.key, claim.run_id, changed)
+        except Exception:
+            logger.exception("run %(run)s cannot be searched yet", {"run": claim.run_id})
 
     async def _retain(self, run_id: str, *, keyed: bool) -> None:
         """Keep a run's log, and the key of its request, for the retention time."""

@@ -1,5 +1,6 @@
 """What a request means for its thread: the messages that go in, before any model is called."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -235,7 +236,7 @@ def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
     ]
     if all(isinstance(item, TextContent) for item in message.content):
         content = message.text
-    metadata = stored.human_metadata(state.checkpoint_id)
+    metadata = stored.human_metadata(state.checkpoint_id, time.time())
     return HumanMessage(content=content, id=id, response_metadata=metadata)
 
 

@@ -74,14 +74,14 @@ class Run:
         self._stop = stop
         self._request_saved = False
         self._log_bytes = 0
-        self._translator = Translator(
+        self.translator = Translator(
             start.plan.message_id,
             start.plan.after,
             start.classifier,
             checkpoints.attached.results,
             checkpoints.speakers,
         )
-        self._words = KeptWords(store, start.key, start.run_id, self._translator)
+        self._words = KeptWords(store, start.key, start.run_id, self.translator)
         view, before = checkpoints.attached.client_state, start.plan.before
         self._state = ToldState(view, before.graph_state)
 
@@ -101,11 +101,11 @@ class Run:
         except LeaseLost:
             raise
         except Exception as cause:  # noqa: BLE001  a run always ends in order
-            return self._translator.finalize([], failed=self._fail(cause))
+            return self.translator.finalize([], failed=self._fail(cause))
 
     async def waiting_approvals(self, expire_seconds: float) -> Sequence[WaitingApproval]:
         """The calls that wait for an approval, once the run has ended."""
-        asks = self._translator.awaits_approval or self.start.plan.closes_approvals
+        asks = self.translator.awaits_approval or self.start.plan.closes_approvals
         if not asks:
             return ()
         state = await self._checkpoints.load(self.start.key)
@@ -149,7 +149,7 @@ class Run:
                     await self._keep_dispositions(item["data"])
                 if not self._request_saved:
                     await self._open_log(writes)
-                chunks = self._translator.feed(item)
+                chunks = self.translator.feed(item)
                 if item["type"] == "values":
                     chunks += self._state.tell()
                 if chunks:
@@ -203,19 +203,19 @@ class Run:
         if cause:
             return await self._finalize(self._fail(cause))
         last = await self._finish()
-        waits = self._translator.is_waiting or not self.start.plan.runs_graph
+        waits = self.translator.is_waiting or not self.start.plan.runs_graph
         self.state = "waiting" if waits else "finished"
         return last
 
     async def _finish(self) -> list[Chunk]:
         if not self.start.plan.runs_graph:
             return [MessageFinish("tool-calls", Usage(0, 0)), Done()]
-        if not self._translator.is_interrupted:
-            return self._translator.finish()
+        if not self.translator.is_interrupted:
+            return self.translator.finish()
         state = await self._checkpoints.load(self.start.key, waits=True)
-        chunks = self._translator.reconcile(state.messages, at_rest=True)
+        chunks = self.translator.reconcile(state.messages, at_rest=True)
         chunks += self._state.tell(state.graph_state)
-        return chunks + self._translator.finish(state.interrupts)
+        return chunks + self.translator.finish(state.interrupts)
 
     async def _finalize(self, cause: Ended | Failure) -> list[Chunk]:
         start = self.start
@@ -224,7 +224,7 @@ class Run:
             start.key,
             start.plan,
             self._request_saved,
-            self._translator,
+            self.translator,
             self._state,
             self._checkpoints,
         )

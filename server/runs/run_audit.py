@@ -106,6 +106,10 @@ class RunAudit:
             return ()
         return [AuditRecord("thread_deleted", key.owner, thread_id=key.thread_id)]
 
+    def restored(self, key: ThreadKey) -> Records:
+        """A deleted thread that was brought back."""
+        return [replace(record, event="thread_restored") for record in self.deleted(key)]
+
     def expired(self, key: ThreadKey) -> Records:
         """A thread that was deleted since nobody had used it for long."""
         return [replace(record, outcome="expired") for record in self.deleted(key)]

@@ -30,13 +30,14 @@ from server.runs.signals import STOPPED
 from server.runs.start import RunSettings, RunStart
 from server.storage.interfaces import (
     Held,
+    Hidden,
     LeaseLost,
     Repeated,
     StorageUnavailable,
     ThreadEntry,
-    ThreadStore,
 )
 from server.storage.run_logs import RunLogs
+from server.storage.undo import UndoStore
 from server.storage.workers import Workers
 from server.turns.header import LOCAL_OWNER, ThreadKey
 from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
@@ -56,7 +57,7 @@ class Runs:
         graphs: ServedGraphs,
         models: ServedModels,
         classifier: Classifier,
-        store: ThreadStore,
+        store: UndoStore,
         logs: RunLogs,
         settings: RunSettings,
         policy: Policy = NO_POLICY,
@@ -79,7 +80,9 @@ class Runs:
         self._others = join(workers, self._claims, forgetting, classifier, self._audit, settings)
         self._reader = RunReader(graphs, store, logs)
         self._busy = BusyThreads(self._claims, self._reader, store, self._others)
-        self._deletions = Deletions(store, self._audit, forgetting, self._busy.end)
+        self.deletions = Deletions(
+            store, self._audit, forgetting, self._busy.end, settings.undo_seconds
+        )
         self._lives = Lives(
             store,
             logs,
@@ -138,6 +141,8 @@ class Runs:
                 case Held(run_id):
                     await self._busy.make_way(key, result, request)
                     stopped.append(run_id or "")
+                case Hidden():
+                    await self.deletions.make_way(key, request)
 
     async def _begin(
         self, start: RunStart, claim: Claim, request: TurnRequest, by: Principal, *, keyed: bool
@@ -189,7 +194,10 @@ class Runs:
         Forbidden, LimitExceeded."""
         self._shutdown.check()
         await self._capacity.take_new_thread(self._policy.rights(principal))
-        return await self._store.create(ThreadKey(principal.owner, thread_id))
+        key = ThreadKey(principal.owner, thread_id)
+        while (entry := await self._store.create(key)) is None:
+            await self.deletions.delete(key, at_once=True)
+        return entry
 
     async def stop(self, key: ThreadKey) -> ThreadEntry | None:
         """End the thread's live run, if it has one, and wait until the thread is saved and free.
@@ -214,14 +222,10 @@ class Runs:
             self._others.ask_to_stop(key, run_id, STOPPED)
         self._claims.ask_to_stop(run_id, STOPPED)
 
-    async def delete(self, key: ThreadKey) -> None:
-        """Forget a thread for good: its live run is stopped first, and none can begin."""
-        await self._deletions.delete(key)
-
-    async def delete_idle(self, key: ThreadKey, since: float) -> bool:
-        """Forget a thread without activity since a Unix time. False: it has some by now, a live
-        run, or a call that waits for an approval."""
-        return await self._deletions.delete_idle(key, since)
+    async def delete(self, key: ThreadKey, *, at_once: bool = False) -> float | None:
+        """Its live run is stopped first, and none can begin. The Unix time until which the thread
+        can be brought back; None: it cannot, or there is none."""
+        return await self.deletions.delete(key, at_once=at_once)
 
     def hurry(self) -> None:
         """Let no live run finish that `drain` waits for: stop them now."""

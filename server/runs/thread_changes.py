@@ -28,6 +28,10 @@ class ThreadNow:
         self._before = before
         self._removed: set[str] = set()
 
+    @property
+    def removed(self) -> frozenset[str]:
+        return frozenset(self._removed)
+
     def note_removed(self, ids: Iterable[str]) -> None:
         """These are gone, and it was told."""
         self._removed.update(ids)

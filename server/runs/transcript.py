@@ -86,7 +86,7 @@ class Transcript:
 
     def _turn(self, draft: _Draft) -> Turn:
         if not draft.spoken and draft.human is not None:
-            return UserTurn(draft.id, user_content(draft.human))
+            return UserTurn(draft.id, user_content(draft.human), stored.sent_at(draft.human))
         return _assistant_turn(
             draft,
             self._calls,

@@ -59,6 +59,8 @@ class Translator:
         self._tasks = RunningTasks()
         self._saved: frozenset[str] | None = None
         """The messages that the thread has beside its history; None: it was not looked at yet."""
+        self.added: Sequence[AnyMessage] | None = None
+        """The same as messages, in order."""
         self._last: AIMessage | None = None
         self.is_interrupted = False
         """Whether the graph has stopped to ask."""
@@ -66,6 +68,11 @@ class Translator:
         """Once it has finished: whether somebody is to answer the graph or a call."""
         self.awaits_approval = False
         """Once it has finished: whether a call of the run waits for an approval."""
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """The ids of messages that are gone from the thread."""
+        return self._thread.removed
 
     @property
     def unsaved(self) -> list[StreamedStep]:
@@ -100,7 +107,7 @@ class Translator:
         removed, new = self._thread.compared(messages)
         by_model = [message for message in new if isinstance(message, AIMessage)]
         spoken = [message for message in by_model if not stored.only_ends_its_run(message)]
-        self._saved = frozenset(message.id or "" for message in new)
+        self.added, self._saved = new, frozenset(message.id or "" for message in new)
         self._last = by_model[-1] if by_model else None
         chunks: list[Chunk] = [MessagesRemoved(removed)] if removed else []
         chunks += [c for message in spoken for c in self._steps.tell_as_kept(message)]

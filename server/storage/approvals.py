@@ -8,11 +8,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, insert, or_, select, update
+from sqlalchemy import Connection, and_, delete, exists, insert, or_, select, update
 
 from server.storage.interfaces import Asker, WaitingApproval
-from server.storage.tables import approvals
+from server.storage.tables import approvals, threads
 from server.turns.header import LOCAL_OWNER, ThreadKey
+
+_NOT_HIDDEN = ~exists().where(
+    threads.c.owner == approvals.c.owner,
+    threads.c.id == approvals.c.thread_id,
+    threads.c.forget_at.is_not(None),
+)
 
 
 def add(connection: Connection, key: ThreadKey, waiting: Sequence[WaitingApproval]) -> None:
@@ -56,6 +62,7 @@ def page(
             approvals.c.is_open,
             or_(approvals.c.expires_at.is_(None), approvals.c.expires_at > now),
             or_(approvals.c.owner == owner, of_others),
+            _NOT_HIDDEN,
         )
         .order_by(approvals.c.asked_at, approvals.c.id)
         .limit(limit)
@@ -64,7 +71,7 @@ def page(
 
 
 def get(connection: Connection, id: str) -> WaitingApproval | None:
-    row = connection.execute(select(approvals).where(approvals.c.id == id)).first()
+    row = connection.execute(select(approvals).where(approvals.c.id == id, _NOT_HIDDEN)).first()
     return _approval(row) if row else None
 
 

@@ -15,6 +15,7 @@ AuditEvent = Literal[
     "tool_call",
     "approval",
     "thread_deleted",
+    "thread_restored",
     "key_added",
     "key_revoked",
     "threads_assigned",

@@ -10,7 +10,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, TextClause, bindparam, delete, select, text, update
 
 from server.storage import thread_list
-from server.storage.interfaces import ClaimResult, Granted, Held, Repeated
+from server.storage.interfaces import ClaimResult, Granted, Held, Hidden, Repeated
 from server.storage.tables import call_dispositions, claims, requests
 from server.storage.thread_list import of
 from server.turns.chunks import Disposition
@@ -74,8 +74,12 @@ def claim(
         if repeated:
             return repeated
         if connection.execute(taking.take, {**row, **taking.values}).rowcount:
+            entry, is_hidden = thread_list.find(connection, key)
+            if is_hidden:
+                release(connection, key, run_id)
+                return Hidden()
             if idempotency is None or _keep_request(connection, row, idempotency):
-                return Granted(thread_list.get(connection, key))
+                return Granted(entry)
             release(connection, key, run_id)
         else:
             # Who had it when this began may have just let go of it, or be the same request.
@@ -110,6 +114,10 @@ def claim_to_expire(
 def holder(connection: Connection, key: ThreadKey) -> str | None:
     held = _held(connection, key)
     return held.run_id if held else None
+
+
+def is_claimed(connection: Connection, key: ThreadKey) -> bool:
+    return _held(connection, key) is not None
 
 
 def _held(connection: Connection, key: ThreadKey) -> Held | None:

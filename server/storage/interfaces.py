@@ -11,15 +11,20 @@ from typing import Any, Literal, Protocol
 
 from server.storage.audit_records import Records
 from server.storage.kept_versions import NO_CHANGES, KeptVersions, VersionChanges
+from server.storage.searching import Found, SearchableTexts
 from server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
 from server.storage.unavailable import LeaseLost as LeaseLost
 from server.storage.unavailable import StorageError as StorageError
 from server.storage.unavailable import StorageFault as StorageFault
 from server.storage.unavailable import StorageUnavailable as StorageUnavailable
 from server.storage.unfinished_answers import UnfinishedAnswers
+from server.storage.words import Wanted
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
+
+MAX_PINNED = 50
+"""Of an owner's threads: they come before all others."""
 
 ThreadRunState = Literal["live", "finished", "waiting", "stopped", "failed", "interrupted"]
 """`waiting`: the run has ended, and somebody is to answer the graph or a tool call."""
@@ -39,6 +44,12 @@ class ThreadEntry:
     """The graph of its last run. None: a version began it that kept none."""
     allowed_tools: tuple[str, ...] | None = None
     """The tools to which its runs are narrowed; None: they are not."""
+    pinned: bool = False
+    archived: bool = False
+
+
+class TooManyPinned(Exception):
+    """An owner has MAX_PINNED pinned threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,8 @@ class Page:
     entries: Sequence[ThreadEntry]
     cursor: str | None
     """Of the next page; None on the last."""
+    found: Mapping[str, Found] = field(default_factory=dict)
+    """Of a search: where the words stand, by the id of the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +124,15 @@ class Repeated:
     same_body: bool
 
 
-ClaimResult = Granted | Held | Repeated
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """The thread is deleted, and not forgotten yet: nobody has claimed it."""
 
 
-class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
+ClaimResult = Granted | Held | Repeated | Hidden
+
+
+class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading
@@ -176,10 +194,8 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
         """Forget the idempotency key of a run."""
 
     async def recover(self) -> Sequence[LostRun]:
-        """Drop all claims and idempotency keys, and name the runs that were live.
-
-        For a process that has the database to itself, before its first claim.
-        """
+        """Drop all claims and idempotency keys, and name the runs that were live: for a process
+        that has the database to itself, before its first claim."""
 
     async def get(self, key: ThreadKey) -> ThreadEntry | None: ...
 
@@ -189,24 +205,34 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
         limit: int,
         cursor: str | None = None,
         state: ThreadRunState | None = None,
+        *,
+        archived: bool | None = None,
+        wanted: Wanted | None = None,
     ) -> Page:
         """The threads, or those whose last run is in this state, by last activity, newest first;
-        `cursor` is that of the page before.
+        `cursor` is that of the page before. `archived` None: also those of the archive; False:
+        without them, and pinned ones come first. `wanted`: those that have the words.
 
         All pages show the list as it was at the first: none is skipped or repeated while threads
         move. Raises ValueError for an unknown cursor.
         """
 
-    async def create(self, key: ThreadKey) -> ThreadEntry:
-        """Add a thread without a run, whose `run_id` is empty; one that is there stays as it is."""
+    async def create(self, key: ThreadKey) -> ThreadEntry | None:
+        """Add a thread without a run, whose `run_id` is empty; one that is there stays as it is.
+        None: the id is that of a hidden one."""
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         """A renamed thread keeps its place and its times. None: there is no such thread."""
 
     async def give_title(self, key: ThreadKey, title: str, before: str) -> ThreadEntry | None:
-        """Rename a thread that still has the title `before`, by nobody's wish: if another of the
-        owner has the title, a number is put behind it. None: it has another title by now, or is
-        gone."""
+        """Rename a thread that still has the title `before`, with a number behind it if another of
+        the owner has it. None: it has another title by now, or is gone."""
+
+    async def arrange(
+        self, key: ThreadKey, pinned: bool | None = None, archived: bool | None = None
+    ) -> ThreadEntry | None:
+        """Pin or archive a thread, or undo that; what is None stays. A run that begins takes it out
+        of the archive. None as the answer: there is no such thread. Raises TooManyPinned."""
 
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         """Narrow the thread's runs to these tools; None: not at all. The thread keeps its place and

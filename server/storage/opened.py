@@ -11,17 +11,18 @@ from langgraph.store.base import BaseStore
 
 from server.storage.checkpointer import open_checkpointer
 from server.storage.database_file import usable
-from server.storage.interfaces import StorageError, ThreadStore
+from server.storage.interfaces import StorageError
 from server.storage.location import Location, PostgresUrl
 from server.storage.retention import RetentionStore
 from server.storage.sql_store import SqlTransactions
 from server.storage.store import open_store
 from server.storage.thread_writes import WatchedSaver
+from server.storage.undo import UndoStore
 from server.storage.workers import Leases
 from server.storage.write_meter import WriteMeter
 
 
-class ServerStore(ThreadStore, RetentionStore, SqlTransactions, Protocol):
+class ServerStore(UndoStore, RetentionStore, SqlTransactions, Protocol):
     """The store of threads, with what else is stored in the same database."""
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, column, delete, exists, inspect, select, table, text, update
 
-from server.storage import audit_trail
+from server.storage import audit_trail, thread_texts
 from server.storage.audit_records import AuditRecord
 from server.storage.sql_store import SqlTransactions
 from server.storage.tables import (
@@ -67,13 +67,14 @@ def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> 
     # Whoever asked had the roles of the old owner; those of the new one are not known.
     asks_anew = {"roles": "[]", "display_name": ""}
     for thread_table, id, changed in (
-        (threads, threads.c.id, {}),
+        (threads, threads.c.id, {"indexed_run": None}),
         (activities, activities.c.thread_id, {}),
         (call_dispositions, call_dispositions.c.thread_id, {}),
         (approvals, approvals.c.thread_id, asks_anew),
     ):
         mine = (thread_table.c.owner == key.owner, id == key.thread_id)
         connection.execute(update(thread_table).where(*mine).values(owner=new, **changed))
+    thread_texts.remove_thread(connection, key)  # A server that runs soon makes them anew.
     # Keys of requests are each owner's own; who moves a thread repeats none.
     mine = (requests.c.owner == key.owner, requests.c.thread_id == key.thread_id)
     connection.execute(delete(requests).where(*mine))

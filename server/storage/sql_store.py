@@ -1,6 +1,6 @@
 """The store in an SQL database, whichever it is: each method is one transaction."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -10,9 +10,11 @@ from server.storage import (
     approvals,
     audit_trail,
     claims,
+    hidden_threads,
     idle_threads,
     thread_list,
     thread_pages,
+    thread_texts,
     turn_versions,
     unfinished,
 )
@@ -28,6 +30,9 @@ from server.storage.interfaces import (
 )
 from server.storage.kept_versions import NO_CHANGES, TurnVersion, VersionChanges
 from server.storage.retention import IdleThread
+from server.storage.sql_texts import SqlTexts
+from server.storage.thread_pages import Listed
+from server.storage.words import Wanted
 from server.storage.write_meter import WriteMeter
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
@@ -47,7 +52,7 @@ class SqlTransactions(Protocol):
     async def read(self, work: Callable[..., T], *arguments: Any) -> T: ...
 
 
-class SqlStore(ABC):
+class SqlStore(SqlTexts):
     """Implements `ThreadStore` and most of `RetentionStore`, on what an engine has of
     transactions."""
 
@@ -55,13 +60,6 @@ class SqlStore(ABC):
 
     def __init__(self) -> None:
         self.meter = WriteMeter()
-
-    @abstractmethod
-    async def write(self, work: Callable[..., T], *arguments: Any) -> T:
-        """One transaction, for what else is stored in the same database."""
-
-    @abstractmethod
-    async def read(self, work: Callable[..., T], *arguments: Any) -> T: ...
 
     @abstractmethod
     async def write_claimed(
@@ -152,22 +150,31 @@ class SqlStore(ABC):
         limit: int,
         cursor: str | None = None,
         state: ThreadRunState | None = None,
+        *,
+        archived: bool | None = None,
+        wanted: Wanted | None = None,
     ) -> Page:
-        return await self.read(thread_pages.page, owner, limit, cursor, state)
+        listed = Listed(state, archived, wanted, self.has_texts)
+        return await self.read(thread_pages.page, owner, limit, cursor, listed)
 
     async def idle(
         self, since: float, now: float, limit: int, after: IdleThread | None = None
     ) -> Sequence[IdleThread]:
         return await self.read(idle_threads.page, since, now, limit, after)
 
-    async def create(self, key: ThreadKey) -> ThreadEntry:
+    async def create(self, key: ThreadKey) -> ThreadEntry | None:
         return await self.write(thread_list.create, key)
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
-        return await self.write(thread_list.rename, key, title)
+        return await self.retitle(thread_list.rename, key, title)
+
+    async def arrange(
+        self, key: ThreadKey, pinned: bool | None = None, archived: bool | None = None
+    ) -> ThreadEntry | None:
+        return await self.write(thread_list.arrange, key, pinned, archived)
 
     async def give_title(self, key: ThreadKey, title: str, before: str) -> ThreadEntry | None:
-        return await self.write(thread_list.give_title, key, title, before)
+        return await self.retitle(thread_list.give_title, key, title, before)
 
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         return await self.write(thread_list.allow_tools, key, names)
@@ -180,8 +187,39 @@ class SqlStore(ABC):
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
             turn_versions.remove(connection, key)
+            thread_texts.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
+
+    async def hide(
+        self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()
+    ) -> float | None:
+        def hide(connection: Connection) -> float | None:
+            due, is_new = hidden_threads.hide(connection, key, until)
+            if is_new:
+                audit_trail.append(connection, records)
+            if due is not None:
+                claims.release(connection, key, deletion_id)
+            return due
+
+        return await self.write_claimed(key, deletion_id, hide)
+
+    async def restore(self, key: ThreadKey, records: Records = ()) -> ThreadEntry | None:
+        def restore(connection: Connection) -> ThreadEntry | None:
+            entry, was_hidden = hidden_threads.restore(connection, key)
+            if was_hidden:
+                audit_trail.append(connection, records)
+            return entry
+
+        return await self.write(restore)
+
+    async def hidden(
+        self, limit: int, owner: str | None = None
+    ) -> Sequence[tuple[ThreadKey, float]]:
+        return await self.read(hidden_threads.page, limit, owner)
+
+    async def claim_hidden(self, key: ThreadKey, deletion_id: str, now: float) -> ClaimResult:
+        return await self.write(hidden_threads.claim, key, deletion_id, now, self.taking)
 
     async def keep_dispositions(
         self, key: ThreadKey, dispositions: Mapping[str, Disposition]

@@ -3,33 +3,67 @@
 SQLite's write-ahead log lets the one that reads go on while the other waits for a lock.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from server.storage import tables, unused_space
+from server.storage import tables, text_index, unused_space
+from server.storage.audit_records import Records
 from server.storage.database_file import usable
+from server.storage.interfaces import StorageUnavailable
 from server.storage.sql_store import SqlStore
 from server.storage.transactions import Transactions, open_transactions
 from server.turns.header import ThreadKey
 
 T = TypeVar("T")
 
+STEPS_AT_ONCE = 4
+"""Of taking removed words out of the index; a large index needs more, and gets them later."""
+
+logger = logging.getLogger(__name__)
+
 
 class SqliteStore(SqlStore):
     """Implements `ThreadStore` and `RetentionStore`. Open with `open_store`."""
 
     def __init__(
-        self, writes: Transactions, reads: Transactions, require_file: Callable[[], None]
+        self,
+        writes: Transactions,
+        reads: Transactions,
+        require_file: Callable[[], None],
+        *,
+        has_texts: bool,
     ) -> None:
         super().__init__()
+        self.has_texts = has_texts
         self._writes = writes
         self._reads = reads
         self._require_file = require_file
+        self._has_removed_words = False
+        """Whether the index may still have words of threads that were deleted."""
+
+    async def delete(self, key: ThreadKey, records: Records = ()) -> None:
+        await super().delete(key, records)
+        if self.has_texts:
+            with suppress(StorageUnavailable):  # Then later: the thread is deleted.
+                await self._forget_removed_words(STEPS_AT_ONCE, begins=True)
 
     async def shrink(self) -> bool:
+        if self._has_removed_words:
+            await self._forget_removed_words(1)
+            return True
         return await self.write(unused_space.give_back)
+
+    async def _forget_removed_words(self, steps: int, *, begins: bool = False) -> None:
+        self._has_removed_words = True
+        for step in range(steps):
+            first = begins and step == 0
+            if not await self.write(partial(text_index.forget_removed, begins=first)):
+                self._has_removed_words = False
+                return
 
     async def write(self, work: Callable[..., T], *arguments: Any) -> T:
         self._require_file()
@@ -70,4 +104,7 @@ async def open_store(
     ):
         with usable(path):
             await writes.do(tables.create)
-        yield SqliteStore(writes, reads, require_file)
+            has_texts = await writes.do(text_index.open_index)
+        if not has_texts:
+            logger.warning("this SQLite has no FTS5: threads are searched by their titles alone")
+        yield SqliteStore(writes, reads, require_file, has_texts=has_texts)

@@ -35,10 +35,21 @@ threads = Table(
     Column("run_state", TEXT, nullable=False),
     Column("graph", TEXT),
     Column("allowed_tools", TEXT),
+    Column("pinned", Boolean),
+    Column("archived", Boolean),
+    Column("forget_at", Float),
+    Column("indexed_run", TEXT),
     Index("threads_by_state", "owner", "run_state"),
+    Index("threads_pinned", "owner", "pinned"),
+    Index("threads_archived", "owner", "archived"),
+    Index("threads_to_forget", "forget_at"),
     Index("threads_by_activity", "updated_at", "owner", "id"),
     Index("threads_by_title", "owner", "title"),
 )
+"""`forget_at`: a Unix time, of a thread that is deleted, and can be brought back until then.
+`indexed_run`: see `server.storage.thread_texts`."""
+ADDED_LATER = ("graph", "allowed_tools", "pinned", "archived", "forget_at", "indexed_run")
+"""Columns that tables of an older database lack."""
 
 activities = Table(
     "thread_activities",
@@ -169,9 +180,10 @@ def create(connection: Connection) -> None:
     lack."""
     metadata.create_all(connection)
     known = {column["name"] for column in inspect(connection).get_columns("threads")}
-    for name in ("graph", "allowed_tools"):
+    for name in ADDED_LATER:
         if name not in known:
-            connection.exec_driver_sql(f"ALTER TABLE threads ADD COLUMN {name} VARCHAR")
+            kind = threads.c[name].type.compile(connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE threads ADD COLUMN {name} {kind}")
     for table in metadata.tables.values():
         for index in table.indexes:
             index.create(connection, checkfirst=True)

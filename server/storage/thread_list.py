@@ -18,14 +18,22 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal,
     select,
     text,
     update,
 )
 
-from server.storage.interfaces import LostRun, ThreadEntry, ThreadRunState
+from server.storage.free_titles import free_title
+from server.storage.interfaces import (
+    MAX_PINNED,
+    LostRun,
+    ThreadEntry,
+    ThreadRunState,
+    TooManyPinned,
+)
 from server.storage.tables import activities, threads
-from server.storage.titles import numbered, short_title
+from server.storage.titles import short_title
 from server.turns.header import ThreadKey
 
 NO_RUN = ""
@@ -43,29 +51,31 @@ ENTRY = [
     threads.c.run_state,
     threads.c.graph,
     threads.c.allowed_tools,
+    func.coalesce(threads.c.pinned, literal(value=False)).label("pinned"),
+    func.coalesce(threads.c.archived, literal(value=False)).label("archived"),
 ]
+SHOWN = threads.c.forget_at.is_(None)
+"""Of a thread that is not deleted, or was brought back."""
 
 # Of every turn: to make a statement takes longer than to execute it.
 _MINE = (threads.c.owner == bindparam("of_owner"), threads.c.id == bindparam("of_thread"))
-_GET = select(*ENTRY).where(*_MINE)
+_FIND = select(*ENTRY, threads.c.forget_at).where(*_MINE)
 _ADD = insert(threads)
 _OF_MINE = update(threads).where(*_MINE)
 _BEGIN = _OF_MINE.where(threads.c.run_id != NO_RUN)
 _RETITLE = _OF_MINE.where(threads.c.title == bindparam("before"))
 _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
-_TAKEN: Any = (
-    select(threads.c.id)
-    .where(threads.c.owner == bindparam("of_owner"), threads.c.title == bindparam("of_title"))
-    .limit(1)
-)
 _MOVE = insert(activities)
 _IN_ORDER = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
 
 
-def create(connection: Connection, key: ThreadKey) -> ThreadEntry:
-    """Add a thread without a run to the top; one that is there stays as it is."""
+def create(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
+    """Add a thread without a run to the top; one that is there stays as it is. None: the id is that
+    of a hidden one."""
     _await_turn(connection, key)
-    entry = get(connection, key)
+    entry, is_hidden = find(connection, key)
+    if is_hidden:
+        return None
     if entry is None:
         now = _now()
         entry = ThreadEntry(key.thread_id, "", now, now, NO_RUN, "finished")
@@ -78,12 +88,14 @@ def create(connection: Connection, key: ThreadKey) -> ThreadEntry:
 def begin_run(
     connection: Connection, key: ThreadKey, run_id: str, title: str, graph: str | None
 ) -> None:
-    """Note a live run: the thread moves to the top. With its first run it gets the title."""
+    """Note a live run: the thread moves to the top, out of the archive if it was there. With its
+    first run it gets the title."""
     _await_turn(connection, key)
     now = _now()
-    begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
+    of_run = {"run_id": run_id, "run_state": "live", "graph": graph}
+    begun: dict[str, Any] = {**of_run, "updated_at": now, "archived": None}
     if not connection.execute(_BEGIN, {**of(key), **begun}).rowcount:
-        begun["title"] = _free_title(connection, key.owner, short_title(title))
+        begun["title"] = free_title(connection, key.owner, short_title(title))
         if not connection.execute(_OF_MINE, {**of(key), **begun}).rowcount:
             mine = {"owner": key.owner, "id": key.thread_id}
             connection.execute(_ADD, {**mine, "created_at": now, **begun})
@@ -117,14 +129,37 @@ def live_runs(connection: Connection) -> Sequence[LostRun]:
 
 
 def get(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
-    row = connection.execute(_GET, of(key)).first()
-    return entry_of(row) if row else None
+    return find(connection, key)[0]
+
+
+def find(connection: Connection, key: ThreadKey) -> tuple[ThreadEntry | None, bool]:
+    """The thread, and whether there is one that is hidden."""
+    row = connection.execute(_FIND, of(key)).first()
+    is_hidden = row is not None and row.forget_at is not None
+    return (entry_of(row) if row and not is_hidden else None), is_hidden
 
 
 def rename(connection: Connection, key: ThreadKey, title: str) -> ThreadEntry | None:
     """A thread keeps its place and its times when it is renamed. None: there is none."""
-    connection.execute(update(threads).where(*_is(key)).values(title=title))
-    return get(connection, key)
+    return _change(connection, key, title=title)
+
+
+def arrange(
+    connection: Connection, key: ThreadKey, pinned: bool | None, archived: bool | None
+) -> ThreadEntry | None:
+    """Pin or archive a thread, or do the contrary; None: that stays. It keeps its place among the
+    others. None as the answer: there is none. Raises TooManyPinned."""
+    if pinned and _pinned_beside(connection, key) >= MAX_PINNED:
+        raise TooManyPinned(f"{MAX_PINNED} threads are pinned")
+    changes = {"pinned": pinned, "archived": archived}
+    named = {name: value for name, value in changes.items() if value is not None}
+    return _change(connection, key, **named)
+
+
+def _pinned_beside(connection: Connection, key: ThreadKey) -> int:
+    others = (threads.c.owner == key.owner, threads.c.id != key.thread_id, SHOWN)
+    pinned = select(func.count()).where(*others, threads.c.pinned.is_(True))
+    return connection.scalar(pinned) or 0
 
 
 def give_title(
@@ -133,7 +168,7 @@ def give_title(
     """Rename a thread that still has the title `before`; the new one is made distinct. None: it has
     another by now, or is gone."""
     _await_turn(connection, key)
-    distinct = _free_title(connection, key.owner, title)
+    distinct = free_title(connection, key.owner, title)
     renamed = connection.execute(_RETITLE, {**of(key), "before": before, "title": distinct})
     return get(connection, key) if renamed.rowcount else None
 
@@ -143,7 +178,11 @@ def allow_tools(
 ) -> ThreadEntry | None:
     """Keep a JSON list of names, or nothing. None: there is no such thread."""
     kept = None if names is None else json.dumps(list(names))
-    connection.execute(update(threads).where(*_is(key)).values(allowed_tools=kept))
+    return _change(connection, key, allowed_tools=kept)
+
+
+def _change(connection: Connection, key: ThreadKey, **values: Any) -> ThreadEntry | None:
+    connection.execute(update(threads).where(*_is(key), SHOWN).values(values))
     return get(connection, key)
 
 
@@ -185,30 +224,6 @@ def _is(key: ThreadKey) -> tuple[Any, Any]:
 
 def _was(key: ThreadKey) -> tuple[Any, Any]:
     return activities.c.owner == key.owner, activities.c.thread_id == key.thread_id
-
-
-def _free_title(connection: Connection, owner: str, title: str) -> str:
-    """The title, with a number behind it if another thread of the owner has it.
-
-    Doubles the number until it is free, then halves the gap: so many threads of one title cost few
-    looks. Numbers of threads that are gone may stay free.
-    """
-
-    def is_taken(one: str) -> bool:
-        return connection.execute(_TAKEN, {"of_owner": owner, "of_title": one}).first() is not None
-
-    if not is_taken(title):
-        return title
-    taken, free = 1, 2
-    while is_taken(numbered(title, free)):
-        taken, free = free, free * 2
-    while free - taken > 1:
-        middle = (taken + free) // 2
-        if is_taken(numbered(title, middle)):
-            taken = middle
-        else:
-            free = middle
-    return numbered(title, free)
 
 
 def entry_of(row: Any) -> ThreadEntry:

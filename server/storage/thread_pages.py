@@ -1,4 +1,4 @@
-"""The list of threads, page by page, newest activity first.
+"""The list of threads, page by page, newest activity first, pinned ones before all others.
 
 A reader who pages through the list sees it as it was at its first page: the table of activities
 remembers a thread's earlier places for a while, so that no thread is skipped or repeated while
@@ -6,38 +6,107 @@ threads move.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, not_, or_, select
 
-from server.storage.interfaces import Page, ThreadRunState
+from server.storage.interfaces import Page, ThreadEntry, ThreadRunState
 from server.storage.tables import activities, threads
-from server.storage.thread_list import ENTRY, entry_of
+from server.storage.thread_list import ENTRY, SHOWN, entry_of
+from server.storage.thread_search import found_in, has_words, in_titles
+from server.storage.words import Wanted
 
-_CURSOR_NUMBER = re.compile("[0-9]{1,18}")
+_CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})(\.p)?")
+_PINNED = threads.c.pinned.is_(True)
+_NOT_PINNED = or_(threads.c.pinned.is_(None), not_(threads.c.pinned))
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Which threads: see `ThreadStore.page`. `has_texts`: whether the database has their texts."""
+
+    state: ThreadRunState | None = None
+    archived: bool | None = None
+    wanted: Wanted | None = None
+    has_texts: bool = False
+
+    @property
+    def has_pinned_first(self) -> bool:
+        return self.archived is False and self.state is None and self.wanted is None
+
+    @property
+    def are_few(self) -> bool:
+        return self.state not in (None, "finished") or self.archived is True or bool(self.wanted)
+
+    def conditions(self, connection: Connection, owner: str) -> Sequence[ColumnElement[bool]]:
+        conditions: list[ColumnElement[bool]] = [SHOWN]
+        if self.state is not None:
+            conditions.append(threads.c.run_state == self.state)
+        if self.archived is not None:
+            is_archived = threads.c.archived.is_(True)
+            not_archived = or_(threads.c.archived.is_(None), not_(threads.c.archived))
+            conditions.append(is_archived if self.archived else not_archived)
+        if self.wanted is not None and self.has_texts:
+            conditions += has_words(connection, owner, self.wanted)
+        elif self.wanted is not None:
+            conditions += in_titles(self.wanted)
+        return conditions
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Behind what a reader has seen: the list as it was at one activity, and one of it."""
+
+    as_of: int
+    before: int
+    is_pinned: bool = False
+    """Among those that come first."""
+
+    def __str__(self) -> str:
+        return f"{self.as_of}.{self.before}{'.p' if self.is_pinned else ''}"
 
 
 def page(
-    connection: Connection,
-    owner: str,
-    limit: int,
-    cursor: str | None = None,
-    state: ThreadRunState | None = None,
+    connection: Connection, owner: str, limit: int, cursor: str | None, listed: Listed
 ) -> Page:
-    """The threads, or those in a state, by last activity, newest first; `cursor` is that of the
-    page before.
+    """`cursor` is that of the page before. Raises ValueError for an unknown cursor."""
+    place = _parse_cursor(cursor) if cursor else _first(connection, owner, listed)
+    conditions = listed.conditions(connection, owner)
+    entries: list[ThreadEntry] = []
+    behind: _Place | None = place
+    if place.is_pinned:
+        pinned = [*conditions, _PINNED]
+        entries, behind = _read(connection, _of_few(owner, place, pinned), place, limit)
+        behind = behind or _Place(place.as_of, place.as_of + 1)
+    if behind and not behind.is_pinned:
+        if listed.has_pinned_first:
+            conditions = [*conditions, _NOT_PINNED]
+        query = (_of_few if listed.are_few else _of_all)(owner, behind, conditions)
+        others, behind = _read(connection, query, behind, limit - len(entries))
+        entries += others
+    more = str(behind) if behind else None
+    if listed.wanted is None:
+        return Page(entries, more)
+    has_texts = listed.has_texts
+    found = found_in(connection, owner, listed.wanted, entries, has_texts=has_texts)
+    return Page(entries, more, found)
 
-    Raises ValueError for an unknown cursor.
-    """
-    as_of, before = _parse_cursor(cursor) if cursor else _newest(connection, owner)
-    select_page = _of_a_rare_state if state not in (None, "finished") else _of_all
-    rows = connection.execute(select_page(owner, as_of, before, state).limit(limit + 1)).all()
+
+def _read(
+    connection: Connection, query: Select[Any], place: _Place, limit: int
+) -> tuple[list[ThreadEntry], _Place | None]:
+    """So many threads, and the place behind them, if there are more."""
+    rows = connection.execute(query.limit(limit + 1)).all()
     entries = [entry_of(row) for row in rows[:limit]]
-    more = f"{as_of}.{rows[limit - 1].place}" if len(rows) > limit else None
-    return Page(entries, more)
+    if len(rows) <= limit:
+        return entries, None
+    last = rows[limit - 1].place if limit else place.before
+    return entries, _Place(place.as_of, last, place.is_pinned)
 
 
-def _of_all(owner: str, as_of: int, before: int, state: str | None) -> Select[Any]:
+def _of_all(owner: str, place: _Place, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
     """From the newest activity downwards: a page costs its own length and the places that its
     threads have left since, however many threads there are."""
     later = activities.alias()
@@ -45,7 +114,7 @@ def _of_all(owner: str, as_of: int, before: int, state: str | None) -> Select[An
         later.c.owner == owner,
         later.c.thread_id == activities.c.thread_id,
         later.c.number > activities.c.number,
-        later.c.number <= as_of,
+        later.c.number <= place.as_of,
     )
     return (
         select(*ENTRY, activities.c.number.label("place"))
@@ -53,42 +122,42 @@ def _of_all(owner: str, as_of: int, before: int, state: str | None) -> Select[An
         .join(threads, and_(threads.c.owner == owner, threads.c.id == activities.c.thread_id))
         .where(
             activities.c.owner == owner,
-            activities.c.number < before,
-            activities.c.number <= as_of,
+            activities.c.number < place.before,
+            activities.c.number <= place.as_of,
             ~moved_on,
-            *([threads.c.run_state == state] if state else []),
+            *conditions,
         )
         .order_by(activities.c.number.desc())
     )
 
 
-def _of_a_rare_state(owner: str, as_of: int, before: int, state: str | None) -> Select[Any]:
-    """From the threads of the state: a page costs as much as these are many."""
-    place = (
+def _of_few(owner: str, place: _Place, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    """From the threads themselves: a page costs as much as those of the conditions are many."""
+    number = (
         select(func.max(activities.c.number))
         .where(
             activities.c.owner == owner,
             activities.c.thread_id == threads.c.id,
-            activities.c.number <= as_of,
+            activities.c.number <= place.as_of,
         )
         .correlate(threads)
         .scalar_subquery()
     )
     return (
-        select(*ENTRY, place.label("place"))
-        .where(threads.c.owner == owner, threads.c.run_state == state, place < before)
-        .order_by(place.desc())
+        select(*ENTRY, number.label("place"))
+        .where(threads.c.owner == owner, number < place.before, *conditions)
+        .order_by(number.desc())
     )
 
 
-def _newest(connection: Connection, owner: str) -> tuple[int, int]:
+def _first(connection: Connection, owner: str, listed: Listed) -> _Place:
     numbers = select(func.max(activities.c.number)).where(activities.c.owner == owner)
     newest = connection.scalar(numbers) or 0
-    return newest, newest + 1
+    return _Place(newest, newest + 1, listed.has_pinned_first)
 
 
-def _parse_cursor(cursor: str) -> tuple[int, int]:
-    as_of, _, before = cursor.partition(".")
-    if not all(_CURSOR_NUMBER.fullmatch(number) for number in (as_of, before)):
+def _parse_cursor(cursor: str) -> _Place:
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
         raise ValueError(f"{cursor[:50]!r} is not a cursor of the thread list")
-    return int(as_of), int(before)
+    return _Place(int(match[1]), int(match[2]), match[3] is not None)

@@ -1,7 +1,7 @@
 """A thread as every wire format shows it: messages made of the parts that a stream carries."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.turns.chunks import (
@@ -83,6 +83,8 @@ class Step:
 class UserTurn:
     id: str
     content: tuple[UserContent, ...]
+    sent_at: float | None = field(default=None, compare=False)
+    """Unix time; None: it is not known."""
     versions: Versions | None = None
     """None: there is no other."""
 

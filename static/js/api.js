@@ -58,8 +58,12 @@ export async function logIn(credential) {
   }
 }
 
-export const threads = (cursor) =>
-  json("GET", `/threads?limit=30${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
+const behind = (cursor) => (cursor ? `&cursor=${encodeURIComponent(cursor)}` : "");
+/** A page of the list, or of the archive. */
+export const threads = (cursor, { limit = 30, archived = false } = {}) =>
+  json("GET", `/threads?limit=${limit}&archived=${archived}${behind(cursor)}`);
+export const search = (words, cursor) =>
+  json("GET", `/threads?limit=30&q=${encodeURIComponent(words.slice(0, 200))}${behind(cursor)}`);
 const MESSAGES = 50;
 /**
  * The newest messages of a thread; with `before`, the id of a message, those before it; with `version`,
@@ -70,7 +74,14 @@ export const thread = (id, { before, version } = {}) => {
   return json("GET", `${path(id)}?${new URLSearchParams(given)}`);
 };
 export const rename = (id, title) => json("PATCH", path(id), { title });
-export const forget = (id) => request("DELETE", path(id));
+/** @param {{pinned?: boolean, archived?: boolean}} changes */
+export const arrange = (id, changes) => json("PATCH", path(id), changes);
+/** The moment until which it can be brought back; null: it is gone. */
+export async function forget(id) {
+  const response = await request("DELETE", path(id));
+  return response.status === 202 ? (await response.json()).restorable_until : null;
+}
+export const restore = (id) => json("POST", `${path(id)}/restore`);
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});
 export const models = async () => (await json("GET", "/models")).models;
 export const tools = async () => (await json("GET", "/tools")).tools;

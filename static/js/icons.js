@@ -23,6 +23,8 @@ export const icons = {
   pencil: icon(svg`<path d="m12.5 4.5 3 3L7 16l-3.6.6L4 13z" />`),
   bin: icon(svg`<path d="M4 6h12M8 6V4h4v2M5.5 6l.7 10h7.6l.7-10M8.5 9v4.5M11.5 9v4.5" />`),
   copy: icon(svg`<rect x="7" y="7" width="9" height="9" rx="2" /><path d="M13 7V5a2 2 0 0 0-2-2H5a2 2 0 0 0-2 2v6a2 2 0 0 0 2 2h2" />`),
+  pin: icon(svg`<path d="M7.5 3.5h5l-.6 5 2.6 2.5v1.5h-9V11l2.6-2.5zM10 12.5v4.5" />`),
+  archive: icon(svg`<path d="M3.5 4h13v3.5h-13zM4.5 7.5V16h11V7.5M8 10.5h4" />`),
   check: icon(svg`<path d="m4.5 10.5 3.5 3.5 7.5-8" />`),
   cross: icon(svg`<path d="m5 5 10 10M15 5 5 15" />`),
   again: icon(svg`<path d="M16 10a6 6 0 1 1-1.8-4.3M16 3v3.5h-3.5" />`),

@@ -26,12 +26,16 @@ import { sentenceOf } from "./sentences.js";
 import { Session } from "./session.js";
 import { listenForKeys } from "./shortcuts.js";
 import { onWord, tell } from "./tabs.js";
+import { SearchField } from "./search-field.js";
+import { foundView } from "./search-view.js";
 import { lighten, nextTheme } from "./theme.js";
 import { ThreadList } from "./thread-list.js";
+import { ThreadSearch } from "./thread-search.js";
 import { ThreadStore } from "./thread-store.js";
 import { threadView } from "./thread-view.js";
 import { threadsView } from "./threads-view.js";
 import { Tools } from "./tools.js";
+import { UndoLine } from "./undo-line.js";
 import { VersionWalk } from "./version-walk.js";
 import { WaitingApprovals } from "./waiting-approvals.js";
 
@@ -43,6 +47,7 @@ const EXAMPLES = [
 ];
 
 const FIRST_PAINT = 30;
+const ARCHIVED_SECONDS = 10;
 
 const element = (id) => document.getElementById(id);
 const page = {
@@ -112,6 +117,17 @@ const list = new ThreadList(() => {
   noticeDecision();
   noticeTitle();
 });
+const search = new ThreadSearch(
+  () => paintList(),
+  (words) => {
+    element("status").textContent = words;
+  },
+);
+const searchField = new SearchField(element("search"), element("thread-list"), {
+  onWords: (words) => search.look(words),
+  onLeave: () => panels.closeDrawer() || composer.focus(),
+});
+const undoLine = new UndoLine(element("undo"), element("status"));
 const approvals = new WaitingApprovals(() => {
   paintApprovals();
   paintBar();
@@ -264,22 +280,62 @@ const listActions = {
     thread.rename(id, title);
     tell({ type: "threads" });
   },
+  /** What can be brought back is deleted without a question. */
   async onForget(id, title) {
-    if (!(await confirmed(element("confirm"), `Delete “${title || "Untitled"}”?`))) return;
-    const { threads } = list.state;
-    const at = threads.findIndex((entry) => entry.id === id);
-    const next = threads[at + 1] ?? threads[at - 1];
-    if (!(await told(list.forget(id)))) return;
+    const name = `“${title || "Untitled"}”`;
+    const seconds = page.model?.undo_seconds ?? 0;
+    if (!seconds && !(await confirmed(element("confirm"), `Delete ${name}?`))) return;
+    const wasOpen = thread.state.id === id;
+    let until = null;
+    const keepFocus = focusAfter(id);
+    if (!(await told(list.forget(id).then((moment) => (until = moment))))) return;
+    const words = drafts.of(id);
     drafts.forget(id);
     tell({ type: "threads" });
-    if (thread.state.id === id) open(null);
-    afterPaint(() => {
-      if (document.activeElement === document.body) (linkOf(next?.id) ?? element("new")).focus();
-    });
+    if (wasOpen) open(null);
+    keepFocus();
+    if (until === null) return;
+    const undo = async () => {
+      if (!(await told(list.restore(id)))) return;
+      drafts.keep(id, words);
+      tell({ type: "threads" });
+      if (wasOpen && thread.state.id === null && composer.isEmpty) await open(id);
+      afterPaint(() => linkOf(id)?.focus());
+    };
+    undoLine.show(`Deleted ${name}.`, undo, seconds);
   },
+  async onArrange(id, changes, title) {
+    const keepFocus = "archived" in changes ? focusAfter(id) : () => afterPaint(() => linkOf(id)?.focus());
+    if (!(await told(list.arrange(id, changes)))) return;
+    tell({ type: "threads" });
+    keepFocus();
+    if (!changes.archived) return;
+    const undo = async () => {
+      if (!(await told(list.arrange(id, { archived: false })))) return;
+      tell({ type: "threads" });
+      afterPaint(() => linkOf(id)?.focus());
+    };
+    undoLine.show(`Archived “${title || "Untitled"}”.`, undo, ARCHIVED_SECONDS);
+  },
+  async onArchive(isArchive) {
+    await list.show(isArchive);
+    afterPaint(() => element("thread-list").querySelector(".archive")?.focus());
+  },
+  onMoreFound: () => told(search.more()),
   onMore: () => told(list.more()),
   onReload: () => list.refresh(),
 };
+
+/** The focus goes to the thread beside one that leaves the list, unless it is elsewhere. */
+function focusAfter(id) {
+  const { threads } = list.state;
+  const at = threads.findIndex((entry) => entry.id === id);
+  const next = threads[at + 1] ?? threads[at - 1];
+  return () =>
+    afterPaint(() => {
+      if (document.activeElement === document.body) (linkOf(next?.id) ?? element("new")).focus();
+    });
+}
 
 const paintThread = painter(() => {
   const { state } = thread;
@@ -323,7 +379,9 @@ const roving = new RovingList(element("thread-list"), {
 const paintList = painter(() => {
   const { id, title, missing, messages, runState } = thread.state;
   const open = id && !missing && messages.length ? { id, title, run_state: runState } : null;
-  render(threadsView(list.state, { openId: id, open, renaming: page.renaming }, listActions), element("thread-list"));
+  const about = { openId: id, open, renaming: page.renaming };
+  const view = search.isOn ? foundView(search.state, id, listActions) : threadsView(list.state, about, listActions);
+  render(view, element("thread-list"));
   const row = linkOf(id);
   if (row && page.shownId !== id) row.scrollIntoView({ block: "nearest" });
   page.shownId = row ? id : null;
@@ -630,6 +688,7 @@ function listen() {
   onWord(({ type, id }) => {
     if (type !== "run" && type !== "threads") return;
     list.refresh();
+    search.refresh();
     if (type === "run" && id === thread.state.id) catchUp();
   });
 }

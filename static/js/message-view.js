@@ -8,7 +8,7 @@ import { isUndecided } from "./approvals.js";
 import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
 import { fitHeight } from "./field-height.js";
-import { formatMs, formatNumber, visible } from "./format.js";
+import { formatInstant, formatMoment, formatMs, formatNumber, visible } from "./format.js";
 import { icons } from "./icons.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 import { markdown } from "./markdown.js";
@@ -44,11 +44,18 @@ function userMessage(message, { editing, dropped, idle }, actions) {
               ${icons.pencil}
             </button>`
           : nothing}
+        ${sentAt(message)}
       </div>
       ${versionsView(message, actions.onLook)}
     </article>
   `;
 }
+
+/** Of threads of older versions it is not known. What is copied of a message is its words alone. */
+const sentAt = ({ createdAt }) =>
+  createdAt
+    ? html`<time class="figures sent-at" datetime=${createdAt} title=${formatInstant(createdAt)} data-shown=${formatMoment(createdAt)}></time>`
+    : nothing;
 
 /** Only what the page itself holds: any other address is text. */
 const image = ({ image: address }) =>

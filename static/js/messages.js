@@ -8,7 +8,13 @@ import { fromSnapshot, withSettled } from "./parts.js";
 let keys = 0;
 const newKey = () => `m${(keys += 1)}`;
 
-export const newQuestion = (text) => ({ key: newKey(), id: null, role: "user", parts: [{ type: "text", text }] });
+export const newQuestion = (text) => ({
+  key: newKey(),
+  id: null,
+  role: "user",
+  parts: [{ type: "text", text }],
+  createdAt: new Date().toISOString(),
+});
 
 export const newAnswer = () => ({ key: newKey(), id: null, role: "assistant", parts: [], steps: [] });
 

@@ -6,6 +6,8 @@ const WATCH_MS = 4000;
 const WATCH_WAITING_MS = 15_000;
 /** When a title that a model makes may be there. */
 const TITLE_MS = [1500, 3000, 6000, 12_000];
+const PAGE = 30;
+const MOST = 100;
 
 export class ThreadList {
   #timer;
@@ -14,7 +16,7 @@ export class ThreadList {
   /** The title that a thread has until a model has made another, by the thread's id. */
   #untitled = new Map();
 
-  state = { threads: [], cursor: null, loaded: false, failed: false };
+  state = { threads: [], cursor: null, loaded: false, failed: false, isArchive: false };
 
   constructor(onChange) {
     this.onChange = onChange;
@@ -40,19 +42,34 @@ export class ThreadList {
 
   /** The first pages again, as many threads as were shown. */
   async refresh() {
-    const wanted = Math.max(1, this.state.threads.length);
+    const { isArchive } = this.state;
+    const wanted = Math.max(PAGE, this.state.threads.length);
+    const load = (cursor, count) => api.threads(cursor, { limit: Math.min(count, MOST), archived: isArchive });
     try {
-      let page = await api.threads();
+      let page = await load(null, wanted);
       const threads = [...page.threads];
       while (page.cursor && threads.length < wanted) {
-        page = await api.threads(page.cursor);
+        page = await load(page.cursor, wanted - threads.length);
         threads.push(...page.threads);
       }
-      this.#set({ threads, cursor: page.cursor ?? null, loaded: true, failed: false });
+      if (this.state.isArchive !== isArchive) return;
+      this.#set({ ...this.state, threads: this.#known(threads), cursor: page.cursor ?? null, loaded: true, failed: false });
       this.#watch();
     } catch {
-      this.#set({ ...this.state, loaded: true, failed: true });
+      if (this.state.isArchive === isArchive) this.#set({ ...this.state, loaded: true, failed: true });
     }
+  }
+
+  /** The archive in the place of the list, or the list again. */
+  show(isArchive) {
+    this.#set({ ...this.state, isArchive, threads: [], cursor: null, loaded: false });
+    return this.refresh();
+  }
+
+  /** An entry that says the same is the same object: it needs no painting. */
+  #known(threads) {
+    const before = new Map(this.state.threads.map((thread) => [thread.id, thread]));
+    return threads.map((thread) => (isSame(thread, before.get(thread.id)) ? before.get(thread.id) : thread));
   }
 
   /**
@@ -68,7 +85,9 @@ export class ThreadList {
   }
 
   async more() {
-    const page = await api.threads(this.state.cursor);
+    const { isArchive } = this.state;
+    const page = await api.threads(this.state.cursor, { archived: isArchive });
+    if (this.state.isArchive !== isArchive) return;
     const known = new Set(this.state.threads.map(({ id }) => id));
     const added = page.threads.filter(({ id }) => !known.has(id));
     const threads = [...this.state.threads, ...added];
@@ -82,8 +101,26 @@ export class ThreadList {
     return entry;
   }
 
+  /** Pin or archive, or take that back. */
+  async arrange(id, changes) {
+    await api.arrange(id, changes);
+    if ("archived" in changes) this.#drop(id);
+    await this.refresh();
+  }
+
+  /** Until when it can be brought back; null: it is gone. */
   async forget(id) {
-    await api.forget(id);
+    const until = await api.forget(id);
+    this.#drop(id);
+    return until;
+  }
+
+  async restore(id) {
+    await api.restore(id);
+    await this.refresh();
+  }
+
+  #drop(id) {
     const threads = this.state.threads.filter((item) => item.id !== id);
     this.#set({ ...this.state, threads });
   }
@@ -93,3 +130,5 @@ export class ThreadList {
     this.onChange();
   }
 }
+
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);

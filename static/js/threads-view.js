@@ -1,18 +1,20 @@
-/** The list of threads, by day; the open one is in it, however old it is. */
+/** The list of threads, by day, or the archive; the open one is in it, however old it is. */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { guard } from "../vendor/lit-html/directives/guard.js";
 import { ref } from "../vendor/lit-html/directives/ref.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { byDay, shortMoment } from "./days.js";
 import { formatInstant, formatMoment } from "./format.js";
 import { icons } from "./icons.js";
 import { isComposing } from "./keys.js";
 import { urlOf } from "./location.js";
 
 /**
- * @param {{threads, cursor, loaded, failed}} list
+ * @param {{threads, cursor, loaded, failed, isArchive}} list
  * @param {{openId: string | null, open: object | null, renaming: string | null}} about  `open`: the
  *   open thread's entry, for where the list has not come to it
- * @param {{onOpen, onRename, onRenamed, onForget, onMore, onReload}} actions
+ * @param {{onOpen, onRename, onRenamed, onArrange, onForget, onMore, onReload, onArchive}} actions
  */
 export function threadsView(list, about, actions) {
   if (!list.loaded) return html`<div class="skeleton lines" role="img" aria-label="Loading threads"></div>`;
@@ -22,10 +24,11 @@ export function threadsView(list, about, actions) {
     </p>`;
   }
   const { open } = about;
-  const isFar = open && !list.threads.some(({ id }) => id === open.id);
-  if (!list.threads.length && !isFar) return html`<p class="threads-note">Your threads will be listed here.</p>`;
+  const isFar = open && !list.isArchive && !list.threads.some(({ id }) => id === open.id);
   const threads = distinct(list.threads);
   return html`
+    ${list.isArchive ? archiveTitle(actions) : nothing}
+    ${list.threads.length || isFar ? nothing : html`<p class="threads-note">${list.isArchive ? "Nothing is archived." : "Your threads will be listed here."}</p>`}
     ${[...(isFar ? [["Open", [open]]] : []), ...byDay(threads)].map(
       ([day, threads]) => html`
         <h3>${day}</h3>
@@ -37,14 +40,26 @@ export function threadsView(list, about, actions) {
     ${list.cursor
       ? html`<button type="button" class="quiet more" @click=${actions.onMore}>Show older threads</button>`
       : nothing}
+    ${list.isArchive
+      ? nothing
+      : html`<button type="button" class="quiet more archive" @click=${() => actions.onArchive(true)}>${icons.archive} Archived threads</button>`}
   `;
 }
 
-const row = (thread, { openId, renaming }, actions) => html`
-  <li class=${thread.id === openId ? "open" : ""}>
-    ${renaming === thread.id ? nameForm(thread, actions) : entry(thread, openId, actions)}
-  </li>
+const archiveTitle = (actions) => html`
+  <h2 class="archive-title">Archived threads</h2>
+  <button type="button" class="quiet more archive" @click=${() => actions.onArchive(false)}>Back to all threads</button>
 `;
+
+function row(thread, { openId, renaming }, actions) {
+  const isOpen = thread.id === openId;
+  const isRenamed = renaming === thread.id;
+  const shown = () => (isRenamed ? nameForm(thread, actions) : entry(thread, isOpen, actions));
+  return html`<li class=${isOpen ? "open" : ""}>${guard([Object.values(thread).join("\n"), isOpen, isRenamed, dayKey()], shown)}</li>`;
+}
+
+/** What a row says of its time changes with the day. */
+const dayKey = () => new Date().toDateString();
 
 const named = (title, told) => (told ? `${title}, ${told}` : title);
 
@@ -69,11 +84,11 @@ function tellApart(thread, twins) {
 /** Dots before the title. */
 const MARKS = { live: "Generating", waiting: "Waiting for an answer" };
 
-const entry = ({ id, title, told, run_state: runState }, openId, actions) => html`
+const entry = ({ id, title, told, run_state: runState, updated_at: at, pinned, archived }, isOpen, actions) => html`
   <a
     href=${urlOf(id)}
     data-thread=${id}
-    aria-current=${id === openId ? "page" : nothing}
+    aria-current=${isOpen ? "page" : nothing}
     @click=${(event) => actions.onOpen(event, id)}
   >
     ${Object.hasOwn(MARKS, runState) ? html`<span class="run-mark ${runState}" role="img" aria-label=${MARKS[runState]}></span>` : nothing}
@@ -81,8 +96,10 @@ const entry = ({ id, title, told, run_state: runState }, openId, actions) => htm
       <span class="thread-title">${title || "Untitled"}</span>
       ${told ? html`<span class="thread-told">${told}</span>` : nothing}
     </span>
+    ${at && !told ? html`<time class="thread-time" datetime=${at} title=${formatInstant(at)}>${shortMoment(at)}</time>` : nothing}
   </a>
   <span class="thread-actions">
+    ${at ? arranging({ id, name: named(title, told), pinned, archived }, actions) : nothing}
     <button type="button" class="icon-button" aria-label="Rename ${named(title, told)}" title="Rename" @click=${() => actions.onRename(id)}>
       ${icons.pencil}
     </button>
@@ -90,6 +107,29 @@ const entry = ({ id, title, told, run_state: runState }, openId, actions) => htm
       ${icons.bin}
     </button>
   </span>
+`;
+
+const arranging = ({ id, name, pinned, archived }, actions) => html`
+  ${archived
+    ? nothing
+    : html`<button
+        type="button"
+        class="icon-button ${pinned ? "pinned" : ""}"
+        aria-label="${pinned ? "Unpin" : "Pin"} ${name}"
+        title=${pinned ? "Unpin" : "Pin"}
+        @click=${() => actions.onArrange(id, { pinned: !pinned }, name)}
+      >
+        ${icons.pin}
+      </button>`}
+  <button
+    type="button"
+    class="icon-button"
+    aria-label="${archived ? "Unarchive" : "Archive"} ${name}"
+    title=${archived ? "Unarchive" : "Archive"}
+    @click=${() => actions.onArrange(id, { archived: !archived }, name)}
+  >
+    ${icons.archive}
+  </button>
 `;
 
 function nameForm({ id, title }, actions) {
@@ -130,15 +170,4 @@ function select(input) {
     input.focus();
     input.select();
   });
-}
-
-function byDay(threads) {
-  const today = new Date().setHours(0, 0, 0, 0);
-  const dayOf = ({ updated_at: at }) => {
-    const days = Math.ceil((today - new Date(at)) / 86_400_000);
-    if (days <= 0) return "Today";
-    if (days === 1) return "Yesterday";
-    return days <= 7 ? "This week" : "Earlier";
-  };
-  return [...Map.groupBy(threads, dayOf)];
 }

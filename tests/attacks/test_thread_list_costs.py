@@ -11,6 +11,7 @@ from server.storage import thread_pages
 from server.storage.interfaces import Page, ThreadRunState
 from server.storage.store import SqliteStore, open_store
 from server.storage.tables import activities, threads
+from server.storage.thread_pages import Listed
 
 FEW, MANY = 500, 20_000
 OWNER = "local"
@@ -37,7 +38,7 @@ def steps_of(
     driver: Any = connection.connection.driver_connection
     driver.set_progress_handler(count, 10)
     try:
-        page = thread_pages.page(connection, OWNER, 30, cursor, state)
+        page = thread_pages.page(connection, OWNER, 30, cursor, Listed(state))
         return 10 * tens, page
     finally:
         driver.set_progress_handler(None, 0)
@@ -45,7 +46,7 @@ def steps_of(
 
 async def measured(store: SqliteStore, cursor: str | None) -> tuple[int, Page]:
     def work(connection: Connection) -> tuple[int, Page]:
-        page = thread_pages.page(connection, OWNER, 30, cursor)
+        page = thread_pages.page(connection, OWNER, 30, cursor, Listed())
         steps, again = steps_of(connection, cursor)
         assert again == page
         return steps, page

@@ -5,6 +5,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -383,7 +384,8 @@ async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_p
     before = rows(tmp_path / "t.db", "a")
     kept = {"checkpoints", "writes", "threads", "thread_activities", "requests"}
     empty = {"claims", "audit"}
-    assert set(before) == kept | {"call_dispositions", "approvals", "unfinished_answers"} | empty
+    beside = {"call_dispositions", "approvals", "unfinished_answers", "thread_texts"}
+    assert set(before) == kept | beside | empty
     assert {table for table, count in before.items() if not count} == empty
     others = rows(tmp_path / "t.db", "b")
     assert (await client.http.delete("/threads/a")).status_code == 204
@@ -478,6 +480,8 @@ async def test_a_thread_at_rest_is_hydrated_whole(client: Client, endpoint: Stri
     assert (thread["run_id"], thread["run_state"]) == (stream.run_id, "finished")
     assert (thread["pending"], thread["run"]) == ([], None)
     user, assistant = thread["messages"]
+    sent = datetime.fromisoformat(user.pop("createdAt"))
+    assert abs(sent - datetime.fromisoformat(thread["created_at"])) < timedelta(minutes=1)
     assert user == {
         "id": stream.response.headers["x-message-id"],
         "role": "user",

@@ -8,16 +8,18 @@ younger than that.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from server.storage.interfaces import ThreadRunState
 from tests.support import golden
 from tests.support.golden import Json
 from tests.support.golden_ag_ui import AG_UI
 from tests.support.golden_scenarios import FILES, MADE_UP, MISFITS, SCENARIOS, file_of, played
 
 DISPOSITIONS = ("server", "shown", "client", "approval", "invalid")
+RUN_STATES = get_args(ThreadRunState)
 ENDS = ("result", "error", "timeout", "cancelled", "shown")
 
 
@@ -81,6 +83,11 @@ ALLOWED = (
         [True],
         "A call that the server turns down is not the client's to answer.",
     ),
+    *(
+        Addition(key, {"run_state": RUN_STATES}, [False], "The list has pins and an archive.")
+        for key in ("pinned", "archived")
+    ),
+    Addition("createdAt", {"role": ["user"]}, None, "A reader can show when it was sent."),
 )
 
 
@@ -150,7 +157,7 @@ def _drop_versions(value: Any) -> None:
 
 
 def _objects(transcript: Json) -> Iterator[Json]:
-    """The payloads, the part that one starts, and the parts of the thread's messages."""
+    """The payloads, the part that one starts, the thread, its messages and their parts."""
     for turn in transcript["turns"]:
         for event in [*turn["stream"], *turn["replay"]]:
             for payload in event:
@@ -158,8 +165,11 @@ def _objects(transcript: Json) -> Iterator[Json]:
                     yield payload
                     yield from [payload["part"]] if "part" in payload else []
     for shown in transcript["threads"].values():
-        for message in shown["messages"] if isinstance(shown, dict) else []:
-            yield from message["parts"]
+        if isinstance(shown, dict):
+            yield shown
+            for message in shown["messages"]:
+                yield message
+                yield from message["parts"]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

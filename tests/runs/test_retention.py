@@ -39,7 +39,7 @@ def store_of(inside: Backend) -> SqliteStore:
 
 
 def retention(inside: Backend, days: float | None = DAYS) -> Retention:
-    return Retention(store_of(inside), inside.runs.delete_idle, days)
+    return Retention(store_of(inside), inside.runs.deletions.delete_idle, days)
 
 
 async def listed(inside: Backend) -> set[str]:
@@ -121,7 +121,7 @@ async def test_a_thread_that_is_used_before_its_turn_comes_stays(
     since = time.time() - DAYS * DAY_SECONDS
     assert [idle.key for idle in await store_of(inside).idle(since, time.time(), 10)]
     await inside.turn(message("I am back"), "old")
-    assert not await inside.runs.delete_idle(key_of("old"), since)
+    assert not await inside.runs.deletions.delete_idle(key_of("old"), since)
     assert len(await inside.turns("old")) == 4
 
 

@@ -158,6 +158,7 @@ class Client:
 def settings(database: Path, **values: Any) -> Settings:
     """Settings of a test: nothing of the environment, the offline model at full speed."""
     base = {"database": database, "model": "offline", "offline_word_seconds": 0.0, "port": 0}
+    base["undo_seconds"] = 0  # A deleted thread is gone.
     return Settings.model_validate(base | values)
 
 

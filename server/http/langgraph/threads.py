@@ -84,7 +84,7 @@ class Thread(HTTPEndpoint):
 
     async def delete(self, request: ApiRequest) -> Response:
         """Forget a thread, whether there is one or not; its live run is stopped first."""
-        await request.state["runs"].delete(thread_key(request))
+        await request.state["runs"].delete(thread_key(request), at_once=True)
         return Response(status_code=204)
 
 

@@ -49,8 +49,12 @@ _ENTRY = {
     "run_state": RUN_STATE,
     "graph": TEXT,
     "allowed_tools": NAMES,
+    "pinned": YES_OR_NO,
+    "archived": YES_OR_NO,
 }
-_ENTRY_HAS = ("id", "title", "created_at", "updated_at", "run_id", "run_state")
+_ENTRY_HAS = (
+    *("id", "title", "created_at", "updated_at", "run_id", "run_state", "pinned", "archived"),
+)
 
 
 def components() -> dict[str, Schema]:
@@ -58,7 +62,19 @@ def components() -> dict[str, Schema]:
         **message_components(),
         "Problem": _problem(),
         "ThreadEntry": closed_object(_ENTRY_HAS, **_ENTRY),
-        "ThreadList": closed_object(["threads"], threads=_list(ref("ThreadEntry")), cursor=TEXT),
+        "ThreadList": closed_object(
+            ["threads"],
+            threads=_list(closed_object(_ENTRY_HAS, **_ENTRY, found=ref("Found"))),
+            cursor=TEXT,
+        ),
+        "Found": closed_object(
+            ["title"],
+            title=_list(ref("Segment")),
+            text=_list(ref("Segment")),
+            message_id=TEXT,
+        ),
+        "Segment": closed_object(["text"], text=TEXT, is_match={"const": True}),
+        "Deleted": closed_object(["restorable_until"], restorable_until=TIME),
         "Thread": _thread(),
         "ThreadLine": {
             "anyOf": [
@@ -222,12 +238,13 @@ def _me() -> Schema:
 
 def _health() -> Schema:
     return closed_object(
-        ["status", "model", "offline", "titles", "examples"],
+        ["status", "model", "offline", "titles", "examples", "undo_seconds"],
         status=choice("ok", "database_gone"),
         model=TEXT,
         offline=YES_OR_NO,
         titles=YES_OR_NO,
         examples=NAMES,
+        undo_seconds={"type": "number", "minimum": 0},
     )
 
 

@@ -127,8 +127,14 @@ IDEMPOTENCY = Source(("server.http.chat",), {422: ["invalid_idempotency_key"]})
 STREAMS = Source(("server.http.event_streams",), {503: ["limit_reached"]})
 PAGES = Source(("server.turns.pages",), {409: ["unknown_message"]})
 THREADS = Source(
-    ("server.http.threads",),
-    {422: ["invalid_limit", "invalid_title", "invalid_state", "invalid_cursor"]},
+    ("server.http.threads", "server.http.thread_listing", "server.http.thread_changes"),
+    {
+        409: ["too_many_pinned"],
+        422: [
+            *("invalid_limit", "invalid_title", "invalid_state", "invalid_cursor"),
+            *("invalid_query", "invalid_flag", "invalid_body"),
+        ],
+    },
 )
 EXPORT = Source(("server.http.export",), {409: ["export_in_progress"]})
 DATA = Source(("server.http.personal_data",), {422: ["not_confirmed"]})

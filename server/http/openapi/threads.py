@@ -1,6 +1,6 @@
 """The operations of threads: list, load, change, delete, export."""
 
-from server.http.openapi.answers import RUN_STATE, TEXT
+from server.http.openapi.answers import RUN_STATE, TEXT, YES_OR_NO
 from server.http.openapi.operation import LINES, Answer, Example, Operation, query
 from server.http.openapi.problems import (
     BODY,
@@ -15,26 +15,49 @@ from server.http.openapi.problems import (
     THREADS,
 )
 from server.http.openapi.turns import PROTOCOL_PARAMETER
-from server.http.threads import MAX_MESSAGES, MAX_PAGE_SIZE, MAX_TITLE_CHARS, MESSAGES, PAGE_SIZE
+from server.http.thread_changes import MAX_TITLE_CHARS
+from server.http.thread_listing import MAX_PAGE_SIZE, MAX_QUERY_CHARS, PAGE_SIZE
+from server.http.threads import MAX_MESSAGES, MESSAGES
 from server.protocols.body_schemas import NOT_BLANK, closed_object, ref
+
+_CURSOR = r"^([0-9]{1,18}\.[0-9]{1,18}(\.p)?)?$"
 
 OPERATIONS = {
     ("GET", "/threads"): Operation(
         "listThreads",
-        "List threads, newest first",
+        "List threads, or search them",
         {200: Answer("A page of the list; without a cursor it is the last.", ref("ThreadList"))},
-        (THREADS.only("invalid_limit", "invalid_state", "invalid_cursor"), STORAGE),
+        (
+            THREADS.only(
+                *("invalid_limit", "invalid_state", "invalid_cursor"),
+                *("invalid_query", "invalid_flag"),
+            ),
+            STORAGE,
+        ),
+        "Pinned ones first, then by last activity, newest first.",
         parameters=(
             query(
                 "limit",
                 {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE, "default": PAGE_SIZE},
                 "Threads of a page.",
             ),
-            query("cursor", {**TEXT, "pattern": r"^([0-9]{1,18}\.[0-9]{1,18})?$"}, "Of the page."),
+            query(
+                "cursor",
+                {**TEXT, "pattern": r"^([0-9]{1,18}\.[0-9]{1,18}(\.p)?)?$"},
+                "Of the page.",
+            ),
             query("state", RUN_STATE, "Those whose last run is in it."),
+            query("archived", YES_OR_NO, "Those of the archive; without `q` false is the default."),
+            query(
+                "q",
+                {**TEXT, "maxLength": MAX_QUERY_CHARS, "pattern": r"[A-Za-z0-9]"},
+                "Those that have these words in their title and texts; the last is a beginning.",
+            ),
         ),
         examples={
             "a page": Example(200, query={"limit": "10", "state": "finished"}),
+            "a search": Example(200, query={"q": "hel"}),
+            "a search for nothing": Example(422, query={"q": "..."}),
             "more than there are in a page": Example(422, query={"limit": "1000"}),
         },
     ),
@@ -71,12 +94,12 @@ OPERATIONS = {
     ),
     ("PATCH", "/threads/{thread_id}"): Operation(
         "changeThread",
-        "Rename a thread, or choose its tools",
+        "Rename, pin or archive a thread, or choose its tools",
         {200: Answer("The thread's entry in the list.", ref("ThreadEntry"))},
         (
             BODY,
             THREAD,
-            THREADS.only("invalid_title"),
+            THREADS.only("invalid_title", "too_many_pinned"),
             BODY_FIELDS.only("invalid_body", "invalid_text"),
             RUNS.only("unknown_tool", "tool_not_allowed"),
             STORAGE,
@@ -91,6 +114,8 @@ OPERATIONS = {
                     "description": f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside.",
                 },
                 allowed_tools={"type": ["array", "null"], "items": TEXT},
+                pinned=YES_OR_NO,
+                archived=YES_OR_NO,
             ),
             "minProperties": 1,
         },
@@ -99,19 +124,36 @@ OPERATIONS = {
             "no tool but one": Example(
                 200, {"allowed_tools": ["calculator"]}, path={"thread_id": "{thread}"}
             ),
+            "pinned": Example(200, {"pinned": True}, path={"thread_id": "{thread}"}),
             "no title": Example(422, {"title": ""}, path={"thread_id": "{thread}"}),
         },
     ),
     ("DELETE", "/threads/{thread_id}"): Operation(
         "deleteThread",
         "Delete a thread",
-        {204: Answer("There is no such thread, or no more.")},
-        (STORAGE,),
+        {
+            202: Answer("It can be brought back for a while.", ref("Deleted")),
+            204: Answer("There is no such thread, or no more."),
+        },
+        (THREADS.only("invalid_flag"), STORAGE),
         "A live run is stopped first.",
+        parameters=(query("at_once", YES_OR_NO, "Delete it for good, now."),),
         path={"thread_id": TEXT},
         examples={
             "a thread": Example(204, path={"thread_id": "{thread}"}),
             "a thread that there is not": Example(204, path={"thread_id": "t1"}),
+        },
+    ),
+    ("POST", "/threads/{thread_id}/restore"): Operation(
+        "restoreThread",
+        "Bring back a thread that was deleted",
+        {200: Answer("The thread's entry in the list.", ref("ThreadEntry"))},
+        (THREAD, STORAGE),
+        "One that is not deleted stays as it is.",
+        path={"thread_id": TEXT},
+        examples={
+            "a thread that is there": Example(200, path={"thread_id": "{thread}"}),
+            "a thread that there is not": Example(404, path={"thread_id": "t1"}),
         },
     ),
     ("GET", "/export"): Operation(

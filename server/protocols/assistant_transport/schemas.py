@@ -90,6 +90,7 @@ def message() -> Schema:
         role={"const": "user"},
         parts={"type": "array", "items": {"anyOf": [text, image]}},
         **VERSIONS,
+        createdAt={**_TEXT, "format": "date-time"},
     )
     assistant = closed_object(
         ["id", "role", "parts", "steps"],

@@ -22,6 +22,7 @@ several: their ids, and `version` is the one that is shown. Nothing is null but 
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from server.protocols.metadata import (
@@ -52,7 +53,20 @@ def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 def _user(turn: UserTurn) -> dict[str, Any]:
     parts = [_content(item) for item in turn.content]
-    return {"id": turn.id, "role": "user", "parts": parts, **versions_json(turn.versions)}
+    return {
+        "id": turn.id,
+        "role": "user",
+        "parts": parts,
+        **versions_json(turn.versions),
+        **_sent(turn),
+    }
+
+
+def _sent(turn: UserTurn) -> dict[str, Any]:
+    if turn.sent_at is None:
+        return {}
+    moment = datetime.fromtimestamp(turn.sent_at, UTC)
+    return {"createdAt": moment.isoformat(timespec="milliseconds")}
 
 
 def _content(item: UserContent) -> dict[str, Any]:

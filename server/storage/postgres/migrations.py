@@ -13,7 +13,7 @@ from langgraph.store.postgres import PostgresStore as LangGraphStore
 from psycopg.rows import dict_row
 from sqlalchemy import Connection, inspect, text
 
-from server.storage import tables
+from server.storage import tables, thread_texts
 from server.storage.interfaces import StorageError
 from server.storage.postgres.transactions import driver
 from server.storage.turn_versions import versions
@@ -38,6 +38,28 @@ _OF_WORKERS = (
 )
 """What the tables of one process do not have."""
 
+_OF_SEARCH = ("CREATE INDEX thread_texts_words ON thread_texts USING gin (words)",)
+"""What SQLite has another way."""
+
+
+_NEW_COLUMNS = """
+    ALTER TABLE threads
+        ADD COLUMN pinned BOOLEAN,
+        ADD COLUMN archived BOOLEAN,
+        ADD COLUMN forget_at FLOAT,
+        ADD COLUMN indexed_run VARCHAR COLLATE "C"
+    """
+
+
+def _to_search_and_arrange(connection: Connection) -> None:
+    """Texts that are searched; pinned, archived and hidden threads."""
+    thread_texts.texts.create(connection)
+    connection.execute(text(_NEW_COLUMNS))
+    for index in tables.threads.indexes:
+        index.create(connection, checkfirst=True)
+    for statement in _OF_SEARCH:
+        connection.execute(text(statement))
+
 
 def _add_versions(connection: Connection) -> None:
     versions.create(connection)
@@ -47,7 +69,11 @@ def _index_titles(connection: Connection) -> None:
     connection.execute(text("CREATE INDEX threads_by_title ON threads (owner, title)"))
 
 
-STEPS: Sequence[Callable[[Connection], None]] = (_add_versions, _index_titles)
+STEPS: Sequence[Callable[[Connection], None]] = (
+    _add_versions,
+    _index_titles,
+    _to_search_and_arrange,
+)
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
 
@@ -125,7 +151,7 @@ def _migrate_ours(connection: Connection) -> None:
     version = schema(connection).version
     if version == 0:
         tables.metadata.create_all(connection)
-        for statement in _OF_WORKERS:
+        for statement in (*_OF_WORKERS, *_OF_SEARCH):
             connection.execute(text(statement))
     else:
         for step in STEPS[version - 1 :]:

@@ -64,6 +64,10 @@ class PostgresStore(SqlStore):
         claimed = await super().claim_idle(key, deletion_id, since, now)
         return self._noted(key, deletion_id, claimed)
 
+    async def claim_hidden(self, key: ThreadKey, deletion_id: str, now: float) -> ClaimResult:
+        claimed = await super().claim_hidden(key, deletion_id, now)
+        return self._noted(key, deletion_id, claimed)
+
     def _noted(self, key: ThreadKey, run_id: str, result: ClaimResult) -> ClaimResult:
         """A claim whose caller has left meanwhile is not noted, so its lease lapses."""
         if isinstance(result, Granted):
@@ -100,6 +104,15 @@ class PostgresStore(SqlStore):
                 if entry is None or (entry.run_id, entry.run_state) != (run_id, state):
                     raise
         self._held.drop(key, run_id)
+
+    async def hide(
+        self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()
+    ) -> float | None:
+        with self._held.ending(deletion_id):
+            due = await super().hide(key, deletion_id, until, records)
+        if due is not None:
+            self._held.drop(key, deletion_id)
+        return due
 
     async def recover(self) -> Sequence[LostRun]:
         """No live run is taken for lost: `Leases.lapsed` finds those. What is dropped are the

@@ -9,7 +9,9 @@ from server.storage.interfaces import ThreadStore
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from tests.support.contracts.approvals import ApprovalContract, ApprovalRecoveryContract
+from tests.support.contracts.arranging import ArrangingContract, UndoContract
 from tests.support.contracts.claims import ClaimContract, DeletionContract, IdempotencyContract
+from tests.support.contracts.search import SearchContract
 from tests.support.contracts.thread_list import RecoveryContract, ThreadListContract
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
 from tests.support.contracts.versions import VersionContract
@@ -53,6 +55,9 @@ class StoreContract(
     DispositionContract,
     ApprovalContract,
     VersionContract,
+    SearchContract,
+    ArrangingContract,
+    UndoContract,
 ):
     """All of it but recovery."""
 

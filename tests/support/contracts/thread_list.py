@@ -34,6 +34,7 @@ class ThreadListContract:
         self, store: ThreadStore
     ) -> None:
         made = await store.create(THREAD)
+        assert made
         assert (made.title, made.run_id, made.run_state) == ("", "", "finished")
         assert await store.get(THREAD) == made
         assert await listed(store) == ["t1"]

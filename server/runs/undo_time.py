@@ -1,0 +1,83 @@
+"""Deleted threads that nobody has brought back in time: they are forgotten for good."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from server.storage.interfaces import StorageUnavailable
+from server.storage.undo import UndoStore
+from server.turns.header import ThreadKey
+
+LOOK_SECONDS = 60.0
+"""Between looks at what other workers, or this one before it was restarted, have left."""
+AGAIN_SECONDS = 1.0
+AT_ONCE = 50
+
+logger = logging.getLogger(__name__)
+
+
+class UndoTime:
+    """`forget` forgets a thread if it is still hidden and due; False: somebody else has it.
+    `hidden` is set when a thread was hidden."""
+
+    def __init__(
+        self,
+        store: UndoStore,
+        forget: Callable[[ThreadKey], Awaitable[bool]],
+        hidden: asyncio.Event,
+    ) -> None:
+        self._store = store
+        self._forget = forget
+        self._hidden = hidden
+        self._closing = False
+
+    async def run(self) -> None:
+        """Forget each thread when its time is over, until `close`."""
+        while not self._closing:
+            self._hidden.clear()
+            try:
+                seconds = await self.forget_due()
+            except StorageUnavailable as error:
+                logger.warning("deleted threads stay for now: %(error)s", {"error": str(error)})
+                seconds = AGAIN_SECONDS
+            except Exception:
+                logger.exception("deleted threads stay for now")
+                seconds = LOOK_SECONDS
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(seconds, LOOK_SECONDS)):
+                    await self._hidden.wait()
+
+    def close(self) -> None:
+        """Forget no further thread: it is done at the next start."""
+        self._closing = True
+        self._hidden.set()
+
+    async def forget_due(self) -> float:
+        """Forget what is due, and say in how many seconds more will be. Raises
+        StorageUnavailable."""
+        while hidden := await self._store.hidden(AT_ONCE):
+            are_forgotten = True
+            for key, due in hidden:
+                left = due - time.time()
+                if self._closing or left > 0:
+                    return max(left, 0)
+                are_forgotten &= await self._forget(key)
+            if not are_forgotten:
+                return AGAIN_SECONDS
+        return LOOK_SECONDS
+
+
+@asynccontextmanager
+async def open_undo_time(
+    store: UndoStore, forget: Callable[[ThreadKey], Awaitable[bool]], hidden: asyncio.Event
+) -> AsyncIterator[None]:
+    """Beside the server; a deletion that has begun is finished."""
+    undo_time = UndoTime(store, forget, hidden)
+    work = asyncio.create_task(undo_time.run(), name="undo time")
+    try:
+        yield
+    finally:
+        undo_time.close()
+        await work

@@ -1,0 +1,32 @@
+"""What storage does for threads that are deleted, and can still be brought back."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from server.storage.audit_records import Records
+from server.storage.interfaces import ClaimResult, ThreadEntry, ThreadStore
+from server.turns.header import ThreadKey
+
+
+class UndoStore(ThreadStore, Protocol):
+    """A hidden thread is as good as deleted for every other method of the store, but that its id is
+    taken. Every method is one transaction. Raises StorageUnavailable."""
+
+    async def hide(
+        self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()
+    ) -> float | None:
+        """Hide a thread that is claimed for its deletion until a Unix time, when it is to be
+        forgotten, and release the claim. One that is hidden already stays so until its own time,
+        and nothing is recorded. The time; None: there is no such thread, and the claim stays."""
+
+    async def restore(self, key: ThreadKey, records: Records = ()) -> ThreadEntry | None:
+        """Show a hidden thread again; one that is not hidden stays as it is, and nothing is
+        recorded. None: there is none, or it is being forgotten."""
+
+    async def hidden(
+        self, limit: int, owner: str | None = None
+    ) -> Sequence[tuple[ThreadKey, float]]:
+        """The threads that are to be forgotten next, and when; of all owners, or of one."""
+
+    async def claim_hidden(self, key: ThreadKey, deletion_id: str, now: float) -> ClaimResult:
+        """Take a thread that is hidden, and due at `now`, to forget it; else Held."""

@@ -1,0 +1,41 @@
+/** The field of the search, and what it found, with the words marked. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { shortMoment } from "./days.js";
+import { formatInstant } from "./format.js";
+import { urlOf } from "./location.js";
+
+/**
+ * @param {{words, threads, cursor, loading, failure}} search @param {string | null} openId
+ * @param {{onOpen, onMoreFound}} actions
+ */
+export function foundView(search, openId, actions) {
+  const { threads, cursor, loading, failure } = search;
+  if (failure) return html`<p class="threads-note">${failure}</p>`;
+  if (!threads.length) return html`<p class="threads-note">${loading ? "Searching…" : "No thread has these words."}</p>`;
+  return html`
+    <h3>Found</h3>
+    <ul aria-busy=${String(loading)}>
+      ${repeat(threads, ({ id }) => id, (thread) => foundThread(thread, openId, actions))}
+    </ul>
+    ${cursor
+      ? html`<button type="button" class="quiet more" @click=${actions.onMoreFound}>Show more threads</button>`
+      : nothing}
+  `;
+}
+
+const foundThread = ({ id, title, found, archived, updated_at: at }, openId, actions) => html`
+  <li class="found ${id === openId ? "open" : ""}">
+    <a href=${urlOf(id)} data-thread=${id} aria-current=${id === openId ? "page" : nothing} @click=${(event) => actions.onOpen(event, id)}>
+      <span class="thread-name">
+        <span class="thread-title">${title ? marked(found.title) : "Untitled"}</span>
+        ${found.text ? html`<span class="thread-excerpt">${marked(found.text)}</span>` : nothing}
+        <time class="thread-told" datetime=${at} title=${formatInstant(at)}>${shortMoment(at)}${archived ? ", archived" : ""}</time>
+      </span>
+    </a>
+  </li>
+`;
+
+const marked = (segments) =>
+  segments.map(({ text, is_match: isMatch }) => (isMatch ? html`<mark>${text}</mark>` : text));

@@ -1,0 +1,155 @@
+"""The search in the list of threads; what is pinned, archived, deleted and brought back; days."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
+from tests.browser.site import axe
+from tests.browser.test_accessibility import AXE
+from tests.browser.test_threads_page import show_list
+from tests.support.serving import Client, serving, settings
+
+both_looks = pytest.mark.parametrize("look", LOOKS)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def undoing(tmp_path: Path) -> AsyncIterator[Client]:
+    """A server whose deletions can be undone."""
+    async with serving(settings(tmp_path / "undo.db", undo_seconds=60)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("look", ALL_LOOKS)
+async def test_words_are_found_in_titles_and_texts_and_marked(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    for message in ("What is 17 * 23?", "Write 60 words", "Hello <b>there</b>"):
+        await client.turn({"message": message})
+    visit = await (await visitors(client.url, look)).open()
+    await show_list(visit)
+    field = visit.page.get_by_role("searchbox", name="Search threads")
+    await field.fill("lightho")
+    found = visit.page.locator("#thread-list .found")
+    await expect(found).to_have_count(1)
+    await expect(found.locator(".thread-title")).to_have_text("Write 60 words")
+    await expect(found.locator(".thread-excerpt mark").first).to_have_text("lighthouse")
+    await expect(visit.status).to_have_text("1 thread found")
+    assert await axe(visit.page, AXE) == []
+    await field.fill("<b>there")
+    await expect(found.locator(".thread-title")).to_have_text("Hello <b>there</b>")
+    await expect(found.locator(".thread-title mark")).to_have_text(["b", "there", "b"])
+    await field.fill("...")
+    await expect(visit.page.locator(".threads-note")).to_contain_text("letters or digits")
+    await field.fill("zebra")
+    await expect(visit.page.locator(".threads-note")).to_have_text("No thread has these words.")
+    await expect(visit.status).to_have_text("No thread found")
+
+
+async def test_the_search_is_used_with_keys_alone(visitors: Visitors, client: Client) -> None:
+    for message in ("Hello one", "Hello two", "Another"):
+        await client.turn({"message": message})
+    visit = await (await visitors(client.url, "desktop light")).open()
+    field = visit.page.get_by_role("searchbox", name="Search threads")
+    links = visit.page.locator("#thread-list a")
+    await field.focus()
+    await visit.page.keyboard.type("hello")
+    await expect(links).to_have_count(2)
+    await visit.page.keyboard.press("ArrowDown")
+    await expect(links.first).to_be_focused()
+    await visit.page.keyboard.press("Escape")
+    await expect(field).to_be_focused()
+    await expect(field).to_have_value("")
+    await expect(links).to_have_count(3)
+    await visit.page.keyboard.type("two")
+    await expect(links).to_have_count(1)
+    await visit.page.keyboard.press("Enter")
+    await expect(links.first).to_be_focused()
+    await visit.page.keyboard.press("Enter")
+    await expect(visit.said).to_have_text("Hello two")
+    await expect(visit.said.locator("time")).to_have_attribute("data-shown", re.compile(r"\d:\d\d"))
+    await field.focus()
+    await visit.page.keyboard.press("Escape")
+    await expect(links).to_have_count(3)
+    await visit.page.keyboard.press("Escape")
+    await expect(visit.field).to_be_focused()
+
+
+@both_looks
+async def test_a_deleted_thread_is_brought_back(
+    visitors: Visitors, undoing: Client, look: str
+) -> None:
+    ids = [(await undoing.turn({"message": f"Thread {n}"}))[0] for n in (1, 2)]
+    visit = await (await visitors(undoing.url, look)).open(ids[0])
+    await expect(visit.said).to_have_text("Thread 1")
+    await show_list(visit)
+    link = visit.page.get_by_role("link", name="Thread 1")
+    await link.hover()
+    await visit.button("Delete Thread 1").click()
+    await expect(link).to_have_count(0)
+    await expect(visit.page.locator("#title")).to_have_text("New thread")
+    await expect(visit.page.locator("#undo")).to_contain_text("Deleted “Thread 1”.")
+    await expect(visit.status).to_contain_text("can be undone")
+    assert await axe(visit.page, AXE) == []
+    await visit.button("Undo").click()
+    await expect(visit.page.locator("#undo")).to_be_hidden()
+    await expect(visit.said).to_have_text("Thread 1")
+    await show_list(visit)
+    await expect(link).to_be_visible()
+
+
+@both_looks
+async def test_a_pinned_thread_comes_first_and_an_archived_one_goes_elsewhere(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    for number in range(3):
+        await client.turn({"message": f"Thread {number}"})
+    visit = await (await visitors(client.url, look)).open()
+    await show_list(visit)
+    titles = visit.page.locator("#thread-list .thread-title")
+    headings = visit.page.locator("#thread-list h3")
+    await visit.page.get_by_role("link", name="Thread 0").hover()
+    await visit.button("Pin Thread 0").click()
+    await expect(titles).to_have_text(["Thread 0", "Thread 2", "Thread 1"])
+    await expect(headings).to_have_text(["Pinned", "Today"])
+    await expect(visit.page.get_by_role("link", name="Thread 0")).to_be_focused()
+    await visit.page.get_by_role("link", name="Thread 2").hover()
+    await visit.button("Archive Thread 2").click()
+    await expect(titles).to_have_text(["Thread 0", "Thread 1"])
+    await visit.button("Archived threads").click()
+    await expect(titles).to_have_text(["Thread 2"])
+    assert await axe(visit.page, AXE) == []
+    await visit.page.get_by_role("link", name="Thread 2").hover()
+    await visit.button("Unarchive Thread 2").click()
+    await expect(visit.page.locator(".threads-note")).to_have_text("Nothing is archived.")
+    await visit.button("Back to all threads").click()
+    await expect(titles).to_have_text(["Thread 0", "Thread 2", "Thread 1"])
+
+
+async def test_threads_stand_under_their_days_by_the_clock_of_the_reader(
+    visitors: Visitors, client: Client
+) -> None:
+    visit = await visitors(client.url, "desktop light")
+    script = """async () => {
+      const { dayOf, shortMoment } = await import("/js/days.js");
+      const now = new Date(2026, 2, 30, 0, 30);
+      const at = (...parts) => new Date(2026, ...parts).toISOString();
+      return [at(2, 30, 0, 10), at(2, 29, 0, 1), at(2, 28, 23, 59), at(2, 23, 0, 0), at(2, 22, 12),
+        at(2, 1), at(1, 3), new Date(2025, 11, 31).toISOString()]
+        .map((instant) => `${dayOf(instant, now)}, ${shortMoment(instant, now)}`);
+    }"""
+    await visit.open()
+    assert await visit.page.evaluate(script) == [
+        "Today, 00:10",
+        "Yesterday, 00:01",
+        "Previous 7 days, Mar 28",
+        "Previous 7 days, Mar 23",
+        "Previous 30 days, Mar 22",
+        "Previous 30 days, Mar 1",
+        "February 2026, Feb 3",
+        "December 2025, Dec 31, 2025",
+    ]

@@ -1,0 +1,190 @@
+"""What any store must do that pins, archives and hides threads."""
+
+import math
+
+import pytest
+
+from server.storage.audit_records import AuditRecord
+from server.storage.interfaces import (
+    MAX_PINNED,
+    Granted,
+    Held,
+    Hidden,
+    TooManyPinned,
+    WaitingApproval,
+)
+from server.storage.undo import UndoStore
+from server.turns.header import ThreadKey
+from tests.support.contracts.threads import (
+    OTHERS,
+    SECOND,
+    THREAD,
+    begin,
+    entry_of,
+    ids,
+    listed,
+    run_through,
+)
+
+
+async def fill(store: UndoStore, count: int) -> list[ThreadKey]:
+    keys = [ThreadKey("ann", f"t{n}") for n in range(count)]
+    for key in keys:
+        await run_through(store, key, f"r-{key.thread_id}")
+    return keys
+
+
+async def hide(store: UndoStore, key: ThreadKey, until: float = 100.0) -> float | None:
+    assert await store.claim_for_deletion(key, "d1") == Granted()
+    return await store.hide(key, "d1", until)
+
+
+class ArrangingContract:
+    async def test_pinned_threads_come_first_on_every_page(self, store: UndoStore) -> None:
+        keys = await fill(store, 6)
+        for n in (1, 3):
+            assert (await store.arrange(keys[n], pinned=True)) == await entry_of(store, keys[n])
+        for limit in (1, 2, 3, 6):
+            pages: list[str] = []
+            cursor: str | None = None
+            while not pages or cursor:
+                page = await store.page("ann", limit, cursor, archived=False)
+                assert len(page.entries) <= limit
+                pages, cursor = [*pages, *ids(page)], page.cursor
+            assert pages == ["t3", "t1", "t5", "t4", "t2", "t0"]
+        assert await listed(store) == ["t5", "t4", "t3", "t2", "t1", "t0"]
+
+    async def test_a_thread_that_is_not_pinned_any_more_has_its_old_place(
+        self, store: UndoStore
+    ) -> None:
+        keys = await fill(store, 3)
+        await store.arrange(keys[0], pinned=True)
+        entry = await store.arrange(keys[0], pinned=False)
+        assert entry
+        assert not entry.pinned
+        assert ids(await store.page("ann", 9, archived=False)) == ["t2", "t1", "t0"]
+
+    async def test_no_owner_pins_too_many(self, store: UndoStore) -> None:
+        keys = await fill(store, MAX_PINNED + 1)
+        for key in keys[:MAX_PINNED]:
+            await store.arrange(key, pinned=True)
+        await store.arrange(keys[0], pinned=True)
+        with pytest.raises(TooManyPinned):
+            await store.arrange(keys[-1], pinned=True)
+        await run_through(store, OTHERS, "r1")
+        assert await store.arrange(OTHERS, pinned=True)
+
+    async def test_archived_threads_are_listed_apart(self, store: UndoStore) -> None:
+        keys = await fill(store, 4)
+        for n in (0, 2):
+            await store.arrange(keys[n], archived=True)
+        assert ids(await store.page("ann", 9, archived=False)) == ["t3", "t1"]
+        first = await store.page("ann", 1, archived=True)
+        assert ids(first) == ["t2"]
+        assert ids(await store.page("ann", 9, first.cursor, archived=True)) == ["t0"]
+        await store.arrange(keys[2], archived=False)
+        assert ids(await store.page("ann", 9, archived=False)) == ["t3", "t2", "t1"]
+
+    async def test_a_run_takes_its_thread_out_of_the_archive(self, store: UndoStore) -> None:
+        await run_through(store, THREAD, "r1")
+        await store.arrange(THREAD, pinned=True, archived=True)
+        await begin(store, THREAD, "r2")
+        entry = await entry_of(store, THREAD)
+        assert (entry.pinned, entry.archived) == (True, False)
+
+    async def test_a_thread_that_is_not_there_is_not_arranged(self, store: UndoStore) -> None:
+        assert await store.arrange(THREAD, pinned=True) is None
+
+
+class UndoContract:
+    async def test_a_hidden_thread_is_as_good_as_deleted(self, store: UndoStore) -> None:
+        await run_through(store, THREAD, "r1")
+        assert await hide(store, THREAD) == 100.0
+        assert await store.get(THREAD) is None
+        assert await listed(store) == []
+        assert await store.rename(THREAD, "New") is None
+        assert await store.arrange(THREAD, pinned=True) is None
+        assert await store.allow_tools(THREAD, ["calculator"]) is None
+        assert await store.holder(THREAD) is None
+
+    async def test_its_id_is_taken_until_it_is_forgotten(self, store: UndoStore) -> None:
+        await run_through(store, THREAD, "r1")
+        await hide(store, THREAD)
+        assert await store.claim(THREAD, "r2") == Hidden()
+        assert await store.create(THREAD) is None
+        assert await store.holder(THREAD) is None
+
+    async def test_a_restored_thread_is_as_it_was(self, store: UndoStore) -> None:
+        await run_through(store, THREAD, "r1")
+        await store.arrange(THREAD, pinned=True)
+        before = await entry_of(store, THREAD)
+        await run_through(store, SECOND, "r2")
+        await hide(store, THREAD)
+        assert await store.restore(THREAD) == before == await store.get(THREAD)
+        assert await listed(store) == ["t2", "t1"]
+        assert await store.restore(THREAD) == before
+        await begin(store, THREAD, "r3")
+
+    async def test_a_thread_that_there_is_not_cannot_be_hidden_or_restored(
+        self, store: UndoStore
+    ) -> None:
+        assert await hide(store, THREAD) is None
+        await store.release(THREAD, "d1")
+        assert await store.restore(THREAD) is None
+
+    async def test_a_thread_that_is_deleted_again_keeps_its_time(self, store: UndoStore) -> None:
+        await run_through(store, THREAD, "r1")
+        await hide(store, THREAD, 100.0)
+        assert await hide(store, THREAD, 200.0) == 100.0
+
+    async def test_hidden_threads_are_named_in_the_order_of_their_time(
+        self, store: UndoStore
+    ) -> None:
+        for key, until in ((THREAD, 30.0), (SECOND, 20.0), (OTHERS, 10.0)):
+            await run_through(store, key, f"r-{until}")
+            await hide(store, key, until)
+        assert await store.hidden(2) == [(OTHERS, 10.0), (SECOND, 20.0)]
+        assert await store.hidden(9, "ann") == [(SECOND, 20.0), (THREAD, 30.0)]
+
+    async def test_one_forgets_a_thread_that_is_due(self, store: UndoStore) -> None:
+        await run_through(store, THREAD, "r1")
+        assert await store.claim_hidden(THREAD, "d2", math.inf) == Held(None)
+        await hide(store, THREAD, 100.0)
+        assert await store.claim_hidden(THREAD, "d2", 99.0) == Held(None)
+        assert await store.claim_hidden(THREAD, "d2", 101.0) == Granted()
+        assert await store.claim_hidden(THREAD, "d3", 101.0) == Held(None)
+        assert await store.restore(THREAD) is None
+        await store.delete(THREAD)
+        await store.release(THREAD, "d2")
+        assert await store.hidden(9) == []
+        assert await store.claim(THREAD, "r2") == Granted()
+
+    async def test_approvals_of_a_hidden_thread_wait_for_nobody(self, store: UndoStore) -> None:
+        await begin(store, THREAD, "r1")
+        call = WaitingApproval(THREAD, "c1", "a1", "pay", {}, 1.0)
+        await store.end_run(THREAD, "r1", "waiting", waiting=[call])
+        await hide(store, THREAD)
+        assert await store.approvals("ann", [], 2.0, 9) == []
+        assert await store.approval(call.id) is None
+        await store.restore(THREAD)
+        assert await store.approvals("ann", [], 2.0, 9) == [call]
+
+    async def test_what_is_hidden_and_restored_is_recorded_once(self, store: UndoStore) -> None:
+        records = [AuditRecord("thread_deleted", "ann", thread_id="t1")]
+        await run_through(store, THREAD, "r1")
+        for _ in range(2):
+            await store.claim_for_deletion(THREAD, "d1")
+            await store.hide(THREAD, "d1", 100.0, records)
+        for _ in range(2):
+            await store.restore(THREAD, [AuditRecord("thread_restored", "ann", thread_id="t1")])
+        assert await recorded(store) == ["thread_deleted", "thread_restored"]
+
+
+async def recorded(store: UndoStore) -> list[str]:
+    from server.storage.audit_records import AuditFilter
+    from server.storage.audit_store import SqlAuditStore
+    from server.storage.opened import ServerStore
+
+    server_store: ServerStore = store  # type: ignore[assignment]
+    page = await SqlAuditStore(server_store).page(AuditFilter(), 0, 100)
+    return [record.event for _, record in page]
