@@ -27,6 +27,7 @@ def open_models(
 ) -> AbstractAsyncContextManager[Mapping[str, BaseChatModel]]:
     """The models by name, the default first. Raises ModelSetupError."""
     options = ModelOptions(
+        image_models=settings.image_patterns,
         openai_api_key=settings.openai_api_key,
         openai_base_url=settings.openai_base_url,
         reasoning=settings.reasoning,

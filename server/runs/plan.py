@@ -37,6 +37,7 @@ from server.runs.thread_state import ThreadState
 from server.runs.transcript import assistant_id, last_spoken, last_turn_id
 from server.turns.chunks import ToolApproval, ToolSettled
 from server.turns.requests import (
+    ImageContent,
     InvalidRequest,
     TextContent,
     TurnRequest,
@@ -229,7 +230,8 @@ def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
     ]
     if all(isinstance(item, TextContent) for item in message.content):
         content = message.text
-    metadata = stored.human_metadata(state.checkpoint_id)
+    alts = [item.alt for item in message.content if isinstance(item, ImageContent)]
+    metadata = stored.human_metadata(state.checkpoint_id, alts)
     return HumanMessage(content=content, id=id, response_metadata=metadata)
 
 
