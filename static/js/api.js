@@ -67,7 +67,7 @@ export const thread = (id, before) =>
 export const rename = (id, title) => json("PATCH", path(id), { title });
 export const forget = (id) => request("DELETE", path(id));
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});
-export const models = async () => (await json("GET", "/models")).models;
+export const models = () => json("GET", "/models");
 export const tools = async () => (await json("GET", "/tools")).tools;
 export const approvals = async () => (await json("GET", "/approvals")).approvals;
 export const decide = (id, decision) => json("POST", `/approvals/${encodeURIComponent(id)}`, decision);

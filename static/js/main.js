@@ -80,11 +80,15 @@ const inspector = new InspectorPanel(element("inspector"), {
 });
 const follower = new Follower(element("scroller"), element("log"), () => paintThread());
 const composer = new Composer(element("composer"), {
-  onSend: (text) => send(text),
+  onSend: (text, images) => send(text, images),
   onStop: () => thread.stop(),
   onEditLast: editLast,
   onBusy: sayBusy,
-  onDraft: (draft) => drafts.keep(thread.state.id, { draft }),
+  onDraft: (draft, images) => keepDraft(thread.state.id, { draft, images }),
+  onTold: (words) => {
+    element("status").textContent = words;
+  },
+  onProblem: (words) => told(Promise.reject(new Error(words))),
 });
 const drafts = new Drafts();
 const forms = new FormKeeper(element("log"), (kept) => drafts.keep(thread.state.id, { forms: kept }));
@@ -101,6 +105,7 @@ const session = new Session(new LoginDialog(element("login")), {
 });
 const models = new Models(() => {
   thread.model = models.chosen;
+  composer.attachments.allow(models.images, models.refusal);
   paintBar();
 });
 const list = new ThreadList(() => {
@@ -130,7 +135,7 @@ const thread = new ThreadStore({
   },
   onEvent: (event) => inspector.event(event),
   onRequest: (body) => inspector.request(body),
-  onRefused: (text) => composer.restore(text),
+  onRefused: (text, images) => composer.restore(text, images),
   onEditRefused({ id, text }, error) {
     const { version } = thread.state;
     page.editing = { id, text, version, error: sentenceOf(error) };
@@ -138,7 +143,7 @@ const thread = new ThreadStore({
     paintThread();
     requestAnimationFrame(() => focusEditor());
   },
-  onOutbox: (id, outbox) => drafts.keep(id, { outbox }),
+  onOutbox: (id, outbox) => keepDraft(id, { outbox }),
   onWaits: () => composer.taken(),
   onNotLoaded: (error) => told(Promise.reject(error)),
 });
@@ -210,14 +215,15 @@ const threadActions = {
   onResume: () => thread.resume(),
   onWithdraw(item) {
     thread.withdraw(item);
-    composer.restore(item.text);
+    composer.restore(item.text, item.images);
     composer.focus();
   },
   async onNew() {
     const { text } = composer;
+    const images = composer.attachments.take();
     drafts.forget(thread.state.id);
     await open(null);
-    if (text.trim()) composer.restore(text);
+    if (text.trim() || images.length) composer.restore(text, images);
   },
 };
 
@@ -346,8 +352,11 @@ function paintAll() {
   paintBar();
 }
 
-const titleOf = (state) =>
-  state.messages.flatMap(({ parts }) => parts).find(({ type }) => type === "text")?.text.slice(0, 60) ?? "Thread";
+function titleOf({ messages }) {
+  const [first] = messages;
+  const said = first && (textOf(first) || first.parts.find(({ alt }) => alt)?.alt);
+  return said ? said.slice(0, 60) : "Thread";
+}
 
 /** Nothing stays of whoever was logged in: neither on the page, nor in its memory, nor in storage. */
 function leave() {
@@ -361,14 +370,31 @@ function changeTheme() {
   paintBar();
 }
 
-function send(text) {
+function send(text, images) {
   if (thread.state.missing) {
-    composer.restore(text);
+    composer.restore(text, images);
     element("log").querySelector("button")?.focus();
     return;
   }
   follower.pin();
-  thread.send(text);
+  thread.send(text, images);
+}
+
+/** The words first: images that no words name are not kept. */
+function keepDraft(id, changes) {
+  drafts.keep(id, changes);
+  if (drafts.isOpen) composer.attachments.keep(changes.images ?? changes.outbox.flatMap(({ images }) => images ?? []));
+}
+
+/** Messages that wait, with the images that they came with; one whose images are lost is not sent. */
+async function takeWaiting(id) {
+  const waiting = [];
+  for (const item of drafts.of(id).outbox) {
+    const images = item.images?.length ? await composer.attachments.loaded(item.images) : [];
+    if (images.length === (item.images?.length ?? 0)) waiting.push({ ...item, images });
+    else if (thread.state.id === id) composer.restore(item.text, images);
+  }
+  if (thread.state.id === id) thread.take(waiting);
 }
 
 /** It is known who writes: from now on words are kept, and those of an earlier visit come back. */
@@ -377,15 +403,15 @@ function keepWords(owner) {
   const { id } = thread.state;
   drafts.start(owner);
   const { text } = composer;
-  if (!text.trim()) showWords(id);
-  else drafts.keep(id, { draft: text });
-  if (!thread.state.outbox.length) thread.take(drafts.of(id).outbox);
+  if (composer.isEmpty) showWords(id);
+  else keepDraft(id, { draft: text, images: composer.attachments.all });
+  if (!thread.state.outbox.length) takeWaiting(id);
 }
 
 /** What was written in a thread and not sent. */
 function showWords(id) {
-  const { draft, edit, forms: kept } = drafts.of(id);
-  composer.open(draft);
+  const { draft, images, edit, forms: kept } = drafts.of(id);
+  composer.open(draft, images);
   forms.open(kept);
   page.editing = edit;
   paintThread();
@@ -418,8 +444,11 @@ async function open(id, { isBack = false } = {}) {
   panels.closeDrawer();
   follower.pin();
   page.limit = FIRST_PAINT;
-  const loaded = thread.open(id, drafts.of(id).outbox);
+  const { outbox } = drafts.of(id);
+  const isBare = outbox.every(({ images }) => !images?.length);
+  const loaded = thread.open(id, isBare ? outbox : []);
   showWords(id);
+  if (!isBare) takeWaiting(id);
   paintList();
   await loaded;
   if (thread.state.id !== id) return;

@@ -5,6 +5,7 @@ import { ref } from "../vendor/lit-html/directives/ref.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { approvalCard, decidedCall } from "./approval-card.js";
 import { isUndecided } from "./approvals.js";
+import { imagesView } from "./attachments.js";
 import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
 import { fitHeight } from "./field-height.js";
@@ -12,7 +13,7 @@ import { formatMs, formatNumber, visible } from "./format.js";
 import { icons } from "./icons.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 import { markdown } from "./markdown.js";
-import { RENDER, SELECT, textOf } from "./parts.js";
+import { imagesOf, RENDER, SELECT, textOf } from "./parts.js";
 import { selection } from "./selection.js";
 import { speakersOf } from "./steps.js";
 import { toolCard } from "./tool-card.js";
@@ -29,15 +30,14 @@ export const messageView = (message, about, actions) =>
 function userMessage(message, { editing, dropped, idle }, actions) {
   const text = textOf(message);
   if (editing) return editor(message, editing, dropped, actions);
-  const images = message.parts.filter((part) => part.type === "image");
   return html`
     <article class="message user" aria-label="You" data-message=${message.id ?? nothing}>
       <div class="bubble">
-        ${images.map(image)}
+        ${imagesView(imagesOf(message))}
         ${text ? html`<p class="said">${text}</p>` : nothing}
       </div>
       <div class="actions">
-        ${copyButton(text)}
+        ${text ? copyButton(text) : nothing}
         ${message.id && idle
           ? html`<button type="button" class="icon-button" aria-label="Edit message" title="Edit" @click=${() => actions.onEdit(message.id)}>
               ${icons.pencil}
@@ -47,12 +47,6 @@ function userMessage(message, { editing, dropped, idle }, actions) {
     </article>
   `;
 }
-
-/** Only what the page itself holds: any other address is text. */
-const image = ({ image: address }) =>
-  /^data:image\/(png|jpeg|gif|webp);/.test(address)
-    ? html`<img class="sent-image" src=${address} alt="Sent image" />`
-    : html`<p class="no-image">Image: ${address.slice(0, 200)}</p>`;
 
 /** It is measured once it is in the page. */
 const fitEditor = (field) => field && queueMicrotask(() => fitHeight(field, 0.6));
@@ -64,7 +58,7 @@ function editor(message, { text, error }, dropped, actions) {
   const submit = (event) => {
     event.preventDefault();
     const edited = new FormData(event.currentTarget).get("text").trim();
-    if (edited) actions.onEdited(message.id, edited);
+    if (edited || imagesOf(message).length) actions.onEdited(message.id, edited);
   };
   const keys = (event) => {
     if (isComposing(event)) return;
@@ -78,6 +72,7 @@ function editor(message, { text, error }, dropped, actions) {
   };
   return html`
     <form class="message user editor" @submit=${submit}>
+      ${imagesView(imagesOf(message))}
       <textarea
         name="text"
         rows="3"

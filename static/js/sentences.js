@@ -3,6 +3,8 @@
 const SENTENCES = {
   thread_changed: "The thread has gone on elsewhere. Look at what is new, then send it again if it still fits.",
   thread_not_found: "This thread is gone.",
+  images_not_supported: "This model takes no images. Choose another one, or send the message without them.",
+  images_too_large: "The images are too large together. Send fewer of them.",
 };
 
 /** @param {Error & {code?: string}} error */

@@ -4,11 +4,12 @@
  */
 
 import * as api from "./api.js";
+import { imageParts } from "./attachments.js";
 import { isOnItsWay, undecided } from "./approvals.js";
 import { keyed } from "./interrupts.js";
 import { hydrated, joined, newAnswer, newQuestion, restored, settledIn, upTo } from "./messages.js";
-import { marked, newItem, without } from "./outbox.js";
-import { toAccumulated } from "./parts.js";
+import { bodyOf, marked, newItem, without } from "./outbox.js";
+import { imagesOf, toAccumulated } from "./parts.js";
 import { DONE, readRun } from "./run-stream.js";
 import { sentenceOf } from "./sentences.js";
 import { Turn } from "./turn.js";
@@ -128,9 +129,9 @@ export class ThreadStore {
   }
 
   /** A message goes behind those that wait to be sent. */
-  send(text) {
+  send(text, images) {
     const { id, outbox } = this.state;
-    const item = newItem(text, id, outbox, this.#named);
+    const item = newItem(text, id, outbox, this.#named, images);
     if (!outbox.length) return this.#deliver(item);
     this.#outboxIs([...outbox, item]);
     return this.flush();
@@ -146,7 +147,7 @@ export class ThreadStore {
   /** Messages of an earlier visit, of which it is known only now that they may be sent. */
   take(outbox) {
     if (!outbox.length) return;
-    this.#set({ ...this.state, outbox });
+    this.#outboxIs([...outbox, ...this.state.outbox]);
     this.flush();
   }
 
@@ -165,8 +166,8 @@ export class ThreadStore {
     const before = this.state.messages;
     const isWaiting = this.state.outbox.some(({ id }) => id === item.id);
     const outbox = isWaiting ? marked(this.state.outbox, item, true) : this.state.outbox;
-    this.#set({ ...this.state, outbox, messages: [...before, newQuestion(item.text), newAnswer()] });
-    return this.#post(item.body, { before, item }, item.key);
+    this.#set({ ...this.state, outbox, messages: [...before, newQuestion(item.text, imageParts(item.images)), newAnswer()] });
+    return this.#post(bodyOf(item), { before, item }, item.key);
   }
 
   #outboxIs(outbox) {
@@ -178,8 +179,10 @@ export class ThreadStore {
   edit(messageId, text, version) {
     const before = this.state.messages;
     const kept = upTo(before, messageId);
-    this.#set({ ...this.state, messages: [...kept, newQuestion(text), newAnswer()] });
-    const edit = { message_id: messageId, message: text };
+    const images = imagesOf(before[kept.length] ?? { parts: [] });
+    this.#set({ ...this.state, messages: [...kept, newQuestion(text, images), newAnswer()] });
+    const parts = [...images, ...(text ? [{ type: "text", text }] : [])];
+    const edit = { message_id: messageId, message: images.length ? { parts } : text };
     return this.#post({ edit, based_on: version, ...this.#named }, { before, edited: { id: messageId, text } });
   }
 
@@ -434,11 +437,11 @@ export class ThreadStore {
 
   /** The thread was deleted elsewhere: the words that were meant for it go back to the field. */
   #gone({ item, edited }) {
-    const words = [...this.state.outbox.map(({ text }) => text), (edited ?? item)?.text];
+    const words = [...this.state.outbox, edited ?? item];
     if (this.state.outbox.some(({ id }) => id === item?.id)) words.pop();
     this.#outboxIs([]);
     this.#set({ ...this.state, messages: [], interrupts: [], missing: true });
-    for (const text of words.filter(Boolean).reverse()) this.listeners.onRefused(text);
+    for (const { text, images } of words.filter(Boolean).reverse()) this.listeners.onRefused(text, images);
   }
 
   /** A message waits until the server can be reached, or goes back to the field. */
@@ -457,7 +460,7 @@ export class ThreadStore {
     // It had come through, and only the answer to that was lost.
     if (error.code === "message_exists") this.listeners.onWaits();
     else {
-      this.listeners.onRefused(item.text);
+      this.listeners.onRefused(item.text, item.images);
       this.#fail(error, null);
     }
     if (error.status === 409) this.refresh();
