@@ -64,6 +64,8 @@ const MESSAGES = 50;
 /** The newest messages of a thread; with `before`, the id of a message, those before it. */
 export const thread = (id, before) =>
   json("GET", `${path(id)}?limit=${MESSAGES}${before ? `&before=${encodeURIComponent(before)}` : ""}`);
+/** All of its messages, as the server's own JSON. */
+export const wholeThread = async (id) => (await request("GET", path(id))).text();
 export const rename = (id, title) => json("PATCH", path(id), { title });
 export const forget = (id) => request("DELETE", path(id));
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});

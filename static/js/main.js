@@ -274,6 +274,7 @@ const paintThread = painter(() => {
   element("latest").hidden = follower.pinned;
   composer.show(thread.busy, Boolean(state.run?.stopping));
   announcer.follow(state);
+  if (page.isSaved !== isSaved(state)) paintBar();
   const title = state.id === null ? "New thread" : state.title || titleOf(state);
   element("title").textContent = title;
   document.title = `${title} · turnstream`;
@@ -306,6 +307,8 @@ const paintList = painter(() => {
 
 const linkOf = (id) => (id ? element("thread-list").querySelector(`[data-thread="${CSS.escape(id)}"]`) : null);
 
+const isSaved = ({ id, messages }) => id !== null && messages.length > 0;
+
 const paintBar = painter(() => {
   const about = {
     model: page.model,
@@ -313,10 +316,12 @@ const paintBar = painter(() => {
     inspecting: panels.isOpen("inspector"),
     approving: panels.isOpen("approvals"),
     waiting: session.user?.approves ? approvals.state.calls.length : null,
+    saved: (page.isSaved = isSaved(thread.state)),
   };
   const actions = {
     onModel: (name) => models.choose(name),
     onTheme: changeTheme,
+    onExport: (format) => told(import("./export.js").then(({ exportThread }) => exportThread(thread.state.id, format))),
     onInspect: () => panels.toggle("inspector"),
     onApprove: () => {
       panels.toggle("approvals");

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { ref } from "../vendor/lit-html/directives/ref.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { answerText, canBeCopied } from "./answer-text.js";
 import { approvalCard, decidedCall } from "./approval-card.js";
 import { isUndecided } from "./approvals.js";
 import { imagesView } from "./attachments.js";
@@ -37,7 +38,7 @@ function userMessage(message, { editing, dropped, idle }, actions) {
         ${text ? html`<p class="said">${text}</p>` : nothing}
       </div>
       <div class="actions">
-        ${text ? copyButton(text) : nothing}
+        ${text ? copyButton(message) : nothing}
         ${message.id && idle
           ? html`<button type="button" class="icon-button" aria-label="Edit message" title="Edit" @click=${() => actions.onEdit(message.id)}>
               ${icons.pencil}
@@ -173,10 +174,9 @@ function mark({ ended, error, finishReason, running }) {
 }
 
 function footer(message, { idle }, actions) {
-  const text = textOf(message);
   return html`
     <div class="actions">
-      ${text ? copyButton(text) : nothing}
+      ${canBeCopied(message) ? copyButton(message) : nothing}
       ${message.id && idle
         ? html`<button type="button" class="icon-button" aria-label="Regenerate reply" title="Regenerate" @click=${() => actions.onRegenerate(message.id)}>
             ${icons.again}
@@ -195,8 +195,8 @@ function figures({ timing, usage }) {
   return words.join(" · ");
 }
 
-const copyButton = (text) => html`
-  <button type="button" class="icon-button" aria-label="Copy message" title="Copy" @click=${(event) => copy(text, event.currentTarget)}>
+const copyButton = (message) => html`
+  <button type="button" class="icon-button copy-message" aria-label="Copy message" title="Copy" @click=${({ currentTarget }) => copy(answerText(message), currentTarget)}>
     ${icons.copy}
   </button>
 `;
