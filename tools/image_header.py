@@ -18,6 +18,8 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _HEAD_CHARS = 262_144
 """Of base64: what stands before a photograph's size is seldom larger."""
+_MAX_SEGMENTS = 1000
+"""Of a JPEG that are passed over, fill bytes too."""
 _NO_FRAMES = (0xC4, 0xC8, 0xCC)
 """Markers among those of frames (SOF0 to SOF15) that are none."""
 
@@ -77,7 +79,9 @@ def _little(data: bytes, *places: int, length: int = 2, mask: int = 0xFFFF, more
 
 def _jpeg_size(data: bytes) -> Size | None:
     place = 2
-    while place + 9 <= len(data) and data[place] == 0xFF:
+    for _ in range(_MAX_SEGMENTS):
+        if place + 9 > len(data) or data[place] != 0xFF:
+            return None
         marker = data[place + 1]
         if marker == 0xFF:  # a fill byte
             place += 1

@@ -23,6 +23,8 @@ _IMAGE_DATA = re.compile(r"data:image/(png|jpeg|gif|webp);base64,", re.IGNORECAS
 """The kinds that models take: another, once it is stored, fails every later turn of the thread. So
 does an image of another kind than it says."""
 _MAX_URL_CHARS = 8192
+_HEAD_BYTES = 64
+"""Of an image: enough to tell its kind."""
 _HOW_TO_SEND = (
     "send an http(s) URL or a data: URL of a PNG, JPEG, GIF or WebP image, "
     "data:image/png;base64,..."
@@ -132,7 +134,7 @@ def image_url(value: Any, where: str) -> str:
 
 
 def _check_kind(data: bytes, declared: str, where: str) -> None:
-    header = image_header(data)
+    header = image_header(data[:_HEAD_BYTES])
     kind = header.kind if header else None
     if kind == declared:
         return

@@ -394,12 +394,18 @@ function keepDraft(id, changes) {
 /** Messages that wait, with the images that they came with; one whose images are lost is not sent. */
 async function takeWaiting(id) {
   const waiting = [];
-  for (const item of drafts.of(id).outbox) {
+  const { outbox } = drafts.of(id);
+  for (const item of outbox) {
     const images = item.images?.length ? await composer.attachments.loaded(item.images) : [];
     if (images.length === (item.images?.length ?? 0)) waiting.push({ ...item, images });
-    else if (thread.state.id === id) composer.restore(item.text, images);
+    else if (thread.state.id === id) {
+      composer.restore(item.text, images);
+      told(Promise.reject(new Error("Images of a message were not kept: it was not sent. Attach them again.")));
+    }
   }
-  if (thread.state.id === id) thread.take(waiting);
+  if (thread.state.id !== id) return;
+  if (waiting.length < outbox.length) keepDraft(id, { outbox: waiting });
+  thread.take(waiting);
 }
 
 /** It is known who writes: from now on words are kept, and those of an earlier visit come back. */

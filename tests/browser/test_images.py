@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from playwright.async_api import FilePayload, Locator, expect
 
-from tests.browser.conftest import Visitors
-from tests.browser.site import Visit
+from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.site import Visit, axe
+from tests.browser.test_accessibility import AXE
 from tests.support.endpoint import StrictEndpoint
 from tests.support.pictures import png
 from tests.support.serving import Client, endpoint_settings, serving
@@ -176,6 +177,53 @@ async def test_images_of_a_draft_outlive_a_reload_and_are_forgotten_once_they_ar
     await expect(attached(visit).locator("input")).to_have_value("A leaf")
     await expect(await send(visit)).to_contain_text("24 by 16 pixels (“A leaf”)")
     await page.wait_for_function(f"({KEPT})().then((count) => count === 0)")
+
+
+async def test_images_of_somebody_elses_draft_are_forgotten(visit: Visit) -> None:
+    await choose(visit, payload("leaf.png", png(24, 16)))
+    await visit.page.wait_for_function(f"({KEPT})().then((count) => count === 1)")
+    await visit.page.evaluate("() => localStorage.setItem('words-of', 'somebody else')")
+    await visit.page.reload()
+    await expect(visit.button("Attach images")).to_be_enabled()
+    await visit.page.wait_for_function(f"({KEPT})().then((count) => count === 0)")
+    await expect(attached(visit)).to_have_count(0)
+
+
+async def test_a_message_whose_images_are_lost_is_not_sent_and_its_words_are_in_the_field(
+    visit: Visit,
+) -> None:
+    page = visit.page
+    await visit.ask("Hello")
+    await choose(visit, payload("leaf.png", png(24, 16)))
+    await visit.field.fill("What is it?")
+    await page.route("**/chat", lambda route: route.abort())
+    await visit.button("Send").click()
+    await expect(visit.said.last).to_contain_text("Not sent yet")
+    await page.wait_for_function(f"({KEPT})().then((count) => count === 1)")
+    await page.evaluate("() => { indexedDB.deleteDatabase('images-of-words'); }")
+    await page.unroute("**/chat")
+    await page.reload()
+    await expect(visit.field).to_have_value("What is it?")
+    await expect(visit.page.locator("#connection")).to_contain_text("were not kept")
+    await expect(visit.said).to_have_count(1)
+    await page.reload()
+    await expect(visit.field).to_have_value("What is it?")
+    await expect(visit.said).to_have_count(1)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_axe_finds_nothing_where_images_are(visit: Visit) -> None:
+    page = visit.page
+    await choose(visit, payload("leaf.png", png(240, 160)), payload("stem.png", png(8, 8)))
+    await send(visit)
+    await choose(visit, payload("leaf.png", png(240, 160)))
+    await visit.button("Export thread").click()
+    await expect(visit.button("Markdown")).to_be_visible()
+    assert await axe(page, AXE) == []
+    await page.keyboard.press("Escape")
+    await visit.said.get_by_role("img", name="leaf.png").click()
+    await expect(page.get_by_role("dialog", name="Image")).to_be_visible()
+    assert await axe(page, AXE) == []
 
 
 async def test_a_message_with_an_image_waits_over_a_reload_and_is_sent_whole(visit: Visit) -> None:

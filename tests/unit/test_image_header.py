@@ -45,6 +45,12 @@ def test_an_image_without_pixels_has_no_size() -> None:
     assert image_header(gif(0, 0)) == ImageHeader("gif", None)
 
 
+def test_a_jpeg_that_never_comes_to_its_size_is_given_up() -> None:
+    fill = jpeg_head(640, 480, before=b"\xff" * 2000)
+    empty = jpeg_head(640, 480, before=b"\xff\xe0\x00\x02" * 2000)
+    assert image_header(fill) == image_header(empty) == ImageHeader("jpeg", None)
+
+
 def test_no_bytes_behind_a_signature_break_the_reading() -> None:
     random = Random(7)
     for data, _ in SIZED:
