@@ -11,7 +11,7 @@ from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.support.endpoint import StrictEndpoint
-from tests.support.pictures import png
+from tests.support.pictures import gif, png
 from tests.support.serving import Client, endpoint_settings, serving
 
 EVIL = '"><img src=x onerror=alert(1)>.png'
@@ -156,9 +156,11 @@ async def test_a_photograph_stands_the_right_way_up_and_tells_no_place(visit: Vi
     )
     lying = base64.b64decode(drawn.partition(",")[2])
     photograph = payload("day.jpg", lying[:2] + ROTATED + lying[2:], "image/jpeg")
-    await choose(visit, photograph)
-    await expect(await send(visit)).to_contain_text("JPEG image of 40 by 60 pixels (“day.jpg”)")
-    source = await visit.said.locator("img").get_attribute("src")
+    await choose(visit, photograph, payload("dot", gif(1, 1), ""))
+    reply = await send(visit)
+    await expect(reply).to_contain_text("JPEG image of 40 by 60 pixels (“day.jpg”)")
+    await expect(reply).to_contain_text("GIF image of 1 by 1 pixels (“dot”)")
+    source = await visit.said.locator("img").first.get_attribute("src")
     assert source is not None
     assert b"Exif" not in base64.b64decode(source.partition(",")[2])
 
