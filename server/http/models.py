@@ -10,6 +10,9 @@ from graphs.models import ModelName
 from server.http.state import ApiRequest, rights
 from tools.image_header import Kind
 
+_TEXT_BYTES = 64_000
+"""Left for the rest of a body that has images."""
+
 
 class Models(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
@@ -18,6 +21,7 @@ class Models(HTTPEndpoint):
         says whether a model takes images, and which ones a message may have."""
         graph = request.state["graphs"].checkpoints(None).attached
         served, limits = request.state["models"], request.state["body_limits"]
+        room = request.state["bodies"].max_bytes - _TEXT_BYTES
         names = served.allowed(rights(request)) if graph.is_built_in else []
         return JSONResponse(
             {
@@ -33,7 +37,7 @@ class Models(HTTPEndpoint):
                 "images": {
                     "types": [f"image/{kind}" for kind in get_args(Kind)],
                     "max": limits.max_images,
-                    "max_bytes": limits.max_image_bytes,
+                    "max_bytes": max(0, min(limits.max_image_bytes, room)),
                 },
             }
         )

@@ -581,7 +581,7 @@ function listen() {
   addEventListener("afterprint", () => lighten(false));
   addEventListener("popstate", () => open(currentId(), { isBack: true }));
   addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
     if (!panels.closeDrawer() && thread.busy) thread.stop();
   });
   document.addEventListener("visibilitychange", () => {

@@ -4,6 +4,7 @@ const SENTENCES = {
   thread_changed: "The thread has gone on elsewhere. Look at what is new, then send it again if it still fits.",
   thread_not_found: "This thread is gone.",
   images_not_supported: "This model takes no images. Choose another one, or send the message without them.",
+  body_too_large: "The message is too large. Send less text, or fewer images.",
   images_too_large: "The images are too large together. Send fewer of them.",
 };
 

@@ -93,6 +93,15 @@ async def test_a_thread_with_an_image_goes_on_with_a_model_that_takes_none(
         assert (answer.status_code, answer.json()["code"]) == (422, "images_not_supported")
 
 
+async def test_no_more_is_offered_of_images_than_a_body_may_have(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db", max_body_bytes=100_000)) as client:
+        images = (await client.http.get("/models")).json()["images"]
+        assert images["max_bytes"] == 36_000
+        url = data_url(png(1, 1))
+        url = url[:-4] + "A" * ((36_000 - len(url)) // 4 * 4) + url[-4:]
+        await client.turn({"message": {"parts": [{"type": "image", "image": url}]}})
+
+
 async def first(client: Any, id: str) -> str:
     message: str = (await client.thread(id))["messages"][0]["id"]
     return message

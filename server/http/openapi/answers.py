@@ -195,7 +195,11 @@ def _models() -> Schema:
         ["types", "max", "max_bytes"],
         types=_list(TEXT),
         max={**_COUNT, "description": "Of one message."},
-        max_bytes={**_COUNT, "description": "Of the `data:` URLs of one message, together."},
+        max_bytes={
+            "type": "integer",
+            "minimum": 0,
+            "description": "Of the `data:` URLs of one message, together, as far as a body may be.",
+        },
     )
     return closed_object(["models", "images"], models=_list(model), images=images)
 
