@@ -17,6 +17,7 @@ from graphs.calls import StreamedCall, call_ids
 from graphs.classify import ClassifiedCalls, Classifier, classify_all, refuse_all
 from graphs.context import TurnContext
 from graphs.history import close_pending, for_model
+from graphs.images import without_images
 from graphs.limits import Limits
 from graphs.model_output import ModelOutput, ask
 from graphs.no_data import fresh_misses
@@ -43,6 +44,7 @@ class Agent:
     system_prompt: str
     provider: str | None = None
     """Whose wire format the model speaks: see `graphs.models.provider_of`."""
+    sees_images: bool = True
 
     async def step(self, messages: Sequence[AnyMessage], context: TurnContext) -> list[AnyMessage]:
         """One model call on a closed history: the messages to add to it, answers that are due
@@ -74,7 +76,9 @@ class Agent:
         sentence = "The call was left unanswered and is closed."
         closers = close_pending(messages, "not_answered", sentence)
         room = self.limits.max_history_tokens
-        prompt = for_model([*messages, *closers], self.system_prompt, room, self.provider)
+        history = [*messages, *closers]
+        seen = history if self.sees_images else without_images(history)
+        prompt = for_model(seen, self.system_prompt, room, self.provider)
         return _Question(closers, prompt, call_ids(messages))
 
     def _spent(

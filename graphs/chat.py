@@ -32,6 +32,7 @@ from graphs.approvals import APPROVED_IN, is_approved, with_note
 from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.execution import INNER, execute, limits_of
+from graphs.images import takes_images
 from graphs.limits import Limits
 from graphs.models import provider_of
 from graphs.no_data import build_recovery, entry, marked_as
@@ -67,8 +68,9 @@ def build(
         catalogue = context.catalogue or built_with
         rules = Classifier(catalogue, context.client_tools, context.rights, context.user)
         chat = context.model.chat if context.model else model
+        bound = bind(chat, catalogue, context)
         step = Agent(
-            bind(chat, catalogue, context), rules, limits, system_prompt, provider_of(chat)
+            bound, rules, limits, system_prompt, provider_of(chat), takes_images(chat)
         ).step
         return {"messages": await step(state["messages"], context)}
 

@@ -20,6 +20,7 @@ from langchain_core.messages import (
 from graphs import stored
 from graphs.answers import failed
 from graphs.calls import MAX_ID_CHARS, derived_id, safe_name
+from graphs.images import is_image
 from graphs.replay import acceptable_name, from_others, replayed, with_last_word
 
 CHARS_A_TOKEN = 4
@@ -189,9 +190,5 @@ def _last_turns(messages: list[AnyMessage], max_tokens: int) -> list[AnyMessage]
 
 def _tokens(content: object) -> int:
     if isinstance(content, list):
-        return sum(IMAGE_TOKENS if _is_image(block) else _tokens(block) for block in content)
+        return sum(IMAGE_TOKENS if is_image(block) else _tokens(block) for block in content)
     return len(content if isinstance(content, str) else str(content)) // CHARS_A_TOKEN + 4
-
-
-def _is_image(block: object) -> bool:
-    return isinstance(block, dict) and str(block.get("type")).startswith("image")

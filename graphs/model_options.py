@@ -28,6 +28,8 @@ class ModelOptions:
     openai_base_url: str | None = None
     reasoning: Reasoning = "off"
     max_message_bytes: int = MAX_MESSAGE_BYTES
+    image_models: tuple[str, ...] | None = None
+    """Patterns of the names of models that take images; None: as LangChain knows it of each."""
     word_seconds: float = 0.02
     """The pace of the offline model."""
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 
+from graphs.images import told_of_images
 from graphs.model_options import ModelOptions
 from graphs.offline import OfflineChatModel
 
@@ -138,10 +139,13 @@ async def open_models(
 ) -> AsyncIterator[Mapping[str, BaseChatModel]]:
     """The models by their names in the settings, in that order. Raises ModelSetupError."""
     async with AsyncExitStack() as stack:
-        yield {
+        opened = {
             name: await stack.enter_async_context(_open(ModelName.parse(name), options))
             for name in names
         }
+        for name, model in opened.items():
+            told_of_images(model, name, options.image_models)
+        yield opened
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 
 from graphs import stored
+from graphs.images import with_names
 from graphs.stored import PROVIDER
 from graphs.sums import Content
 
@@ -159,7 +160,10 @@ def acceptable_name(name: str, provider: str | None) -> str:
 
 
 def from_others(message: HumanMessage, provider: str | None) -> HumanMessage:
-    """The user's message, with a word in the place of an image that the provider cannot open."""
+    """The user's message, with a word in the place of an image that the provider cannot open, and
+    what the user says of the others."""
+    if provider is not None:
+        message = with_names(message)
     if isinstance(message.content, str) or replay_for(provider).opens_urls:
         return message
     content = [_opened(block) for block in message.content]

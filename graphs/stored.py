@@ -20,12 +20,14 @@ the same. Keys of other packages in the same place stay as they are.
     human message format        2: the user wrote it; missing in format 1
                  checkpoint_id the checkpoint before it; missing for the first
                  version       the version of its turn that it began; missing where it is the first
+                 alts          of its images, in their order: what each shows, or None
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Literal, TypedDict, cast
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graphs.stored_approvals import AskedApproval, Decision
 from tools.contract import Disposition
@@ -120,10 +122,23 @@ def tool_metadata(end: End, duration_ms: int | None = None) -> dict[str, Any]:
     return shown if duration_ms is None else {**shown, "duration_ms": duration_ms}
 
 
-def human_metadata(checkpoint_id: str | None, sent_at: float | None = None) -> dict[str, Any]:
+def human_metadata(
+    checkpoint_id: str | None, sent_at: float | None = None, alts: Sequence[str | None] = ()
+) -> dict[str, Any]:
     """`sent_at` is a Unix time."""
-    marked = {"format": FORMAT, **({} if sent_at is None else {"sent_at": sent_at})}
-    return {**marked, "checkpoint_id": checkpoint_id} if checkpoint_id else marked
+    before = {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
+    moment = {} if sent_at is None else {"sent_at": sent_at}
+    shown = {"alts": list(alts)} if any(alts) else {}
+    return {"format": FORMAT, **moment, **before, **shown}
+
+
+def alts(message: BaseMessage) -> Iterator[str | None]:
+    """What the user's message says of each of its images, in their order; then None for ever."""
+    said = message.response_metadata.get("alts")
+    is_theirs = isinstance(message, HumanMessage) and is_users(message)
+    known = said if isinstance(said, list) and is_theirs else []
+    yield from (alt if isinstance(alt, str) else None for alt in known)
+    yield from repeat(None)
 
 
 def with_version(message: HumanMessage, version: str) -> HumanMessage:

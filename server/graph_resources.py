@@ -39,6 +39,7 @@ async def open_title_model(settings: Settings) -> AsyncIterator[BaseChatModel]:
 
 def _options(settings: Settings, reasoning: Reasoning) -> ModelOptions:
     return ModelOptions(
+        image_models=settings.image_patterns,
         openai_api_key=settings.openai_api_key,
         openai_base_url=settings.openai_base_url,
         reasoning=reasoning,

@@ -31,6 +31,11 @@ class ModelSettings(BaseSettings):
         description="whether models are asked to reason, and how much: 'off', 'on', 'low', "
         "'medium', 'high'; what they reason is shown",
     )
+    image_models: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("auto",),
+        description="models that take images, comma-separated, '*' for any letters, or 'none'; "
+        "'auto': all but those of which LangChain or the Ollama server says that they do not",
+    )
     openai_api_key: str | None = Field(
         None,
         validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"),
@@ -50,6 +55,11 @@ class ModelSettings(BaseSettings):
         if self.model != "auto":
             return self.model
         return DEFAULT_MODEL if self.openai_api_key else OFFLINE
+
+    @property
+    def image_patterns(self) -> tuple[str, ...] | None:
+        """Of the names of the models that take images; None: as it is known of each."""
+        return None if self.image_models == ("auto",) else self.image_models
 
     @property
     def model_names(self) -> tuple[str, ...]:

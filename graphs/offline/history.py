@@ -9,9 +9,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from graphs import stored
 from graphs.approvals import CHANGED
+from graphs.images import has_image, is_image
 from tools import strict_json
+from tools.image_header import header_of_url
 
+_KINDS = {"png": "PNG", "jpeg": "JPEG", "gif": "GIF", "webp": "WebP"}
 _NUMBERED = re.compile(r"call_(\d{1,9})")
 
 
@@ -49,7 +53,8 @@ class Turn:
     """Results that came together with the message, and that nobody has spoken of yet."""
     calls: int = 0
     """Tool calls in the history, or the highest number in their ids."""
-    has_image: bool = False
+    images: tuple[str, ...] = ()
+    """What the last user message has of them, in words."""
 
 
 def read(messages: Sequence[BaseMessage]) -> Turn:
@@ -65,7 +70,7 @@ def read(messages: Sequence[BaseMessage]) -> Turn:
         earlier=earlier,
         arrived=earlier[-1] if earlier and came_with_it else (),
         calls=_calls_made(messages),
-        has_image=bool(humans) and _has_image(messages[last]),
+        images=_images(messages[last]) if humans else (),
     )
 
 
@@ -116,7 +121,20 @@ def _calls_made(messages: Sequence[BaseMessage]) -> int:
     return max([len(ids), *(int(match[1]) for match in numbered)])
 
 
-def _has_image(message: BaseMessage) -> bool:
-    return isinstance(message.content, list) and any(
-        isinstance(block, dict) and "image" in str(block.get("type")) for block in message.content
-    )
+def _images(message: BaseMessage) -> tuple[str, ...]:
+    if not isinstance(message, HumanMessage) or not has_image(message):
+        return ()
+    alts = stored.alts(message)
+    return tuple(_described(block, next(alts)) for block in message.content if is_image(block))
+
+
+def _described(block: object, alt: str | None) -> str:
+    """Its kind, its size, and what the user says of it."""
+    match block:
+        case {"image_url": {"url": str(url)} | str(url)}:
+            header = header_of_url(url)
+        case _:
+            header = None
+    kind = f"a {_KINDS[header.kind]} image" if header else "an image"
+    size = " of {} by {} pixels".format(*header.size) if header and header.size else ""
+    return f"{kind}{size}{f' (“{alt}”)' if alt else ''}"

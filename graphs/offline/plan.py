@@ -16,7 +16,7 @@ from graphs.offline.history import Result, Step, Turn, read
 from graphs.offline.intents import asks_of
 from graphs.offline.solar import LIST
 from graphs.offline.solar_words import CHARTS, chart_title
-from graphs.offline.talk import talk
+from graphs.offline.talk import sees, talk
 from graphs.offline.today import asked_today
 
 MAX_CHARS = 4000
@@ -50,7 +50,7 @@ def plan(messages: Sequence[BaseMessage], tools: Tools) -> Plan:
     able = [ask for ask in asks if ask.tool in tools]
     lacking = dict.fromkeys(ask.tool for ask in asks if ask.tool not in tools)
     lead = _lead_again(attempts[-1]) if again else _lead(able, first=not turn.steps)
-    said = [told, _lacking([*lacking]), lead]
+    said = ["" if turn.steps else sees(turn), told, _lacking([*lacking]), lead]
     if not asks and not turn.steps:
         said.append(talk(turn, tools))
     text = " ".join(filter(None, said)) or talk(turn, tools)

@@ -45,11 +45,20 @@ def greet(name: str) -> str:
 
 
 def talk(turn: Turn, tools: Tools) -> str:
+    """Nothing is said to images alone beyond what `sees` has said."""
+    if turn.images and not turn.text.strip():
+        return ""
     for pattern, reply in REPLIES:
         match = pattern.search(turn.text)
         if match:
             return reply(match, turn, tools)
     return _honest(turn, tools)
+
+
+def sees(turn: Turn) -> str:
+    """What was sent beside the text."""
+    got = f"You have sent {listed(turn.images)}. I cannot look at images."
+    return got if turn.images else ""
 
 
 def _abilities(_: object, __: Turn, tools: Tools) -> str:
@@ -87,11 +96,10 @@ def _unplanned(_: object, turn: Turn, tools: Tools) -> str:
     return f"To plan a visit I need an inverter and a day, as in: {PLANNING}"
 
 
-def _honest(turn: Turn, tools: Tools) -> str:
-    image = "I cannot look at images. " if turn.has_image else ""
+def _honest(_: Turn, tools: Tools) -> str:
     using = f" by calling {listed([f'`{name}`' for name in tools])}" if tools else ""
     return (
-        f"{image}I am turnstream's offline model: I understand a few kinds of question and answer "
+        f"I am turnstream's offline model: I understand a few kinds of question and answer "
         f"them{using}, but not this one. Ask me what I can do, or set `OPENAI_API_KEY` and start "
         "the server again to talk to a real model."
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ import ollama
 from langchain_ollama import ChatOllama
 
 from graphs.answer_bounds import PLAIN, bounding_hook
+from graphs.images import set_takes_images
 from graphs.model_options import ModelOptions, ModelSetupError, Reasoning, cannot_reason
 from graphs.providers.bounded import BoundedChat
 
@@ -28,7 +29,11 @@ class BoundedChatOllama(BoundedChat, ChatOllama):
 @asynccontextmanager
 async def open_model(name: str, options: ModelOptions) -> AsyncIterator[BoundedChatOllama]:
     """Raises ModelSetupError if the server has no such model."""
-    wanted = await _possible_reasoning(name, options.reasoning)
+    able = await _capabilities(name)
+    wanted = options.reasoning
+    if wanted != "off" and "thinking" not in (able or ["thinking"]):
+        cannot_reason(name, wanted)
+        wanted = "off"
     hook = bounding_hook(httpx.AsyncByteStream, options.max_message_bytes)
     model = BoundedChatOllama(
         model=name,
@@ -37,6 +42,8 @@ async def open_model(name: str, options: ModelOptions) -> AsyncIterator[BoundedC
         client_kwargs={"follow_redirects": False, "headers": PLAIN},
         async_client_kwargs={"event_hooks": {"response": [hook]}},
     )
+    if able:
+        set_takes_images(model, takes="vision" in able)
     try:
         yield model
     finally:
@@ -49,9 +56,9 @@ def reasoning(wanted: Reasoning) -> bool | str:
     return wanted if wanted in ("low", "medium", "high") else wanted == "on"
 
 
-async def _possible_reasoning(name: str, wanted: Reasoning) -> Reasoning:
-    """As the server says what the model can do; one that is down now may be up when it is
-    needed."""
+async def _capabilities(name: str) -> Sequence[str]:
+    """What the server says that the model can do; empty if it says nothing. One that is down now
+    may be up when it is needed."""
     client = ollama.AsyncClient()
     try:
         async with asyncio.timeout(ASK_SECONDS):
@@ -61,13 +68,10 @@ async def _possible_reasoning(name: str, wanted: Reasoning) -> Reasoning:
             raise ModelSetupError(
                 f"TURNSTREAM_MODEL: the Ollama server has no model {name!r}: ollama pull {name}"
             ) from None
-        return wanted
+        return ()
     except (ConnectionError, TimeoutError, httpx.HTTPError, ValueError):
         logger.warning("the Ollama server does not answer yet; start it with: ollama serve")
-        return wanted
+        return ()
     finally:
         await client._client.aclose()
-    if wanted != "off" and "thinking" not in (shown.capabilities or ["thinking"]):
-        cannot_reason(name, wanted)
-        return "off"
-    return wanted
+    return shown.capabilities or ()

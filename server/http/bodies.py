@@ -23,7 +23,7 @@ class Bodies:
     being read."""
 
     def __init__(self, max_bytes: int, max_values: int, max_together: int) -> None:
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._max_values = max_values
         self._max_together = max_together
         self.together = 0
@@ -62,8 +62,8 @@ class Bodies:
             raise Problem(400, "malformed_json", "The body broke off.") from None
 
     def _check_size(self, size: int) -> None:
-        if size > self._max_bytes:
-            raise _too_large(f"is larger than {self._max_bytes} bytes", "MAX_BODY_BYTES")
+        if size > self.max_bytes:
+            raise _too_large(f"is larger than {self.max_bytes} bytes", "MAX_BODY_BYTES")
         if self.together > self._max_together:
             raise limit_reached("MAX_BODIES_BYTES", self._max_together)
 

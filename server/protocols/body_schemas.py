@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.protocols.fields import BodyLimits
+from server.protocols.fields import MAX_ALT_CHARS, BodyLimits
 
 Schema = dict[str, Any]
 
@@ -27,6 +27,12 @@ IMAGE_URL: Schema = {
     "pattern": "^([hH][tT][tT][pP][sS]?://|[dD][aA][tT][aA]:[iI][mM][aA][gG][eE]/"
     "([pP][nN][gG]|[jJ][pP][eE][gG]|[gG][iI][fF]|[wW][eE][bB][pP]);[bB][aA][sS][eE]64,)",
     "description": "An http(s) URL, or a `data:` URL of a PNG, JPEG, GIF or WebP image in base64.",
+}
+
+IMAGE_ALT: Schema = {
+    "type": ["string", "null"],
+    "maxLength": MAX_ALT_CHARS,
+    "description": "What the image shows, or the name of its file.",
 }
 
 IMAGE_TYPE: Schema = {
@@ -98,7 +104,13 @@ def text_part(limits: BodyLimits) -> Schema:
     return an_object(["type", "text"], type={"const": "text"}, text=text)
 
 
-IMAGE_PART = an_object(["type", "image"], type={"const": "image"}, image=IMAGE_URL)
+IMAGE_PART = an_object(
+    ["type", "image"],
+    type={"const": "image"},
+    image=IMAGE_URL,
+    alt=IMAGE_ALT,
+    filename=IMAGE_ALT,
+)
 
 
 def described_tool(limits: BodyLimits) -> dict[str, Schema]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from server.protocols.fields import BodyLimits, mapping, sequence, shown, string
+from server.protocols.fields import MAX_ALT_CHARS, BodyLimits, mapping, sequence, shown, string
 from server.turns.requests import (
     ImageContent,
     InvalidRequest,
@@ -15,12 +15,16 @@ from server.turns.requests import (
     UserContent,
     UserMessage,
 )
+from tools.image_header import image_header
 
 PartReader = Callable[[Mapping[str, Any], str], UserContent]
 
-_IMAGE_DATA = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,", re.IGNORECASE)
-"""The kinds that models take: another, once it is stored, fails every later turn of the thread."""
+_IMAGE_DATA = re.compile(r"data:image/(png|jpeg|gif|webp);base64,", re.IGNORECASE)
+"""The kinds that models take: another, once it is stored, fails every later turn of the thread. So
+does an image of another kind than it says."""
 _MAX_URL_CHARS = 8192
+_HEAD_BYTES = 64
+"""Of an image: enough to tell its kind."""
 _HOW_TO_SEND = (
     "send an http(s) URL or a data: URL of a PNG, JPEG, GIF or WebP image, "
     "data:image/png;base64,..."
@@ -91,7 +95,28 @@ def text_part(part: Mapping[str, Any], where: str) -> UserContent:
 
 
 def image_part(part: Mapping[str, Any], where: str) -> UserContent:
-    return ImageContent(image_url(part.get("image"), f"{where}.image"))
+    """`alt` says what it shows; of assistant-ui's parts it is `filename`."""
+    named = "filename" if part.get("alt") is None else "alt"
+    return image(part.get("image"), f"{where}.image", part.get(named), f"{where}.{named}")
+
+
+def image(url: Any, where: str, alt: Any = None, alt_where: str = "") -> ImageContent:
+    """An image, and what it shows: `alt` is None, or text."""
+    words = None if alt is None else string(alt, alt_where).strip()
+    if words and len(words) > MAX_ALT_CHARS:
+        raise InvalidRequest(
+            "value_too_long",
+            f"{alt_where} has {len(words)} characters: send at most {MAX_ALT_CHARS}.",
+        )
+    return ImageContent(image_url(url, where), words or None)
+
+
+def named_in(metadata: Any) -> Any:
+    """What the metadata of a part says of it, if it is an object."""
+    if not isinstance(metadata, dict):
+        return None
+    names = (metadata.get(key) for key in ("alt", "name", "filename"))
+    return next((name for name in names if isinstance(name, str)), None)
 
 
 PARTS: Mapping[str, PartReader] = {"text": text_part, "image": image_part}
@@ -99,9 +124,25 @@ PARTS: Mapping[str, PartReader] = {"text": text_part, "image": image_part}
 
 def image_url(value: Any, where: str) -> str:
     url = string(value, where)
-    if not (_is_image_data(url) or _is_web_url(url)):
+    declared = _IMAGE_DATA.match(url)
+    data = _decoded(url[declared.end() :]) if declared else None
+    if not (data or _is_web_url(url)):
         raise InvalidRequest("invalid_image", f"{where} is {shown(url)}: {_HOW_TO_SEND}.")
+    if declared and data:
+        _check_kind(data, declared[1].lower(), where)
     return url
+
+
+def _check_kind(data: bytes, declared: str, where: str) -> None:
+    header = image_header(data[:_HEAD_BYTES])
+    kind = header.kind if header else None
+    if kind == declared:
+        return
+    found = f"a {kind} image" if kind else "no PNG, JPEG, GIF or WebP image"
+    raise InvalidRequest(
+        "invalid_image",
+        f"{where} says that it is image/{declared}, and its bytes are {found}: {_HOW_TO_SEND}.",
+    )
 
 
 def unsupported(kind: str, where: str, supported: Iterable[str]) -> InvalidRequest:
@@ -119,14 +160,11 @@ def _read_part(part: Any, where: str, readers: Mapping[str, PartReader]) -> User
     return readers[kind](fields, where)
 
 
-def _is_image_data(url: str) -> bool:
-    start = _IMAGE_DATA.match(url)
-    if start is None:
-        return False
+def _decoded(text: str) -> bytes | None:
     try:
-        return len(a2b_base64(url[start.end() :], strict_mode=True)) > 0
+        return a2b_base64(text, strict_mode=True)
     except (Base64Error, ValueError):
-        return False
+        return None
 
 
 def _is_web_url(url: str) -> bool:

@@ -16,6 +16,8 @@ _THREAD_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HELD_MESSAGE_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MOST_NAMED = 3
+MAX_ALT_CHARS = 1000
+"""Of what an image shows."""
 
 _repr = Repr()
 _repr.maxstring = _repr.maxother = 60

@@ -1,7 +1,8 @@
 """LangChain's messages as JSON: what two formats have of them in common.
 
 content = string, if the message has one text at most; else a list of blocks, one a part
-block   = {"type": "text", "text"} | {"type": "image_url", "image_url": {"url"}}
+block   = {"type": "text", "text"} | {"type": "image_url", "image_url": {"url"},
+          "metadata"?: {"name"}}
         | {"type": "reasoning", "summary": [{"type": "summary_text", "text"}]}
 """
 
@@ -31,8 +32,9 @@ def _human_block(item: UserContent) -> Json:
     match item:
         case TextContent(text):
             return {"type": "text", "text": text}
-        case ImageContent(url):
-            return {"type": "image_url", "image_url": {"url": url}}
+        case ImageContent(url, alt):
+            named = {"metadata": {"name": alt}} if alt else {}
+            return {"type": "image_url", "image_url": {"url": url}, **named}
 
 
 def ai_content(parts: Sequence[MessagePart]) -> str | list[Json]:

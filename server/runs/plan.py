@@ -39,6 +39,7 @@ from server.runs.transcript import assistant_id, last_spoken, last_turn_id
 from server.storage.kept_versions import NO_CHANGES, VersionChanges
 from server.turns.chunks import ToolApproval, ToolSettled
 from server.turns.requests import (
+    ImageContent,
     InvalidRequest,
     TextContent,
     TurnRequest,
@@ -236,7 +237,8 @@ def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
     ]
     if all(isinstance(item, TextContent) for item in message.content):
         content = message.text
-    metadata = stored.human_metadata(state.checkpoint_id, time.time())
+    alts = [item.alt for item in message.content if isinstance(item, ImageContent)]
+    metadata = stored.human_metadata(state.checkpoint_id, time.time(), alts)
     return HumanMessage(content=content, id=id, response_metadata=metadata)
 
 

@@ -70,6 +70,8 @@ class RunStarts:
             claim.key, request, checkpoints, catalogue, decider, settings.max_thread_bytes
         )
         model = self.models.choose(request, checkpoints.attached, plan, rights)
+        model_name = self.models.name_of(model) if is_built_in else None
+        self.models.check_images(plan, model_name)
         return RunStart(
             run_id=claim.run_id,
             key=claim.key,
@@ -87,6 +89,6 @@ class RunStarts:
                 user=user,
             ),
             limits=settings.limits,
-            model=self.models.name_of(model) if is_built_in else None,
+            model=model_name,
             setup=setup_hash(settings.system_prompt, catalogue) if is_built_in else None,
         )

@@ -149,7 +149,7 @@ class Runs:
     ) -> None:
         if start.plan.is_new_thread and claim.thread is None:
             await self._capacity.take_new_thread(start.rights)
-        title = request.message.text if request.message else ""
+        title = request.message.title if request.message else ""
         records = self._audit.started(start, by.id)
         await self._store.begin_run(
             claim.key,

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage
 from graphs import stored
 from graphs.attached import AttachedGraph
 from graphs.context import ChosenModel
+from graphs.images import has_image, takes_images
 from server.runs.plan import Plan
 from server.turns.requests import InvalidRequest, TurnRequest
 from server.users.rights import Rights
@@ -65,6 +66,21 @@ class ServedModels:
         wanted = request.model or self._of_turn(plan)
         name = wanted if wanted in allowed else allowed[0]
         return ChosenModel(name, self.by_name[name])
+
+    def check_images(self, plan: Plan, name: str | None) -> None:
+        """Raises InvalidRequest 422 `images_not_supported` if the run would ask a model about
+        images that it does not take; None: a graph's own model, which is not known."""
+        if name is None or takes_images(self.by_name[name]):
+            return
+        if not any(has_image(message) for message in plan.new or ()):
+            return
+        others = [other for other, model in self.by_name.items() if takes_images(model)]
+        seeing = f" Of those here, {', '.join(others)} can." if others else ""
+        raise InvalidRequest(
+            "images_not_supported",
+            f"The model {name!r} takes no images: send the message without them, or choose another "
+            f"model.{seeing}",
+        )
 
     def name_of(self, chosen: ChosenModel | None) -> str | None:
         """The model that speaks in a run of the built-in graph; without a choice the default."""

@@ -213,9 +213,10 @@ def _user_content(message: AnyMessage) -> Iterator[UserContent]:
     if isinstance(message.content, str):
         yield TextContent(message.content)
         return
+    alts = stored.alts(message)
     for block in message.content:
         match block:
             case str(text) | {"type": "text", "text": str(text)}:
                 yield TextContent(text)
             case {"type": "image_url", "image_url": str(url) | {"url": str(url)}}:
-                yield ImageContent(url)
+                yield ImageContent(url, next(alts))

@@ -31,6 +31,9 @@ class TextContent:
 class ImageContent:
     url: str
     """An absolute http(s) URL, or a `data:image/...;base64,` URL."""
+    alt: str | None = field(default=None, compare=False)
+    """What it shows, in the user's words, or the name of its file. Some clients lose it when they
+    send a message once more: it is the same image all the same."""
 
 
 UserContent = TextContent | ImageContent
@@ -45,6 +48,12 @@ class UserMessage:
     @property
     def text(self) -> str:
         return "".join(item.text for item in self.content if isinstance(item, TextContent))
+
+    @property
+    def title(self) -> str:
+        """Its text; of images alone what they show, as far as that is known."""
+        images = (item for item in self.content if isinstance(item, ImageContent))
+        return self.text or next((image.alt for image in images if image.alt), "Image")
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,9 @@ export const thread = (id, { before, version } = {}) => {
   const given = Object.entries({ limit: MESSAGES, before, version }).filter(([, value]) => value);
   return json("GET", `${path(id)}?${new URLSearchParams(given)}`);
 };
+/** All of its messages, as the server's own JSON. */
+export const wholeThread = async (id, version) =>
+  (await request("GET", `${path(id)}${version ? `?version=${encodeURIComponent(version)}` : ""}`)).text();
 export const rename = (id, title) => json("PATCH", path(id), { title });
 /** @param {{pinned?: boolean, archived?: boolean}} changes */
 export const arrange = (id, changes) => json("PATCH", path(id), changes);
@@ -83,7 +86,7 @@ export async function forget(id) {
 }
 export const restore = (id) => json("POST", `${path(id)}/restore`);
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});
-export const models = async () => (await json("GET", "/models")).models;
+export const models = () => json("GET", "/models");
 export const tools = async () => (await json("GET", "/tools")).tools;
 export const approvals = async () => (await json("GET", "/approvals")).approvals;
 export const decide = (id, decision) => json("POST", `/approvals/${encodeURIComponent(id)}`, decision);

@@ -8,12 +8,13 @@ const THEMES = { auto: icons.auto, light: icons.sun, dark: icons.moon };
 const OFFLINE = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
 
 /**
- * @param {{model, models: import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null}} about  `waiting`:
- *   calls of others, null for who may not decide on them
- * @param {{onModel, onTheme, onInspect, onApprove}} actions
+ * @param {{model, models: import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null, saved: boolean}} about
+ *   `waiting`: calls of others, null for who may not decide on them; `saved`: the thread can be exported
+ * @param {{onModel, onTheme, onInspect, onApprove, onExport}} actions
  */
-export const barView = ({ model, models, inspecting, approving, waiting }, actions) => html`
+export const barView = ({ model, models, inspecting, approving, waiting, saved }, actions) => html`
   ${models.chosen === null ? badge(model) : choice(models, actions)} ${waiting === null ? nothing : approve(waiting, approving, actions)}
+  ${saved ? exporting(actions) : nothing}
   <button
     type="button"
     class="icon-button"
@@ -51,6 +52,15 @@ const approve = (waiting, approving, { onApprove }) => html`
   >
     ${icons.shield} ${waiting ? html`<span class="count" aria-hidden="true">${waiting}</span>` : nothing}
   </button>
+`;
+
+const exporting = ({ onExport }) => html`
+  <button type="button" class="icon-button" aria-label="Export thread" title="Export thread" popovertarget="export">${icons.down}</button>
+  <div id="export" class="menu" popover role="group" aria-label="Export thread" @click=${({ currentTarget }) => currentTarget.hidePopover()}>
+    <button type="button" @click=${() => onExport("md")}>Markdown</button>
+    <button type="button" @click=${() => onExport("json")}>JSON</button>
+    <button type="button" @click=${() => print()}>Print</button>
+  </div>
 `;
 
 const choice = ({ names, chosen }, { onModel }) => html`

@@ -1,14 +1,25 @@
 /** Copying, and handing out files. */
 
-/** Copy, and say so on the button for a moment. */
+/** Copy, and say so on the button for a moment. @param {string | Promise<string>} text */
 export async function copy(text, button) {
   try {
-    await navigator.clipboard.writeText(text);
+    await written(text);
     mark(button, "copied");
   } catch {
     mark(button, "failed");
   }
 }
+
+/** What is not there yet is promised at once: some browsers take only what a click itself brings. */
+function written(text) {
+  if (typeof text === "string") return navigator.clipboard.writeText(text);
+  const plain = text.then((words) => new Blob([words], { type: "text/plain" }));
+  return navigator.clipboard.write([new ClipboardItem({ "text/plain": plain })]);
+}
+
+/** @param {string} title  of anything */
+export const fileName = (title, ending) =>
+  `${(title ?? "").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "data"}.${ending}`;
 
 function mark(button, state) {
   if (!button) return;

@@ -1,5 +1,6 @@
 /** The field that messages are written in, and the buttons that send, queue or stop. */
 
+import { Attachments } from "./attachments.js";
 import { fitHeight } from "./field-height.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 
@@ -12,9 +13,17 @@ export class Composer {
   /** Sent, and not taken yet: still to be kept. */
   #sent = "";
 
-  /** @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast, onDraft}} actions */
+  /**
+   * @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast, onDraft, onTold, onProblem}} actions
+   *   `onSend` and `onDraft` get the text and the images
+   */
   constructor(form, actions) {
     this.#form = form;
+    const onChange = () => {
+      this.#changed();
+      this.#keep();
+    };
+    this.attachments = new Attachments(form, { ...actions, onChange });
     this.#field = form.querySelector("textarea");
     this.#button = form.querySelector("button[type=submit]");
     this.#queue = form.querySelector("#queue");
@@ -35,15 +44,17 @@ export class Composer {
   }
 
   /** Another thread is open: the field has the words that were written there. */
-  open(draft) {
+  open(draft, images = []) {
     this.#sent = "";
     this.#field.value = draft;
+    this.attachments.open(images);
     this.#changed();
   }
 
   /** What was sent is kept elsewhere by now: until then it is still the draft. */
   taken() {
     this.#sent = "";
+    this.attachments.taken();
     this.#keep();
   }
 
@@ -56,12 +67,13 @@ export class Composer {
   }
 
   get isEmpty() {
-    return !this.#field.value.trim();
+    return !this.#field.value.trim() && this.attachments.isEmpty;
   }
 
   /** Give back a message that was not taken, ahead of one that is begun already. */
-  restore(text) {
+  restore(text, images = []) {
     this.#sent = "";
+    this.attachments.restore(images);
     this.#field.value = joined(text, this.#field.value);
     this.#changed();
     this.#keep();
@@ -82,12 +94,13 @@ export class Composer {
   /** @param {{stops?: boolean}} [how]  it stops the live run, rather than wait for its end */
   #send(how) {
     const text = this.#field.value.trim();
-    if (!text) return;
+    if (this.isEmpty || this.attachments.isReading) return;
     this.#sent = joined(this.#sent, text);
     this.#field.value = "";
+    const images = this.attachments.take();
     this.#changed();
     this.focus();
-    this.actions.onSend(text, how);
+    this.actions.onSend(text, images, how);
   }
 
   #key(event) {
@@ -101,12 +114,12 @@ export class Composer {
   }
 
   #keep() {
-    this.actions.onDraft(joined(this.#sent, this.#field.value));
+    this.actions.onDraft(joined(this.#sent, this.#field.value), this.attachments.all);
   }
 
   #changed() {
     fitHeight(this.#field, 0.4);
-    this.#button.disabled = !this.#busy && this.isEmpty;
+    this.#button.disabled = !this.#busy && (this.isEmpty || this.attachments.isReading);
     this.#queue.hidden = !this.#busy || this.isEmpty;
   }
 }

@@ -10,11 +10,13 @@ const OWNER = "words-of";
 const PREFIX = "words:";
 const MAX_THREADS = 60;
 const MAX_CHARS = 300_000;
-const NOTHING = { draft: "", edit: null, forms: {}, outbox: [] };
+const NOTHING = { draft: "", images: [], edit: null, forms: {}, outbox: [] };
+/** The database of the images, which have only their keys here; see `kept-images.js`. */
+export const IMAGES = "images-of-words";
 
 const keyOf = (id) => `${PREFIX}${id ?? ""}`;
 const PLACES = [
-  [localStorage, ["draft", "outbox"]],
+  [localStorage, ["draft", "images", "outbox"]],
   [sessionStorage, ["edit", "forms"]],
 ];
 const kept = (storage) => Object.keys(storage).filter((key) => key.startsWith(PREFIX));
@@ -44,9 +46,10 @@ export class Drafts {
     this.isOpen = false;
     localStorage.removeItem(OWNER);
     for (const [storage] of PLACES) for (const key of kept(storage)) storage.removeItem(key);
+    indexedDB.deleteDatabase(IMAGES);
   }
 
-  /** @returns {{draft: string, edit: {id, text, version} | null, forms: object, outbox: object[]}} */
+  /** @returns {{draft: string, images: object[], edit: {id, text, version} | null, forms: object, outbox: object[]}} */
   of(id) {
     if (!this.isOpen) return NOTHING;
     const words = PLACES.map(([storage]) => parsed(storage.getItem(keyOf(id))));
@@ -82,6 +85,9 @@ export class Drafts {
   }
 }
 
+/** Whether what is kept has this text in it. */
+export const mentions = (text) => kept(localStorage).some((key) => localStorage.getItem(key).includes(text));
+
 const has = (items, { id }) => items.some((item) => item.id === id);
 
 const isEmpty = (value) => !value || !(typeof value === "string" ? value : Object.keys(value).length);
@@ -96,7 +102,7 @@ function parsed(text) {
 
 /** What is too long, or finds no room, is on the page alone. */
 function store(storage, key, words) {
-  const text = JSON.stringify(words);
+  const text = JSON.stringify(words, (name, value) => (name === "dataUrl" ? undefined : value));
   if (text.length > MAX_CHARS) return;
   const others = kept(storage).filter((other) => other !== key);
   if (others.length >= MAX_THREADS) {

@@ -16,6 +16,7 @@ import { isComposing } from "./keys.js";
 import { currentId, currentVersion, showId, showVersion, urlOf } from "./location.js";
 import { LoginDialog } from "./login-dialog.js";
 import { Models } from "./models.js";
+import { isWhole } from "./outbox.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
 import { textOf } from "./parts.js";
@@ -87,13 +88,21 @@ const inspector = new InspectorPanel(element("inspector"), {
 });
 const follower = new Follower(element("scroller"), element("log"), () => paintThread());
 const composer = new Composer(element("composer"), {
-  onSend: (text, how) => send(text, how),
+  onSend: (text, images, how) => send(text, images, how),
   onStop: () => thread.stop(),
   onEditLast: editLast,
-  onDraft: (draft) => drafts.keep(thread.state.id, { draft }),
+  onDraft: (draft, images) => keepDraft(thread.state.id, draft, images),
+  onTold: (words) => {
+    element("status").textContent = words;
+  },
+  onProblem: (words) => told(Promise.reject(new Error(words))),
 });
+let heard = Promise.resolve();
 const drafts = new Drafts((id, before, after) => {
-  if (id === thread.state.id) thread.changedElsewhere(before, after);
+  heard = heard.then(async () => {
+    const items = id === thread.state.id ? await withImages(after) : [];
+    if (id === thread.state.id) thread.changedElsewhere(before, items);
+  });
 });
 const places = new Places();
 const forms = new FormKeeper(element("log"), (kept) => drafts.keep(thread.state.id, { forms: kept }));
@@ -110,6 +119,7 @@ const session = new Session(new LoginDialog(element("login")), {
 });
 const models = new Models(() => {
   thread.model = models.chosen;
+  composer.attachments.allow(models.images, models.refusal);
   paintBar();
 });
 const list = new ThreadList(() => {
@@ -153,7 +163,7 @@ const thread = new ThreadStore({
   },
   onEvent: (event) => inspector.event(event),
   onRequest: (body) => inspector.request(body),
-  onRefused: (text) => composer.restore(text),
+  onRefused: (text, images) => composer.restore(text, images),
   onEditRefused({ id, text }, error) {
     const { version } = thread.state;
     page.editing = { id, text, version, error: sentenceOf(error) };
@@ -161,7 +171,10 @@ const thread = new ThreadStore({
     paintThread();
     requestAnimationFrame(() => focusEditor());
   },
-  onOutbox: (id, outbox, before) => drafts.keepOutbox(id, outbox, before),
+  onOutbox(id, outbox, before) {
+    drafts.keepOutbox(id, outbox, before);
+    keepImages(imagesOf(outbox));
+  },
   isKept: (id, item) => drafts.isKept(id, item),
   onWaits: () => composer.taken(),
   onNotLoaded: (error) => told(Promise.reject(new Error(sentenceOf(error)))),
@@ -254,9 +267,10 @@ const threadActions = {
   },
   async onNew() {
     const { text } = composer;
+    const images = composer.attachments.take();
     drafts.forget(thread.state.id);
     await open(null);
-    if (text.trim()) composer.restore(text);
+    if (text.trim() || images.length) composer.restore(text, images);
   },
 };
 
@@ -347,6 +361,7 @@ const paintThread = painter(() => {
   element("latest").hidden = follower.pinned;
   composer.show(thread.busy, Boolean(state.run?.stopping));
   announcer.follow(state);
+  if (page.isSaved !== isSaved(state)) paintBar();
   const title = state.id === null ? "New thread" : state.title || titleOf(state);
   element("title").textContent = title;
   document.title = `${title} · turnstream`;
@@ -390,6 +405,8 @@ const paintList = painter(() => {
 
 const linkOf = (id) => (id ? element("thread-list").querySelector(`[data-thread="${CSS.escape(id)}"]`) : null);
 
+const isSaved = ({ id, messages }) => id !== null && messages.length > 0;
+
 const paintBar = painter(() => {
   const about = {
     model: page.model,
@@ -397,11 +414,13 @@ const paintBar = painter(() => {
     inspecting: panels.isOpen("inspector"),
     approving: panels.isOpen("approvals"),
     waiting: session.user?.approves ? approvals.state.calls.length : null,
+    saved: (page.isSaved = isSaved(thread.state)),
   };
   const actions = {
     onModel: (name) => models.choose(name),
     onTheme: changeTheme,
     onKeys: keyActions.onKeys,
+    onExport: (format) => told(import("./export.js").then(({ exportThread }) => exportThread(thread.state, format))),
     onInspect: () => panels.toggle("inspector"),
     onApprove: () => {
       panels.toggle("approvals");
@@ -437,8 +456,11 @@ function paintAll() {
   paintBar();
 }
 
-const titleOf = (state) =>
-  state.messages.flatMap(({ parts }) => parts).find(({ type }) => type === "text")?.text.slice(0, 60) ?? "Thread";
+function titleOf({ messages }) {
+  const [first] = messages;
+  const said = first && (textOf(first) || first.parts.find(({ alt }) => alt)?.alt);
+  return said ? said.slice(0, 60) : "Thread";
+}
 
 /** Nothing stays of whoever was logged in: neither on the page, nor in its memory, nor in storage. */
 function leave() {
@@ -454,21 +476,55 @@ function changeTheme() {
 }
 
 /** @param {{stops?: boolean}} [how]  see `ThreadStore.send` */
-function send(text, how) {
+function send(text, images, how) {
   if (thread.state.missing) {
-    composer.restore(text);
+    composer.restore(text, images);
     element("log").querySelector("button")?.focus();
     return;
   }
   follower.pin();
-  thread.send(text, how);
+  thread.send(text, images, how);
 }
 
 /** A message that waits goes back to the field. */
 function takeBack(item) {
   thread.withdraw(item);
-  composer.restore(item.text);
+  composer.restore(item.text, item.images);
   composer.focus();
+}
+
+const imagesOf = (items) => items.flatMap(({ images }) => images ?? []);
+
+function keepDraft(id, draft, images) {
+  drafts.keep(id, { draft, images });
+  keepImages(images);
+}
+
+/** Their words are kept before: images that no words name are forgotten. */
+function keepImages(images) {
+  if (drafts.isOpen) composer.attachments.keep(images);
+}
+
+/** Messages that wait, with the images that they came with, as far as the browser has them. */
+async function withImages(items) {
+  if (!imagesOf(items).length) return items;
+  const found = await composer.attachments.loaded(imagesOf(items));
+  const byKey = new Map(found.map((image) => [image.key, image]));
+  return items.map((item) => ({ ...item, images: item.images?.map((image) => byKey.get(image.key) ?? image) }));
+}
+
+/** Those of an earlier visit; one whose images are lost is not sent. */
+async function takeWaiting(id) {
+  const { outbox } = drafts.of(id);
+  const items = await withImages(outbox);
+  if (thread.state.id !== id) return;
+  const whole = items.filter(isWhole);
+  for (const { text, images } of items.filter((item) => !isWhole(item))) {
+    composer.restore(text, images.filter(({ dataUrl }) => dataUrl));
+    told(Promise.reject(new Error("Images of a message were not kept: it was not sent. Attach them again.")));
+  }
+  if (whole.length < outbox.length) drafts.keepOutbox(id, whole, outbox);
+  thread.take(whole);
 }
 
 /** It is known who writes: from now on words are kept, and those of an earlier visit come back. */
@@ -477,15 +533,15 @@ function keepWords(owner) {
   const { id } = thread.state;
   drafts.start(owner);
   const { text } = composer;
-  if (!text.trim()) showWords(id);
-  else drafts.keep(id, { draft: text });
-  if (!thread.state.outbox.length) thread.take(drafts.of(id).outbox);
+  if (composer.isEmpty) showWords(id);
+  else keepDraft(id, text, composer.attachments.all);
+  if (!thread.state.outbox.length) takeWaiting(id);
 }
 
 /** What was written in a thread and not sent. */
 function showWords(id) {
-  const { draft, edit, forms: kept } = drafts.of(id);
-  composer.open(draft);
+  const { draft, images, edit, forms: kept } = drafts.of(id);
+  composer.open(draft, images);
   forms.open(kept);
   page.editing = edit;
   paintThread();
@@ -519,8 +575,11 @@ async function open(id, { isBack = false } = {}) {
   panels.closeDrawer();
   follower.pin();
   page.limit = FIRST_PAINT;
-  const loaded = thread.open(id, drafts.of(id).outbox, isBack ? currentVersion() : null);
+  const { outbox } = drafts.of(id);
+  const isBare = !imagesOf(outbox).length;
+  const loaded = thread.open(id, isBare ? outbox : [], isBack ? currentVersion() : null);
   showWords(id);
+  if (!isBare) takeWaiting(id);
   paintList();
   await loaded;
   if (thread.state.id !== id) return;
@@ -665,7 +724,8 @@ function listen() {
   addEventListener("afterprint", () => lighten(false));
   addEventListener("popstate", () => open(currentId(), { isBack: true }));
   addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    const isOpen = document.querySelector("dialog[open], :popover-open");
+    if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || isOpen) return;
     if (panels.closeDrawer()) return;
     if (thread.busy) thread.stop();
     else if (event.target === element("message")) element("scroller").focus({ preventScroll: true });

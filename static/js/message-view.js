@@ -3,8 +3,10 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { ref } from "../vendor/lit-html/directives/ref.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { answerText, canBeCopied } from "./answer-text.js";
 import { approvalCard, decidedCall } from "./approval-card.js";
 import { isUndecided } from "./approvals.js";
+import { imagesView } from "./attachments.js";
 import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
 import { fitHeight } from "./field-height.js";
@@ -12,7 +14,7 @@ import { formatInstant, formatMoment, formatMs, formatNumber, visible } from "./
 import { icons } from "./icons.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 import { markdown } from "./markdown.js";
-import { RENDER, SELECT, textOf } from "./parts.js";
+import { imagesOf, RENDER, SELECT, textOf } from "./parts.js";
 import { selection } from "./selection.js";
 import { speakersOf } from "./steps.js";
 import { toolCard } from "./tool-card.js";
@@ -30,15 +32,14 @@ export const messageView = (message, about, actions) =>
 function userMessage(message, { editing, dropped, idle }, actions) {
   const text = textOf(message);
   if (editing) return editor(message, editing, dropped, actions);
-  const images = message.parts.filter((part) => part.type === "image");
   return html`
     <article class="message user" aria-label="You" data-message=${message.id ?? nothing}>
       <div class="bubble">
-        ${images.map(image)}
+        ${imagesView(imagesOf(message))}
         ${text ? html`<p class="said">${text}</p>` : nothing}
       </div>
       <div class="actions">
-        ${copyButton(text)}
+        ${text ? copyButton(message) : nothing}
         ${message.id && idle
           ? html`<button type="button" class="icon-button" aria-label="Edit message" title="Edit" @click=${() => actions.onEdit(message.id)}>
               ${icons.pencil}
@@ -57,12 +58,6 @@ const sentAt = ({ createdAt }) =>
     ? html`<time class="figures sent-at" datetime=${createdAt} title=${formatInstant(createdAt)} data-shown=${formatMoment(createdAt)}></time>`
     : nothing;
 
-/** Only what the page itself holds: any other address is text. */
-const image = ({ image: address }) =>
-  /^data:image\/(png|jpeg|gif|webp);/.test(address)
-    ? html`<img class="sent-image" src=${address} alt="Sent image" />`
-    : html`<p class="no-image">Image: ${address.slice(0, 200)}</p>`;
-
 /** It is measured once it is in the page. */
 const fitEditor = (field) => field && queueMicrotask(() => fitHeight(field, 0.6));
 
@@ -73,7 +68,7 @@ function editor(message, { text, error }, dropped, actions) {
   const submit = (event) => {
     event.preventDefault();
     const edited = new FormData(event.currentTarget).get("text").trim();
-    if (edited) actions.onEdited(message.id, edited);
+    if (edited || imagesOf(message).length) actions.onEdited(message.id, edited);
   };
   const keys = (event) => {
     if (isComposing(event)) return;
@@ -87,6 +82,7 @@ function editor(message, { text, error }, dropped, actions) {
   };
   return html`
     <form class="message user editor" @submit=${submit}>
+      ${imagesView(imagesOf(message))}
       <textarea
         name="text"
         rows="3"
@@ -187,10 +183,9 @@ function mark({ ended, error, finishReason, running }) {
 }
 
 function footer(message, { idle }, actions) {
-  const text = textOf(message);
   return html`
     <div class="actions">
-      ${versionsView(message, actions.onLook)} ${text ? copyButton(text) : nothing}
+      ${versionsView(message, actions.onLook)} ${canBeCopied(message) ? copyButton(message) : nothing}
       ${message.id && idle
         ? html`<button type="button" class="icon-button" aria-label="Regenerate reply" title="Regenerate" @click=${() => actions.onRegenerate(message.id)}>
             ${icons.again}
@@ -209,8 +204,8 @@ function figures({ timing, usage }) {
   return words.join(" · ");
 }
 
-const copyButton = (text) => html`
-  <button type="button" class="icon-button" aria-label="Copy message" title="Copy" @click=${(event) => copy(text, event.currentTarget)}>
+const copyButton = (message) => html`
+  <button type="button" class="icon-button copy-message" aria-label="Copy message" title="Copy" @click=${({ currentTarget }) => copy(answerText(message), currentTarget)}>
     ${icons.copy}
   </button>
 `;

@@ -8,13 +8,11 @@ import { fromSnapshot, withSettled } from "./parts.js";
 let keys = 0;
 const newKey = () => `m${(keys += 1)}`;
 
-export const newQuestion = (text) => ({
-  key: newKey(),
-  id: null,
-  role: "user",
-  parts: [{ type: "text", text }],
-  createdAt: new Date().toISOString(),
-});
+/** @param {object[]} images  as parts */
+export const newQuestion = (text, images = []) => {
+  const parts = [...images, ...(text ? [{ type: "text", text }] : [])];
+  return { key: newKey(), id: null, role: "user", parts, createdAt: new Date().toISOString() };
+};
 
 export const newAnswer = () => ({ key: newKey(), id: null, role: "assistant", parts: [], steps: [] });
 

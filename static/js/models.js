@@ -8,6 +8,10 @@ export class Models {
   names = [];
   /** Of the server's model; null if it cannot be chosen. */
   chosen = null;
+  /** What a message may have of images: `{types, max, max_bytes}`. */
+  images = { types: [], max: 0, max_bytes: 0 };
+  /** Models that take none. */
+  #blind = new Set();
   #onChange;
 
   /** @param {() => void} onChange */
@@ -17,11 +21,19 @@ export class Models {
 
   /** Whoever is logged in may use other models than whoever was. */
   async load() {
-    const models = await api.models().catch(() => []);
+    const { models, images } = await api.models().catch(() => ({ models: [], images: this.images }));
+    this.images = images;
+    this.#blind = new Set(models.filter((model) => model.images === false).map(({ name }) => name));
     this.names = models.map(({ name }) => name);
     const kept = localStorage.getItem(KEY);
     if (models.length > 1) this.chosen = this.names.includes(kept) ? kept : this.names[0];
     this.#onChange();
+  }
+
+  /** Why no image can be sent; null: one can. */
+  get refusal() {
+    const name = this.chosen ?? this.names[0];
+    return this.#blind.has(name) ? `The model ${name} takes no images.` : null;
   }
 
   choose(name) {

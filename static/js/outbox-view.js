@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { imageParts, imagesView } from "./attachments.js";
 import { icons } from "./icons.js";
 import { holdOf } from "./queue.js";
 
@@ -28,9 +29,13 @@ const WHY = {
   problem: "Waits: not sent yet",
 };
 
+const bubble = ({ text, images }) => html`
+  <div class="bubble">${imagesView(imageParts(images))} ${text ? html`<p class="said">${text}</p>` : nothing}</div>
+`;
+
 const unsent = (item, actions) => html`
   <article class="message user unsent" aria-label="You">
-    <div class="bubble"><p class="said">${item.text}</p></div>
+    ${bubble(item)}
     <div class="actions">
       <span class="mark">${icons.warning} Not sent yet</span>
       <button type="button" class="quiet" @click=${() => actions.onWithdraw(item)}>Take back</button>
@@ -40,7 +45,7 @@ const unsent = (item, actions) => html`
 
 const inQueue = (item, why, { run }, actions) => html`
   <article class="message user unsent queued" aria-label="Queued message">
-    <div class="bubble"><p class="said">${item.text}</p></div>
+    ${bubble(item)}
     <div class="actions queue-bar">
       <span class="mark">${icons.clock} Queued${why ? html`<span class="queue-why">${why}</span>` : nothing}</span>
       <button type="button" class="quiet" title=${run ? "Stops the reply" : nothing} @click=${() => actions.onSendNow(item)}>

@@ -3,6 +3,8 @@
  * the thread once.
  */
 
+import { imageParts } from "./attachments.js";
+
 const hex = (length) => crypto.randomUUID().replaceAll("-", "").slice(0, length);
 
 /**
@@ -10,15 +12,26 @@ const hex = (length) => crypto.randomUUID().replaceAll("-", "").slice(0, length)
  * @param {string | null} threadId  null: the message begins a thread
  * @param {object[]} waiting  those before it; the first of a new thread has named it
  * @param {object} further  keys of the body
+ * @param {object[]} images  see `attachments.js`; they are not in the body that is kept
  */
-export function newItem(text, threadId, waiting, further) {
+export function newItem(text, threadId, waiting, further, images = []) {
   const where = threadId === null
     ? { thread_id: waiting[0]?.body.thread_id ?? `thread_${hex(20)}` }
     : { thread_id: threadId, must_exist: true };
   const id = `msg_${hex(16)}`;
-  const message = { id, parts: [{ type: "text", text }] };
-  return { id, text, key: crypto.randomUUID(), body: { ...where, message, ...further } };
+  const message = { id, parts: text ? [{ type: "text", text }] : [] };
+  return { id, text, images, key: crypto.randomUUID(), body: { ...where, message, ...further } };
 }
+
+/** The body of an item, with its images. */
+export function bodyOf({ body, images }) {
+  if (!images?.length) return body;
+  const { message } = body;
+  return { ...body, message: { ...message, parts: [...imageParts(images), ...message.parts] } };
+}
+
+/** Whether its images are here: those of another tab may be there alone. */
+export const isWhole = ({ images = [] }) => images.every(({ dataUrl }) => dataUrl);
 
 export const without = (items, id) => items.filter((item) => item.id !== id);
 

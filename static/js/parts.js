@@ -81,6 +81,8 @@ export const textOf = (message) =>
     .map((part) => part.text)
     .join("\n\n");
 
+export const imagesOf = (message) => message.parts.filter((part) => part.type === "image");
+
 function openState(part) {
   if (part.status.type === "complete") return "pending";
   return part.state === "partial-call" ? "writing" : "running";

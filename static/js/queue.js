@@ -30,7 +30,8 @@ export function changed(items, before, after) {
   const left = items.filter(({ id }) => now.has(id) || !old.has(id));
   const known = new Set(items.map(({ id }) => id));
   const added = after.filter(({ id }) => !old.has(id) && !known.has(id));
-  const same = ({ isSending, ...item }) => ({ ...(now.get(item.id) ?? item), isSending });
+  // What is stored has no images.
+  const same = ({ isSending, images, ...item }) => ({ ...(now.get(item.id) ?? item), images, isSending });
   return ordered([...left.map(same), ...added]);
 }
 

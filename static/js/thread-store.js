@@ -4,11 +4,12 @@
  */
 
 import * as api from "./api.js";
+import { imageParts } from "./attachments.js";
 import { isOnItsWay, undecided } from "./approvals.js";
 import { keyed } from "./interrupts.js";
 import { hydrated, joined, newAnswer, newQuestion, restored, settledIn, upTo } from "./messages.js";
-import { marked, newItem, without } from "./outbox.js";
-import { toAccumulated } from "./parts.js";
+import { bodyOf, isWhole, marked, newItem, without } from "./outbox.js";
+import { imagesOf, toAccumulated } from "./parts.js";
 import { alone, atOnce, basedOn, changed, following, holdOf, ordered, queued } from "./queue.js";
 import { DONE, readRun } from "./run-stream.js";
 import { sentenceOf } from "./sentences.js";
@@ -155,13 +156,14 @@ export class ThreadStore {
   /**
    * A message goes behind those that wait to be sent. While a run is live it is queued.
    *
+   * @param {object[]} [images]  see `attachments.js`
    * @param {{stops?: boolean}} [how]  it stops the live run instead
    */
-  send(text, { stops = false } = {}) {
+  send(text, images = [], { stops = false } = {}) {
     const { id, outbox, run, looksAt, loading } = this.state;
     const isNext = outbox.every((one) => one.queued);
     const before = [...(run && this.#posted ? [this.#posted] : []), ...outbox];
-    const item = newItem(text, id, before, { ...this.#named, ...(isNext ? this.#there : {}) });
+    const item = newItem(text, id, before, { ...this.#named, ...(isNext ? this.#there : {}) }, images);
     if (run) return this.#queue(item, stops && run.id !== null);
     // What is sent while a version is loaded stands behind that one.
     const isEarly = looksAt !== null && loading;
@@ -203,13 +205,14 @@ export class ThreadStore {
     if (this.busy || loading || missing) return undefined;
     // Another one would stand at the wrong place.
     if (looksAt !== null && outbox[0]?.body.version !== looksAt) return undefined;
-    return outbox[0]?.queued && holdOf(this.state) ? undefined : outbox[0];
+    const [first] = outbox;
+    return first && isWhole(first) && !(first.queued && holdOf(this.state)) ? first : undefined;
   }
 
   /** Messages of an earlier visit, of which it is known only now that they may be sent. */
   take(outbox) {
     if (!outbox.length) return;
-    this.#set({ ...this.state, outbox });
+    this.#outboxIs([...outbox, ...this.state.outbox]);
     this.flush();
   }
 
@@ -238,8 +241,8 @@ export class ThreadStore {
       this.#set({ ...this.state, outbox: marked(this.state.outbox, item, true) });
     }
     this.#posted = item;
-    this.#set({ ...this.state, messages: [...before, newQuestion(item.text), newAnswer()] });
-    return this.#post(item.body, { before, item, onTaken }, item.key);
+    this.#set({ ...this.state, messages: [...before, newQuestion(item.text, imageParts(item.images)), newAnswer()] });
+    return this.#post(bodyOf(item), { before, item, onTaken }, item.key);
   }
 
   /** @param {object[]} [before]  what is kept of it */
@@ -253,8 +256,10 @@ export class ThreadStore {
   edit(messageId, text, version) {
     const before = this.state.messages;
     const kept = upTo(before, messageId);
-    this.#set({ ...this.state, messages: [...kept, newQuestion(text), newAnswer()] });
-    const edit = { message_id: messageId, message: text };
+    const images = imagesOf(before[kept.length] ?? { parts: [] });
+    this.#set({ ...this.state, messages: [...kept, newQuestion(text, images), newAnswer()] });
+    const parts = [...images, ...(text ? [{ type: "text", text }] : [])];
+    const edit = { message_id: messageId, message: images.length ? { parts } : text };
     const body = { edit, ...this.#there, based_on: version, ...this.#named };
     return this.#post(body, { before, edited: { id: messageId, text }, branches: true });
   }
@@ -535,11 +540,11 @@ export class ThreadStore {
 
   /** The thread was deleted elsewhere: the words that were meant for it go back to the field. */
   #gone({ item, edited }) {
-    const words = [...this.state.outbox.map(({ text }) => text), (edited ?? item)?.text];
+    const words = [...this.state.outbox, edited ?? item];
     if (this.state.outbox.some(({ id }) => id === item?.id)) words.pop();
     this.#outboxIs([]);
     this.#set({ ...this.state, messages: [], interrupts: [], missing: true });
-    for (const text of words.filter(Boolean).reverse()) this.listeners.onRefused(text);
+    for (const { text, images } of words.filter(Boolean).reverse()) this.listeners.onRefused(text, images);
   }
 
   /** A message waits until the server can be reached, or goes back to the field. */
@@ -558,7 +563,7 @@ export class ThreadStore {
     // It had come through, and only the answer to that was lost.
     if (error.code === "message_exists") this.listeners.onWaits();
     else {
-      this.listeners.onRefused(item.text);
+      this.listeners.onRefused(item.text, item.images);
       this.#fail(error, null);
     }
     if (isOutdated(error)) this.refresh();

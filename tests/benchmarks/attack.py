@@ -114,7 +114,7 @@ async def result(target: Target, size: int) -> int:
 
 
 async def images(target: Target, size: int) -> int:
-    image = {"type": "image", "image": "data:image/png;base64," + "A" * size}
+    image = {"type": "image", "image": "data:image/png;base64,iVBORw0KGgo" + "A" * (size - 11)}
     return await target.post({"message": {"parts": [{"type": "text", "text": "Look"}, image]}})
 
 

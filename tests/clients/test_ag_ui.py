@@ -367,11 +367,13 @@ async def test_a_picture_is_seen_by_the_model_and_held_as_it_was_sent(
     tmp_path: Path, agent: ClientProcess
 ) -> None:
     source = {"type": "data", "value": "iVBORw0KGgo=", "mimeType": "image/png"}
-    content = [{"type": "text", "text": "What is this?"}, {"type": "image", "source": source}]
+    image = {"type": "image", "source": source, "metadata": {"filename": "leaf.png"}}
+    content = [{"type": "text", "text": "What is this?"}, image]
     async with scripted_server(tmp_path, text_reply("A picture.")) as server:
         await begin(agent, server)
         await agent.do("send", content=content)
         report = await clean_report(agent, server)
         assert report["messages"][0]["content"] == content
-        shown = server.endpoint.requests[0]["messages"][-1]["content"][1]
+        _, named, shown = server.endpoint.requests[0]["messages"][-1]["content"]
+        assert named["text"] == "[Image: leaf.png]"
         assert shown["image_url"]["url"] == "data:image/png;base64,iVBORw0KGgo="

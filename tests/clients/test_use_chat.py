@@ -347,14 +347,17 @@ async def test_trying_again_after_a_refused_post_asks_the_question_that_was_not_
 async def test_an_image_goes_to_the_model_and_comes_back_with_the_thread(
     tmp_path: Path, use_chat: ClientProcess
 ) -> None:
-    image = {"type": "file", "mediaType": "image/png", "url": PIXEL}
+    image = {"type": "file", "mediaType": "image/png", "filename": "leaf.png", "url": PIXEL}
     async with scripted_server(tmp_path, text_reply("A pixel.")) as server:
         await use_chat.do("open", url=server.url, id=CHAT)
         await use_chat.do("send", text="What is it?", files=[image])
         report = await clean_report(use_chat, server)
         assert report["messages"][0]["parts"][0] == image
         asked = server.endpoint.requests[0]["messages"][-1]["content"]
-        assert asked[0] == {"type": "image_url", "image_url": {"url": PIXEL}}
+        assert asked[:2] == [
+            {"type": "text", "text": "[Image: leaf.png]"},
+            {"type": "image_url", "image_url": {"url": PIXEL}},
+        ]
 
 
 async def test_a_second_post_of_the_same_is_refused_and_asks_no_model(

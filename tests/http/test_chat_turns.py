@@ -351,7 +351,7 @@ async def test_an_answer_that_does_not_fit_is_refused_and_says_what_would(
 async def test_images_go_to_the_model_as_content_blocks(
     client: Client, endpoint: StrictEndpoint
 ) -> None:
-    url = "data:image/png;base64," + base64.b64encode(b"\x89PNG....").decode()
+    url = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n....").decode()
     parts = [{"type": "text", "text": "What is this?"}, {"type": "image", "image": url}]
     await turn(client, {"message": {"parts": parts}})
     assert endpoint.requests[0]["messages"][-1]["content"] == [

@@ -206,7 +206,7 @@ async def test_an_image_is_taken_whichever_of_its_keys_is_null(client: Client) -
     url, kind = "https://example.org/a.png", "image/png"
     for image in (
         {"data": None, "base64": None, "url": url},
-        {"data": None, "base64": "aGk=", "mime_type": None, "mimeType": kind},
+        {"data": None, "base64": "iVBORw0KGgo=", "mime_type": None, "mimeType": kind},
     ):
         block = {"type": "image", **image}
         answer = await post(client, said({"type": "human", "content": [block]}))

@@ -48,10 +48,15 @@ async def test_the_models_are_listed_the_default_first(
         answer = await client.http.get("/models")
     assert answer.json() == {
         "models": [
-            {"name": "first", "provider": "openai", "default": True},
-            {"name": "openai:second", "provider": "openai", "default": False},
-            {"name": "offline", "provider": "offline", "default": False},
-        ]
+            {"name": "first", "provider": "openai", "default": True, "images": True},
+            {"name": "openai:second", "provider": "openai", "default": False, "images": True},
+            {"name": "offline", "provider": "offline", "default": False, "images": True},
+        ],
+        "images": {
+            "types": ["image/png", "image/jpeg", "image/gif", "image/webp"],
+            "max": 10,
+            "max_bytes": 8_000_000,
+        },
     }
 
 

@@ -10,6 +10,7 @@ from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.serving import endpoint_settings, serving, settings
 
+PNG = b"\x89PNG\r\n\x1a\n"
 HOLD = ("hold", '{"word": "milk"}')
 
 
@@ -77,7 +78,7 @@ async def test_more_new_threads_than_the_limit_are_refused_and_known_ones_go_on(
 
 def with_images(*sizes: int) -> dict[str, Any]:
     """A message with an image of so many bytes each."""
-    images = (base64.b64encode(b"x" * size).decode() for size in sizes)
+    images = (base64.b64encode(PNG + b"x" * (size - len(PNG))).decode() for size in sizes)
     parts = [{"type": "image", "image": f"data:image/png;base64,{image}"} for image in images]
     return {"message": {"parts": [{"type": "text", "text": "Look"}, *parts]}}
 
@@ -86,7 +87,7 @@ async def test_images_are_limited_in_number_and_size(tmp_path: Path) -> None:
     limits = {"max_images": 2, "max_image_bytes": 1_000}
     async with serving(settings(tmp_path / "t.db", **limits)) as client:
         for body, code, setting in (
-            (with_images(3, 3, 3), "too_many_images", "TURNSTREAM_MAX_IMAGES"),
+            (with_images(8, 8, 8), "too_many_images", "TURNSTREAM_MAX_IMAGES"),
             (with_images(600, 600), "images_too_large", "TURNSTREAM_MAX_IMAGE_BYTES"),
         ):
             answer = await client.http.post("/chat", json=body)

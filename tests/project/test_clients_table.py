@@ -48,6 +48,16 @@ PROOFS: Mapping[str, Mapping[str, str]] = {
         AG_UI: "clients/test_ag_ui_interrupts.py::"
         "test_each_question_ends_its_run_and_the_answer_goes_on",
     },
+    "images": {
+        **dict.fromkeys(
+            (PARTS, STATE),
+            "protocols/test_images.py::test_what_a_format_shows_of_an_image_it_reads_again",
+        ),
+        AI_SDK: CHAT + "test_an_image_goes_to_the_model_and_comes_back_with_the_thread",
+        LANGGRAPH: "http/test_agent_chat_ui.py::"
+        "test_a_message_with_made_up_answers_goes_past_what_waits",
+        AG_UI: AG + "test_a_picture_is_seen_by_the_model_and_held_as_it_was_sent",
+    },
     "edit": {
         PARTS: STREAM + "test_a_turn_made_anew_and_an_edit_are_what_hydrate_shows",
         STATE: UI + "test_an_edit_takes_the_place_of_its_source_and_of_all_that_followed",

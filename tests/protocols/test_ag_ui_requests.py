@@ -74,7 +74,7 @@ def answer(id: str, result: Any, *, is_error: bool = False) -> ToolAnswer:
     return ToolAnswer(id, result, is_error, is_any_copy=True)
 
 
-PICTURE = {"type": "data", "value": "AAAA", "mimeType": "image/png"}
+PICTURE = {"type": "data", "value": "iVBORw0KGgo=", "mimeType": "image/png"}
 WEB = {"type": "url", "value": "https://a.org/b.png"}
 TURNS: list[tuple[Json, TurnRequest]] = [
     (posted(HI), turn(**said("Hi"))),
@@ -93,7 +93,7 @@ TURNS: list[tuple[Json, TurnRequest]] = [
     (
         posted({**HI, "content": [{"type": "image", "source": PICTURE}]}),
         turn(
-            message=UserMessage((ImageContent("data:image/png;base64,AAAA"),), "u1"),
+            message=UserMessage((ImageContent("data:image/png;base64,iVBORw0KGgo="),), "u1"),
             branch=Branch("regenerate", "u1"),
         ),
     ),

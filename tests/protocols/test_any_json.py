@@ -107,7 +107,9 @@ LANGGRAPH: list[dict[str, Any]] = [
                 },
                 {
                     "type": "human",
-                    "content": [{"type": "image", "data": "aGk=", "mime_type": "image/png"}],
+                    "content": [
+                        {"type": "image", "data": "iVBORw0KGgo=", "mime_type": "image/png"}
+                    ],
                 },
                 {"type": "tool", "id": "r1", "tool_call_id": "c1", "content": "1", "status": "x"},
             ],

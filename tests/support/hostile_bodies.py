@@ -105,7 +105,9 @@ BODIES: dict[str, Sized] = {
     "images": at("the parts of a message", array(PARTS[1])),
     "a large image": at(
         "an image",
-        lambda size: b'"data:image/png;base64,%s"' % (b"A" * min(size, 7_900_000)),
+        lambda size: (
+            b'"data:image/png;base64,iVBORw0KGgo%s"' % (b"A" * (min(size, 7_900_000) - 11))
+        ),
     ),
     "an image that is none": at("an image", text(b"x")),
     "an address of an image": at("an image", lambda size: b'"https://a.org/%s"' % (b"a" * size)),

@@ -311,4 +311,4 @@ async def test_a_text_is_as_long_as_it_was_ordered(count: int) -> None:
 async def test_an_image_is_honestly_not_seen() -> None:
     image = {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}
     message = await answer(HumanMessage([{"type": "text", "text": "Which animal?"}, image]))
-    assert message.text.startswith("I cannot look at images.")
+    assert message.text.startswith("You have sent an image. I cannot look at images.")

@@ -39,6 +39,7 @@ EVENT_STREAM: Schema = {
     "last is `end` or `error`.",
 }
 
+_COUNT: Schema = {"type": "integer", "minimum": 1}
 _CALL = {"tool_call_id": TEXT, "tool_name": TEXT, "args": {"type": "object"}}
 _ENTRY = {
     "id": TEXT,
@@ -201,12 +202,23 @@ def _graphs() -> Schema:
 
 def _models() -> Schema:
     model = closed_object(
-        ["name", "provider", "default"],
+        ["name", "provider", "default", "images"],
         name=TEXT,
         provider=choice(OFFLINE, *PROVIDERS),
         default=YES_OR_NO,
+        images={**YES_OR_NO, "description": "Whether it takes images, as far as that is known."},
     )
-    return closed_object(["models"], models=_list(model))
+    images = closed_object(
+        ["types", "max", "max_bytes"],
+        types=_list(TEXT),
+        max={**_COUNT, "description": "Of one message."},
+        max_bytes={
+            "type": "integer",
+            "minimum": 0,
+            "description": "Of the `data:` URLs of one message, together, as far as a body may be.",
+        },
+    )
+    return closed_object(["models", "images"], models=_list(model), images=images)
 
 
 def _approvals() -> Schema:

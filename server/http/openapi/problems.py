@@ -120,6 +120,7 @@ RUNS = Source(
             *("too_many_tools", "client_tools_not_supported", "value_not_allowed"),
             *("invalid_context", "invalid_resume", "conflicting_actions", "unknown_graph"),
             *("model_not_selectable", "unknown_model", "unknown_tool", "idempotency_key_reused"),
+            "images_not_supported",
         ],
     },
 )

@@ -16,7 +16,15 @@ from dataclasses import replace
 from typing import Any
 
 from server.protocols.ag_ui.interrupts import read_resume
-from server.protocols.content import PartReader, image_url, read_parts, text_part
+from server.protocols.content import (
+    PartReader,
+    image,
+    image_url,
+    named_in,
+    read_parts,
+    text_part,
+    unsupported,
+)
 from server.protocols.fields import (
     BodyLimits,
     held_message_id,
@@ -32,7 +40,6 @@ from server.protocols.tool_fields import tool_answer, tools_from_object
 from server.turns.requests import (
     Branch,
     ClientTool,
-    ImageContent,
     InvalidRequest,
     Resume,
     ToolAnswer,
@@ -109,8 +116,23 @@ def _message(message: Mapping[str, Any], where: str, limits: BodyLimits) -> User
 
 
 def _image(part: Mapping[str, Any], where: str) -> UserContent:
+    """`metadata` may be anything; assistant-ui's has the file's name."""
     source = mapping(part.get("source"), f"{where}.source")
-    return ImageContent(_url(source, f"{where}.source"))
+    alt = named_in(part.get("metadata"))
+    return image(_url(source, f"{where}.source"), f"{where}.source", alt, f"{where}.metadata")
+
+
+def _binary(part: Mapping[str, Any], where: str) -> UserContent:
+    """The part of 0.0.59 and before for a file of any type; one that is named by an `id` alone lies
+    in a store that is not ours."""
+    kind = string(part.get("mimeType"), f"{where}.mimeType")
+    if not kind.startswith("image/"):
+        raise unsupported(f"binary ({kind})", where, ("text", "image", "binary (image/...)"))
+    data, alt = part.get("data"), part.get("filename")
+    url = part.get("url")
+    if data is not None:
+        url = f"data:{kind};base64,{string(data, f'{where}.data')}"
+    return image(url, where, alt, f"{where}.filename")
 
 
 def _url(source: Mapping[str, Any], where: str) -> str:
@@ -125,7 +147,7 @@ def _url(source: Mapping[str, Any], where: str) -> str:
     return image_url(value, f"{where}.value")
 
 
-_PARTS: Mapping[str, PartReader] = {"text": text_part, "image": _image}
+_PARTS: Mapping[str, PartReader] = {"text": text_part, "image": _image, "binary": _binary}
 
 
 def _answer(message: Mapping[str, Any], where: str, limits: BodyLimits) -> ToolAnswer:

@@ -3,6 +3,7 @@
 
 from server.protocols.body_schemas import (
     CALL_ID,
+    IMAGE_ALT,
     IMAGE_TYPE,
     IMAGE_URL,
     MAX_CLIENT_TOOLS,
@@ -82,7 +83,9 @@ def parts(limits: BodyLimits) -> dict[str, Schema]:
         ["role", "content"],
         role={"const": "user"},
         id=nullable(NEW_MESSAGE_ID),
-        content={"anyOf": [text, content([text_part(limits), *_images()], ("image",), limits)]},
+        content={
+            "anyOf": [text, content([text_part(limits), *_images()], ("image", "binary"), limits)]
+        },
     )
     answer = an_object(
         ["role", "toolCallId", "content"],
@@ -108,18 +111,39 @@ def _images() -> list[Schema]:
     )
     url = an_object(["type", "value"], type={"const": "url"}, value=IMAGE_URL)
     kind: Schema = {"const": "image"}
-    return [an_object(["type", "source"], type=kind, source=source) for source in (data, url)]
+    named = an_object((), **dict.fromkeys(("alt", "name", "filename"), IMAGE_ALT))
+    about: Schema = {"anyOf": [named, {"not": {"type": "object"}}]}
+    return [
+        *(
+            an_object(["type", "source"], type=kind, source=source, metadata=about)
+            for source in (data, url)
+        ),
+        *_binaries(),
+    ]
+
+
+def _binaries() -> list[Schema]:
+    """Files, as they were up to 0.0.59."""
+    shared = {"type": {"const": "binary"}, "mimeType": IMAGE_TYPE, "filename": IMAGE_ALT}
+    data: Schema = {**_TEXT, "minLength": 1}
+    return [
+        an_object(["type", "mimeType", "data"], **shared, data=data),
+        an_object(["type", "mimeType", "url"], **shared, url=IMAGE_URL, data=NOTHING),
+    ]
 
 
 def message() -> Schema:
     """A message of a loaded thread."""
     text = closed_object(["type", "text"], type={"const": "text"}, text=_TEXT)
     source = closed_object(["type", "value"], type=_TEXT, value=_TEXT, mimeType=_TEXT)
-    image = closed_object(["type", "source"], type={"const": "image"}, source=source)
+    named = closed_object(["filename"], filename=_TEXT)
+    image = closed_object(
+        ["type", "source"], type={"const": "image"}, source=source, metadata=named
+    )
     parts = {"type": "array", "items": {"anyOf": [text, image]}}
-    named = closed_object(["name", "arguments"], name=_TEXT, arguments=_TEXT)
+    function = closed_object(["name", "arguments"], name=_TEXT, arguments=_TEXT)
     call = closed_object(
-        ["id", "type", "function"], id=_TEXT, type={"const": "function"}, function=named
+        ["id", "type", "function"], id=_TEXT, type={"const": "function"}, function=function
     )
     calls = {"type": "array", "items": call}
     return {

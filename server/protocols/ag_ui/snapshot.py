@@ -42,8 +42,9 @@ def _part(item: UserContent) -> dict[str, Any]:
     match item:
         case TextContent(text):
             return {"type": "text", "text": text}
-        case ImageContent(url):
-            return {"type": "image", "source": _source(url)}
+        case ImageContent(url, alt):
+            named = {"metadata": {"filename": alt}} if alt else {}
+            return {"type": "image", "source": _source(url), **named}
 
 
 def _source(url: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from server.protocols.content import (
     PartReader,
-    image_url,
+    image,
     read_parts,
     text_part,
     unsupported,
@@ -32,7 +32,6 @@ from server.protocols.tool_fields import approval_answer, tool_answer, tools_fro
 from server.turns.requests import (
     ApprovalAnswer,
     Branch,
-    ImageContent,
     InvalidRequest,
     ToolAnswer,
     TurnRequest,
@@ -123,7 +122,7 @@ def _file_part(part: Mapping[str, Any], where: str) -> UserContent:
     media_type = string(part.get("mediaType"), f"{where}.mediaType")
     if not media_type.startswith("image/"):
         raise unsupported(f"file ({media_type})", where, ("text", "file (image/...)"))
-    return ImageContent(image_url(part.get("url"), f"{where}.url"))
+    return image(part.get("url"), f"{where}.url", part.get("filename"), f"{where}.filename")
 
 
 _PARTS: Mapping[str, PartReader] = {"text": text_part, "file": _file_part}

@@ -1,6 +1,7 @@
 """JSON Schemas: the body that `useChat` posts, and `UIMessage[]` of a loaded thread."""
 
 from server.protocols.body_schemas import (
+    IMAGE_ALT,
     IMAGE_URL,
     MESSAGE_ID,
     NEW_MESSAGE_ID,
@@ -66,6 +67,7 @@ def parts(limits: BodyLimits) -> dict[str, Schema]:
         type={"const": "file"},
         mediaType={"type": "string", "pattern": "^image/"},
         url=IMAGE_URL,
+        filename=IMAGE_ALT,
     )
     user = an_object(
         ["role", "parts"],
@@ -96,6 +98,7 @@ def message() -> Schema:
         ["type", "mediaType", "url"],
         type={"const": "file"},
         mediaType=_TEXT,
+        filename=_TEXT,
         url=_TEXT,
     )
     user = closed_object(

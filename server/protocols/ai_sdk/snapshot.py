@@ -49,8 +49,9 @@ def _content(item: UserContent) -> dict[str, Any]:
     match item:
         case TextContent(text):
             return {"type": "text", "text": text}
-        case ImageContent(url):
-            return {"type": "file", "mediaType": _media_type(url), "url": url}
+        case ImageContent(url, alt):
+            named = {"filename": alt} if alt else {}
+            return {"type": "file", "mediaType": _media_type(url), **named, "url": url}
 
 
 def _media_type(url: str) -> str:

@@ -82,7 +82,7 @@ def parts(limits: BodyLimits) -> dict[str, Schema]:
 def message() -> Schema:
     """A message of a loaded thread; see `snapshot.py`."""
     text = closed_object(["type", "text"], type={"const": "text"}, text=_TEXT)
-    image = closed_object(["type", "image"], type={"const": "image"}, image=_TEXT)
+    image = closed_object(["type", "image"], type={"const": "image"}, image=_TEXT, alt=_TEXT)
     reasoning = closed_object(["type", "text"], type={"const": "reasoning"}, text=_TEXT)
     user = closed_object(
         ["id", "role", "parts"],

@@ -5,7 +5,7 @@
      "finishReason"?, "usage"?, "timing"?, "ended"?, "error"?, "version"?, "versions"?}
 
     part = {"type": "text", "text"}
-         | {"type": "image", "image": url}
+         | {"type": "image", "image": url, "alt"?}
          | {"type": "reasoning", "text"}
          | {"type": "tool-call", "toolCallId", "toolName", "argsText", "args", "state",
             "disposition", "approval"?, "result"?, "isError"?}
@@ -73,8 +73,8 @@ def _content(item: UserContent) -> dict[str, Any]:
     match item:
         case TextContent(text):
             return {"type": "text", "text": text}
-        case ImageContent(url):
-            return {"type": "image", "image": url}
+        case ImageContent(url, alt):
+            return {"type": "image", "image": url, **({"alt": alt} if alt else {})}
 
 
 def _assistant(turn: AssistantTurn) -> dict[str, Any]:

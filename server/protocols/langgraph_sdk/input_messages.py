@@ -6,6 +6,7 @@
 
     block = {"type": "text", "text"} | {"type": "image_url", "image_url": url | {"url"}}
           | {"type": "image", "url"} | {"type": "image", "data", "mime_type" | "mimeType"}
+An image's `metadata` may have its `name`, or its `alt`.
 
 `role` may stand for `type`, with OpenAI's names. Messages of the model are read only for their ids.
 """
@@ -17,15 +18,15 @@ from typing import Any
 from server.protocols.content import (
     PartReader,
     checked,
-    image_url,
+    image,
     joined,
+    named_in,
     read_parts,
     text_part,
 )
 from server.protocols.fields import BodyLimits, mapping, message_id, shown, string
 from server.protocols.tool_fields import tool_answer
 from server.turns.requests import (
-    ImageContent,
     InvalidRequest,
     TextContent,
     ToolAnswer,
@@ -120,17 +121,22 @@ def _content(message: _Message, limits: BodyLimits) -> tuple[UserContent, ...]:
 def _image_url_block(block: Mapping[str, Any], where: str) -> UserContent:
     url = block.get("image_url")
     inner = url.get("url") if isinstance(url, dict) else url
-    return ImageContent(image_url(inner, f"{where}.image_url"))
+    return _named(block, inner, f"{where}.image_url", where)
 
 
 def _image_block(block: Mapping[str, Any], where: str) -> UserContent:
     """LangChain's own block, in the forms of its versions 0.3 and 1."""
     data = block.get("base64") if block.get("data") is None else block["data"]
     if data is None:
-        return ImageContent(image_url(block.get("url"), f"{where}.url"))
+        return _named(block, block.get("url"), f"{where}.url", where)
     kind = string(block.get("mime_type") or block.get("mimeType"), f"{where}.mime_type")
     url = f"data:{kind};base64,{string(data, f'{where}.data')}"
-    return ImageContent(image_url(url, where))
+    return _named(block, url, where, where)
+
+
+def _named(block: Mapping[str, Any], url: Any, url_where: str, where: str) -> UserContent:
+    alt = named_in(block.get("metadata"))
+    return image(url, url_where, alt, f"{where}.metadata")
 
 
 _BLOCKS: Mapping[str, PartReader] = {

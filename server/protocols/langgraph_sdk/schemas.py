@@ -4,6 +4,7 @@
 from typing import get_args
 
 from server.protocols.body_schemas import (
+    IMAGE_ALT,
     IMAGE_TYPE,
     IMAGE_URL,
     NEW_MESSAGE_ID,
@@ -94,16 +95,20 @@ def parts(limits: BodyLimits) -> dict[str, Schema]:
 
 
 def _images() -> list[Schema]:
+    named = an_object((), **dict.fromkeys(("alt", "name", "filename"), IMAGE_ALT))
+    about: Schema = {"metadata": {"anyOf": [named, {"not": {"type": "object"}}]}}
     url = {"anyOf": [IMAGE_URL, an_object(["url"], url=IMAGE_URL)]}
     kind: Schema = {"const": "image"}
-    by_url = an_object(["type", "url"], type=kind, url=IMAGE_URL, data=NOTHING, base64=NOTHING)
-    named = ("mime_type", "mimeType")
+    by_url = an_object(
+        ["type", "url"], type=kind, url=IMAGE_URL, data=NOTHING, base64=NOTHING, **about
+    )
+    types = ("mime_type", "mimeType")
     held = [
-        an_object(["type", data, name], **{"type": kind, data: TEXT, name: IMAGE_TYPE})
+        an_object(["type", data, name], **{"type": kind, data: TEXT, name: IMAGE_TYPE}, **about)
         for data in ("data", "base64")
-        for name in named
+        for name in types
     ]
-    link = an_object(["type", "image_url"], type={"const": "image_url"}, image_url=url)
+    link = an_object(["type", "image_url"], type={"const": "image_url"}, image_url=url, **about)
     return [link, by_url, *held]
 
 
@@ -126,6 +131,7 @@ def message() -> Schema:
         ["type", "image_url"],
         type={"const": "image_url"},
         image_url=closed_object(["url"], url=TEXT),
+        metadata=closed_object(["name"], name=TEXT),
     )
     summary = closed_object(["type", "text"], type={"const": "summary_text"}, text=TEXT)
     reasoning = closed_object(

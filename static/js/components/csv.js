@@ -1,7 +1,7 @@
 /** Rows as CSV (RFC 4180); a text that a spreadsheet would run as a formula is made harmless. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
-import { download } from "../clipboard.js";
+import { download, fileName } from "../clipboard.js";
 import { icons } from "../icons.js";
 
 export function toCsv(rows) {
@@ -20,11 +20,8 @@ export const csvButton = (title, rows, disabled) => html`
     type="button"
     class="quiet"
     ?disabled=${disabled}
-    @click=${() => download(fileName(title), "text/csv", toCsv(rows()))}
+    @click=${() => download(fileName(title, "csv"), "text/csv", toCsv(rows()))}
   >
     ${icons.down} CSV
   </button>
 `;
-
-const fileName = (title) =>
-  `${(title ?? "").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "data"}.csv`;

@@ -67,7 +67,7 @@ class StrictEndpoint:
         self._seals = Seals()
         self.ollama_models: tuple[str, ...] | None = None
         """Those that Ollama has; None: any."""
-        self.ollama_capabilities = ["completion", "tools", "thinking"]
+        self.ollama_capabilities = ["completion", "tools", "thinking", "vision"]
         self._exit = AsyncExitStack()
 
     @property

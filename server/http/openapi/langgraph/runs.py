@@ -48,7 +48,7 @@ _START = (
         *("nothing_to_continue", "message_exists", "unknown_interrupt", "thread_too_large"),
         *("thread_being_deleted", "graph_not_served", "graph_mismatch", "invalid_approval"),
         *("invalid_arguments", "invalid_answer", "value_not_allowed", "invalid_context"),
-        *("invalid_resume", "conflicting_actions", "unknown_tool"),
+        *("invalid_resume", "conflicting_actions", "unknown_tool", "images_not_supported"),
     ),
     LIMITED,
     STORAGE,

@@ -1,0 +1,231 @@
+/**
+ * The images that go along with the message in the field: pasted, dropped or chosen. How they are
+ * read and kept is loaded with the first of them.
+ */
+
+import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
+import { live } from "../vendor/lit-html/directives/live.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { icons } from "./icons.js";
+
+const reader = () => import("./image-reader.js");
+const storage = () => import("./kept-images.js");
+const isFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes("Files");
+
+export class Attachments {
+  /** `{key, alt, dataUrl}`, in their order; without a `dataUrl` one is being read. */
+  #items = [];
+  /** Sent with a message that is not taken yet: still to be kept. */
+  #sent = [];
+  #kept = new Set();
+  #limits = { types: [], max: 0, max_bytes: 0 };
+  /** Why none can be sent. */
+  #refusal = "Images cannot be attached yet: the server has not said which it takes.";
+
+  /**
+   * @param {HTMLFormElement} form  with the list, the button and its file input
+   * @param {{onChange, onTold, onProblem}} actions  `onTold` and `onProblem` get a sentence
+   */
+  constructor(form, actions) {
+    this.list = form.querySelector(".attachments");
+    this.button = form.querySelector(".attach");
+    this.input = form.querySelector("input[type=file]");
+    this.actions = actions;
+    this.button.addEventListener("click", () => this.input.click());
+    this.input.addEventListener("change", () => {
+      this.add([...this.input.files]);
+      this.input.value = "";
+    });
+    form.addEventListener("paste", (event) => this.#paste(event));
+    addEventListener("dragover", (event) => this.#drag(event, true));
+    addEventListener("dragleave", (event) => !event.relatedTarget && this.#drag(event, false));
+    addEventListener("drop", (event) => {
+      if (!isFiles(event)) return;
+      this.#drag(event, false);
+      this.add([...event.dataTransfer.files]);
+    });
+  }
+
+  /** @param {object} limits  of `GET /models` @param {string | null} refusal  of the model in use */
+  allow(limits, refusal) {
+    this.#limits = limits;
+    this.#refusal = refusal;
+    this.input.accept = limits.types.join(",");
+    this.button.disabled = refusal !== null;
+    this.button.title = refusal ?? this.#words();
+  }
+
+  get isEmpty() {
+    return !this.#items.length;
+  }
+
+  get isReading() {
+    return this.#items.some(({ dataUrl }) => !dataUrl);
+  }
+
+  /** All that is to be kept with the draft. */
+  get all() {
+    return [...this.#sent, ...this.#items].filter(({ dataUrl }) => dataUrl);
+  }
+
+  /** The images of the message that is sent now. */
+  take() {
+    const taken = this.#items;
+    this.#sent = [...this.#sent, ...taken];
+    this.#show([]);
+    return taken;
+  }
+
+  taken() {
+    this.#sent = [];
+  }
+
+  /** Images of a message that was not taken. */
+  restore(images) {
+    this.#sent = [];
+    this.#show([...images, ...this.#items]);
+  }
+
+  /** Another thread is open, with the images that were kept with its draft. */
+  async open(references) {
+    this.#sent = [];
+    this.#show(references.map(({ key, alt }) => ({ key, alt })));
+    if (!references.length) return;
+    const opened = this.#items;
+    const found = await this.loaded(references);
+    const isThere = ({ key }) => this.#items.some((item) => item.key === key);
+    if (!opened.every(isThere)) return;
+    const byKey = new Map(found.map((image) => [image.key, image]));
+    this.#show(this.#items.map((item) => (item.dataUrl ? item : byKey.get(item.key))).filter(Boolean));
+    this.actions.onChange();
+    if (found.length < references.length) this.actions.onProblem("Images of this draft were not kept. Attach them again.");
+  }
+
+  /** Those that the browser still has. */
+  async loaded(references) {
+    const found = await (await storage()).loaded(references.map(({ key }) => key)).catch(() => new Map());
+    for (const key of found.keys()) this.#kept.add(key);
+    return references.flatMap(({ key, alt }) => (found.has(key) ? [{ key, alt, dataUrl: found.get(key) }] : []));
+  }
+
+  /** Keep the images in the browser; those that no words need any more are forgotten. */
+  async keep(images) {
+    const fresh = images.filter(({ key, dataUrl }) => dataUrl && !this.#kept.has(key));
+    if (!fresh.length && !this.#kept.size) return;
+    const { keep, forgetUnused } = await storage();
+    for (const { key } of fresh) this.#kept.add(key);
+    // Without a database, or room in it, they are on the page alone.
+    await keep(fresh).then(forgetUnused).catch(() => {});
+    if (!images.length) this.#kept.clear();
+  }
+
+  /** @param {File[]} files */
+  async add(files) {
+    if (this.#refusal) return this.actions.onProblem(this.#refusal);
+    const room = this.#limits.max - this.#items.length;
+    if (files.length > room) this.actions.onProblem(`A message takes ${this.#limits.max} images at most.`);
+    const added = files.slice(0, Math.max(0, room)).map((file) => ({ key: crypto.randomUUID(), alt: file.name.slice(0, 200), file }));
+    this.#show([...this.#items, ...added]);
+    for (const { key, file } of added) await this.#read(key, file);
+    return undefined;
+  }
+
+  async #read(key, file) {
+    try {
+      const { readImage } = await reader();
+      const dataUrl = await readImage(file, this.#limits.types);
+      const size = this.#items.reduce((bytes, item) => bytes + (item.dataUrl?.length ?? 0), dataUrl.length);
+      if (size > this.#limits.max_bytes) throw new Error(`“${file.name}” is too much: ${this.#words()}`);
+      this.#change(key, { dataUrl, file: undefined });
+      this.actions.onTold(`Attached ${file.name}`);
+    } catch (error) {
+      this.#show(this.#items.filter((item) => item.key !== key));
+      this.actions.onProblem(error.message);
+    }
+    this.actions.onChange();
+  }
+
+  #words() {
+    const { types, max, max_bytes: bytes } = this.#limits;
+    const kinds = types.map((type) => type.replace("image/", "").toUpperCase()).join(", ");
+    return `Attach images: ${kinds}; at most ${max}, ${(bytes / 1_000_000).toFixed(0)} MB together.`;
+  }
+
+  /** Text that comes along is what was meant: spreadsheets put a picture of it beside it. */
+  #paste(event) {
+    const { files, types } = event.clipboardData;
+    if (!files.length || types.includes("text/plain")) return;
+    event.preventDefault();
+    this.add([...files]);
+  }
+
+  #drag(event, isOver) {
+    if (!isFiles(event)) return;
+    event.preventDefault();
+    document.body.classList.toggle("dropping", isOver);
+  }
+
+  #change(key, changes) {
+    this.#show(this.#items.map((item) => (item.key === key ? { ...item, ...changes } : item)));
+  }
+
+  #remove(key) {
+    this.#show(this.#items.filter((item) => item.key !== key));
+    this.actions.onChange();
+    this.button.focus();
+  }
+
+  #show(items) {
+    this.#items = items;
+    this.list.hidden = !items.length;
+    render(repeat(items, ({ key }) => key, (item, index) => this.#chip(item, index)), this.list);
+  }
+
+  #chip({ key, alt, dataUrl }, index) {
+    const describe = ({ target }) => {
+      this.#items = this.#items.map((item) => (item.key === key ? { ...item, alt: target.value } : item));
+      this.actions.onChange();
+    };
+    return html`<li class="attachment">
+      ${dataUrl ? html`<img src=${dataUrl} alt="" />` : html`<span class="skeleton" role="img" aria-label="Being read"></span>`}
+      <input
+        type="text"
+        maxlength="1000"
+        aria-label="Description of image ${index + 1}"
+        placeholder="Describe it"
+        .value=${live(alt)}
+        @input=${describe}
+        @keydown=${(event) => event.key === "Enter" && event.preventDefault()}
+      />
+      <button type="button" class="icon-button" aria-label="Remove image ${index + 1}" title="Remove" @click=${() => this.#remove(key)}>
+        ${icons.cross}
+      </button>
+    </li>`;
+  }
+}
+
+/** The images of a message, as parts of a body. */
+export const imageParts = (images = []) =>
+  images.filter(({ dataUrl }) => dataUrl).map(({ dataUrl, alt }) => ({ type: "image", image: dataUrl, ...(alt?.trim() ? { alt: alt.trim() } : {}) }));
+
+/** Only what the page itself holds: any other address is text. */
+const isHeld = (address) => /^data:image\/(png|jpeg|gif|webp);/i.test(address);
+
+const enlarge = async ({ currentTarget }) => {
+  const [picture] = currentTarget.children;
+  (await import("./image-viewer.js")).show(picture.src, picture.alt);
+};
+
+/** Images of a message that was said. */
+export const imagesView = (images) =>
+  images.length
+    ? html`<div class="images">
+        ${images.map(({ image, alt }) =>
+          isHeld(image)
+            ? html`<button type="button" class="enlarge" title=${alt ? `${alt}: enlarge` : "Enlarge"} @click=${enlarge}>
+                <img class="sent-image" src=${image} alt=${alt || "Image"} />
+              </button>`
+            : html`<p class="no-image">Image: ${alt ? `${alt}, ` : ""}${image.slice(0, 200)}</p>`,
+        )}
+      </div>`
+    : nothing;

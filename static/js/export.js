@@ -1,0 +1,20 @@
+/** A thread as a file: as the server has it, all of its messages. */
+
+import * as api from "./api.js";
+import { download, fileName } from "./clipboard.js";
+import { fromSnapshot } from "./parts.js";
+import { threadMarkdown } from "./thread-markdown.js";
+
+const shown = (message) => ({ ...message, parts: message.parts.map(fromSnapshot) });
+
+/**
+ * The thread, or the version of it that is looked at.
+ *
+ * @param {{id: string, looksAt: string | null}} thread @param {"md" | "json"} format
+ */
+export async function exportThread({ id, looksAt }, format) {
+  const text = await api.wholeThread(id, looksAt);
+  const { title, messages } = JSON.parse(text);
+  if (format === "json") download(fileName(title, "json"), "application/json", text);
+  else download(fileName(title, "md"), "text/markdown", threadMarkdown({ title, messages: messages.map(shown) }));
+}

@@ -1,0 +1,107 @@
+/**
+ * Messages as Markdown: what was said as it was written, charts as tables of their data. Labels,
+ * names and cells come from anywhere: no character of theirs is markup.
+ */
+
+import { nameOf } from "./components/chart.js";
+import { whole } from "./components/props.js";
+import { RENDER, SELECT } from "./parts.js";
+
+/** @param {{title: string, messages: object[]}} thread  with its parts as they are shown */
+export function threadMarkdown({ title, messages }) {
+  const images = [];
+  const parts = [`# ${inline(title || "Untitled")}`, ...messages.map((message) => said(message, images))];
+  const sources = images.map((address, i) => `[image-${i + 1}]: ${address}`);
+  return `${[...parts, ...(sources.length ? [sources.join("\n")] : [])].filter(Boolean).join("\n\n")}\n`;
+}
+
+/** The words of an answer, and the data of what it shows. */
+export const answerMarkdown = ({ parts }) => blocks(parts, (part) => (part.type === "text" ? part.text : shown(part)));
+
+const blocks = (parts, block) => parts.map(block).filter(Boolean).join("\n\n");
+
+function said({ role, parts, ended, error }, images) {
+  const body = blocks(parts, (part) => (VIEWS[part.type] ?? nothing)(part, images));
+  const end = error ? quoted(`Failed: ${inline(error.message)}`) : ended && quoted(`Not finished: ${inline(ended.reason)}`);
+  return [role === "user" ? "## You" : "## Assistant", body, end].filter(Boolean).join("\n\n");
+}
+
+const nothing = () => "";
+
+const VIEWS = {
+  text: ({ text }) => text,
+  reasoning: ({ text }) => quoted(`Thought: ${text}`),
+  image({ image, alt }, images) {
+    images.push(image);
+    return `![${inline(alt || "Image")}][image-${images.length}]`;
+  },
+  "tool-call": (part) => shown(part) || call(part),
+};
+
+/** Of a component or a question; empty of any other call. */
+function shown(part) {
+  if (part.toolName === RENDER && part.state === "shown") return component(part.result ?? part.args ?? {});
+  return part.toolName === SELECT ? question(part) : "";
+}
+
+function component({ component: name, props }) {
+  const checked = whole(name, props);
+  if (!checked) return "";
+  const title = checked.title ? `**${inline(checked.title)}**` : "";
+  return [title, CONTENT[name](checked)].filter(Boolean).join("\n\n");
+}
+
+const inColumns = (head, values, series) => [
+  [head, ...series.map(nameOf)],
+  ...values.map((value, i) => [value, ...series.map(({ data }) => data[i])]),
+];
+
+const CONTENT = {
+  line_chart: ({ x, series, x_label: label }) => table(inColumns(label ?? "x", x, series)),
+  bar_chart: ({ categories, series, x_label: label }) => table(inColumns(label ?? "Category", categories, series)),
+  table: ({ columns, rows }) =>
+    table([
+      columns.map(({ key, label }) => label ?? key),
+      ...rows.map((row) => columns.map(({ key }) => (Object.hasOwn(row, key) ? row[key] : null))),
+    ]),
+  metric_cards: ({ cards }) =>
+    table([
+      ["Figure", "Value", "Change"],
+      ...cards.map(({ label, value, unit, delta }) => [label, [value, unit].filter((word) => word ?? false).join(" "), delta]),
+    ]),
+  report: ({ markdown }) => markdown,
+  alert: ({ message }) => quoted(inline(message)),
+};
+
+function question({ args, state, result }) {
+  const { value, values, date, start, end, cancelled } = result ?? {};
+  const chosen = values ?? [value ?? date ?? (start && `${start} to ${end}`)];
+  const isAnswered = state === "result" && !cancelled;
+  const answer = isAnswered ? chosen.filter((item) => item !== undefined).map((item) => inline(String(item))).join(", ") : "not answered";
+  return quoted(`${inline(args?.prompt ?? "Question")}: ${answer || "nothing"}`);
+}
+
+function call({ toolName, argsText, state, result }) {
+  const told = result === undefined ? [] : [code(JSON.stringify(result, null, 2))];
+  return [`**Tool ${inline(toolName)}** (${inline(state)})`, code(argsText || "{}"), ...told].join("\n\n");
+}
+
+/** A fence that no line of the text can close. */
+function code(text) {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}json\n${text}\n${fence}`;
+}
+
+const quoted = (text) => text.replace(/^/gm, "> ");
+
+function table([heads, ...rows]) {
+  const isRight = heads.map((_, i) => rows.length > 0 && rows.every((row) => row[i] === null || typeof row[i] === "number"));
+  const line = (cells) => `| ${cells.map(cell).join(" | ")} |`;
+  return [line(heads), `|${isRight.map((right) => (right ? " ---: " : " --- ")).join("|")}|`, ...rows.map(line)].join("\n");
+}
+
+const cell = (value) => (value === null || value === undefined ? "" : inline(String(value)));
+
+/** Text on one line, in which nothing is markup. */
+const inline = (text) => text.replace(/\s+/g, " ").trim().replace(/[\\`*_[\]<>|#~&]/g, "\\$&");
