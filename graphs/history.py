@@ -17,7 +17,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from graphs import stored
+from graphs import stored, stored_user
 from graphs.answers import failed
 from graphs.calls import MAX_ID_CHARS, derived_id, safe_name
 from graphs.images import is_image
@@ -37,9 +37,9 @@ def from_user(messages: Sequence[AnyMessage]) -> list[HumanMessage]:
         for message in messages
         if isinstance(message, HumanMessage) and "lc_source" not in message.additional_kwargs
     ]
-    if not any(map(stored.is_users, human)):
+    if not any(map(stored_user.is_users, human)):
         return human
-    return [message for message in human if stored.is_users(message) or message is messages[0]]
+    return [message for message in human if stored_user.is_users(message) or message is messages[0]]
 
 
 def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:

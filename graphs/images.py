@@ -7,7 +7,7 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel, ModelProfile
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graphs import stored
+from graphs import stored_user
 
 Block = str | dict[str, Any]
 
@@ -78,6 +78,6 @@ def _called(alt: str | None) -> str:
 
 def _named(message: HumanMessage) -> Iterator[tuple[str | None, Block]]:
     """Its blocks, each image with what the user says of it."""
-    alts = stored.alts(message)
+    alts = stored_user.alts(message)
     for block in message.content:
         yield (next(alts) if is_image(block) else None), block

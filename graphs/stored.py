@@ -23,11 +23,10 @@ the same. Keys of other packages in the same place stay as they are.
                  alts          of its images, in their order: what each shows, or None
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
 from graphs.stored_approvals import AskedApproval, Decision
 from tools.contract import Disposition
@@ -120,48 +119,6 @@ def with_end(message: AIMessage, *, ended: Ended | None, error: StoredError | No
 def tool_metadata(end: End, duration_ms: int | None = None) -> dict[str, Any]:
     shown = {} if end == "result" else {"end": end}
     return shown if duration_ms is None else {**shown, "duration_ms": duration_ms}
-
-
-def human_metadata(
-    checkpoint_id: str | None, sent_at: float | None = None, alts: Sequence[str | None] = ()
-) -> dict[str, Any]:
-    """`sent_at` is a Unix time."""
-    before = {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
-    moment = {} if sent_at is None else {"sent_at": sent_at}
-    shown = {"alts": list(alts)} if any(alts) else {}
-    return {"format": FORMAT, **moment, **before, **shown}
-
-
-def alts(message: BaseMessage) -> Iterator[str | None]:
-    """What the user's message says of each of its images, in their order; then None for ever."""
-    said = message.response_metadata.get("alts")
-    is_theirs = isinstance(message, HumanMessage) and is_users(message)
-    known = said if isinstance(said, list) and is_theirs else []
-    yield from (alt if isinstance(alt, str) else None for alt in known)
-    yield from repeat(None)
-
-
-def with_version(message: HumanMessage, version: str) -> HumanMessage:
-    """The message as it begins a version of its turn."""
-    metadata = {**message.response_metadata, "version": version}
-    return message.model_copy(update={"response_metadata": metadata})
-
-
-def version(message: HumanMessage) -> str | None:
-    """The version of its turn that it began. None: there was no other."""
-    named = message.response_metadata.get("version")
-    return named if isinstance(named, str) else None
-
-
-def is_users(message: HumanMessage) -> bool:
-    """Whether the message is marked as the user's; the first one of a thread of format 1 is not."""
-    return "format" in message.response_metadata or checkpoint_before(message) is not None
-
-
-def sent_at(message: HumanMessage) -> float | None:
-    """When a user's message was sent; None: a version stored it that kept no time."""
-    moment = message.response_metadata.get("sent_at")
-    return moment if isinstance(moment, float) else None
 
 
 def run_id(message: AIMessage) -> str | None:
@@ -269,7 +226,3 @@ def is_recovered(message: ToolMessage) -> bool:
 def recovered(message: ToolMessage) -> dict[str, Any]:
     """The metadata of a tool message of whose missing data the model has been told."""
     return {**message.response_metadata, "recovered": True}
-
-
-def checkpoint_before(message: HumanMessage) -> str | None:
-    return message.response_metadata.get("checkpoint_id")

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs import stored
+from graphs import stored_user
 from graphs.approvals import CHANGED
 from graphs.images import has_image, is_image
 from tools import strict_json
@@ -124,7 +124,7 @@ def _calls_made(messages: Sequence[BaseMessage]) -> int:
 def _images(message: BaseMessage) -> tuple[str, ...]:
     if not isinstance(message, HumanMessage) or not has_image(message):
         return ()
-    alts = stored.alts(message)
+    alts = stored_user.alts(message)
     return tuple(_described(block, next(alts)) for block in message.content if is_image(block))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graphs import stored
+from graphs import stored, stored_user
 from graphs.history import from_user
 from server.runs.thread_state import ThreadState
 from server.runs.transcript import assistant_id, user_content
@@ -76,7 +76,7 @@ def find_branch_point(branch: Branch, messages: Sequence[AnyMessage]) -> BranchP
     """Raises InvalidRequest if the thread does not hold the message."""
     for message in reversed(from_user(messages)):
         if _is_meant(branch, message.id or ""):
-            return BranchPoint(message, stored.checkpoint_before(message))
+            return BranchPoint(message, stored_user.checkpoint_before(message))
     if branch.message_id is None:
         raise InvalidRequest(
             "nothing_to_do", "The thread has no message yet to answer anew; send one.", 409

@@ -17,7 +17,7 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
-from graphs import stored
+from graphs import stored, stored_user
 from graphs.answers import client_view, failed
 from graphs.state import add_messages_in_order
 from server.runs.approvals import (
@@ -159,7 +159,7 @@ def plan(
             "nothing_to_do", "The request brings nothing that the thread does not have.", 409
         )
     if point and point.version:
-        human = stored.with_version(human, point.version)
+        human = stored_user.with_version(human, point.version)
     closers = [_closed(call, state) for call in pending]
     new: list[AnyMessage] = [*answers, *closers, human]
     return Plan(
@@ -238,7 +238,7 @@ def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
     if all(isinstance(item, TextContent) for item in message.content):
         content = message.text
     alts = [item.alt for item in message.content if isinstance(item, ImageContent)]
-    metadata = stored.human_metadata(state.checkpoint_id, time.time(), alts)
+    metadata = stored_user.human_metadata(state.checkpoint_id, time.time(), alts)
     return HumanMessage(content=content, id=id, response_metadata=metadata)
 
 

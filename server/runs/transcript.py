@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
-from graphs import stored
+from graphs import stored, stored_user
 from graphs.approvals import asked_in
 from graphs.calls import parse_args
 from graphs.history import from_user
@@ -86,7 +86,7 @@ class Transcript:
 
     def _turn(self, draft: _Draft) -> Turn:
         if not draft.spoken and draft.human is not None:
-            return UserTurn(draft.id, user_content(draft.human), stored.sent_at(draft.human))
+            return UserTurn(draft.id, user_content(draft.human), stored_user.sent_at(draft.human))
         return _assistant_turn(
             draft,
             self._calls,
@@ -213,7 +213,7 @@ def _user_content(message: AnyMessage) -> Iterator[UserContent]:
     if isinstance(message.content, str):
         yield TextContent(message.content)
         return
-    alts = stored.alts(message)
+    alts = stored_user.alts(message)
     for block in message.content:
         match block:
             case str(text) | {"type": "text", "text": str(text)}:

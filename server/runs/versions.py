@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graphs import stored
+from graphs import stored_user
 from server.runs.transcript import assistant_id
 from server.storage.kept_versions import TurnVersion, VersionChanges
 from server.turns.messages import Turn
@@ -44,7 +44,7 @@ class VersionTree:
         found, parent = list[TurnVersion](), None
         for message in messages:
             if isinstance(message, HumanMessage) and message.id in self._message_ids:
-                named = stored.version(message)
+                named = stored_user.version(message)
                 version = (
                     self._original.get((parent, message.id))
                     if named is None

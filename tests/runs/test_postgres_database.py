@@ -44,8 +44,10 @@ async def test_an_empty_database_is_migrated_by_one_of_several_workers(
 async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
-    query(own_postgres_url, "DROP TABLE turn_versions")
+    query(own_postgres_url, "DROP TABLE turn_versions, thread_texts")
     query(own_postgres_url, "DROP INDEX threads_by_title")
+    for column in ("pinned", "archived", "forget_at", "indexed_run"):
+        query(own_postgres_url, f"ALTER TABLE threads DROP COLUMN {column}")
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 1")
     assert await migrate(own_postgres_url, checks=True)
     assert await migrate(own_postgres_url)
@@ -53,7 +55,9 @@ async def test_a_database_of_the_first_version_gets_what_it_lacks(
     index = "SELECT count(*) FROM pg_indexes WHERE indexname = 'threads_by_title'"
     assert query(own_postgres_url, index) == [(1,)]
     async with workers(own_postgres_url, 1) as [opened]:
+        await run_through(opened.store, THREAD, "r1")
         assert await opened.store.versions(THREAD) == []
+        assert await opened.store.arrange(THREAD, pinned=True)
 
 
 async def test_a_newer_schema_is_refused(own_postgres_url: PostgresUrl) -> None:

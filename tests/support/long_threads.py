@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graphs import stored
+from graphs import stored_user
 
 
 def history(turns: int, words: str = "Number") -> list[AnyMessage]:
@@ -15,7 +15,9 @@ def history(turns: int, words: str = "Number") -> list[AnyMessage]:
 
 def _turn(number: int, question: str) -> Iterator[AnyMessage]:
     call = {"name": "calculator", "args": {"expression": "17 * 23"}, "id": f"c{number}"}
-    yield HumanMessage(question, id=f"u{number}", response_metadata=stored.human_metadata(None))
+    yield HumanMessage(
+        question, id=f"u{number}", response_metadata=stored_user.human_metadata(None)
+    )
     yield AIMessage("", id=f"a{number}", tool_calls=[call])
     yield ToolMessage('{"value": 391}', tool_call_id=f"c{number}", id=f"t{number}")
     yield AIMessage(f"The answer to {question} is 391. " * 10, id=f"b{number}")

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graphs import stored
+from graphs import stored, stored_user
 from graphs.stored import End, Ended, StoredError
 
 SERIALIZER = JsonPlusSerializer()
@@ -89,7 +89,7 @@ def test_empty_values_are_left_out() -> None:
     assert stored.ai_metadata(**empty) == {"format": stored.FORMAT}
     assert stored.ai_metadata(run_id="run-1") == {"format": stored.FORMAT, "run_id": "run-1"}
     assert stored.tool_metadata("result") == {}
-    assert stored.human_metadata(None) == {"format": stored.FORMAT}
+    assert stored_user.human_metadata(None) == {"format": stored.FORMAT}
 
 
 def test_a_message_without_metadata_has_nothing_but_defaults() -> None:
@@ -100,7 +100,7 @@ def test_a_message_without_metadata_has_nothing_but_defaults() -> None:
     assert stored.end_of(tool(status="error")) == "error"
     assert stored.duration_ms(tool()) is None
     assert not stored.is_recovered(tool())
-    assert stored.checkpoint_before(HumanMessage("Hi")) is None
+    assert stored_user.checkpoint_before(HumanMessage("Hi")) is None
 
 
 def test_a_message_of_ours_without_calls_carries_no_dispositions_and_one_of_others_none() -> None:
@@ -144,8 +144,8 @@ def test_a_result_that_was_recovered_from_says_so_and_keeps_the_rest() -> None:
 
 
 def test_a_users_message_knows_the_checkpoint_before_it() -> None:
-    message = HumanMessage("Hi", response_metadata=stored.human_metadata("cp-1"))
-    assert stored.checkpoint_before(reloaded(message)) == "cp-1"
+    message = HumanMessage("Hi", response_metadata=stored_user.human_metadata("cp-1"))
+    assert stored_user.checkpoint_before(reloaded(message)) == "cp-1"
 
 
 STOPPED: Ended = {"reason": "stopped"}

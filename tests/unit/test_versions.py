@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graphs import stored
+from graphs import stored_user
 from server.runs.versions import Begun, Left, VersionTree, changes
 from server.storage.kept_versions import TurnVersion, VersionChanges
 
@@ -52,7 +52,7 @@ class Thread:
             if not edits:
                 asked = HumanMessage(replaced.content, id=replaced.id)
             begun = Begun(run_id, replaced, asked.id or "", is_edit=edits)
-            asked = stored.with_version(asked, run_id)
+            asked = stored_user.with_version(asked, run_id)
         self._change(changes(self.tree, self.now, branch, begun))
         if begins:
             self.messages = [*before, asked, AIMessage(f"A{number}", id=f"a{number}")]

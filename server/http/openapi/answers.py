@@ -42,16 +42,11 @@ EVENT_STREAM: Schema = {
 _COUNT: Schema = {"type": "integer", "minimum": 1}
 _CALL = {"tool_call_id": TEXT, "tool_name": TEXT, "args": {"type": "object"}}
 _ENTRY = {
-    "id": TEXT,
-    "title": TEXT,
-    "created_at": TIME,
-    "updated_at": TIME,
-    "run_id": TEXT,
+    **dict.fromkeys(("id", "title", "run_id", "graph"), TEXT),
+    **dict.fromkeys(("created_at", "updated_at"), TIME),
+    **dict.fromkeys(("pinned", "archived"), YES_OR_NO),
     "run_state": RUN_STATE,
-    "graph": TEXT,
     "allowed_tools": NAMES,
-    "pinned": YES_OR_NO,
-    "archived": YES_OR_NO,
 }
 _ENTRY_HAS = (
     *("id", "title", "created_at", "updated_at", "run_id", "run_state", "pinned", "archived"),

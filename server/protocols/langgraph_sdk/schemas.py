@@ -99,9 +99,8 @@ def _images() -> list[Schema]:
     about: Schema = {"metadata": {"anyOf": [named, {"not": {"type": "object"}}]}}
     url = {"anyOf": [IMAGE_URL, an_object(["url"], url=IMAGE_URL)]}
     kind: Schema = {"const": "image"}
-    by_url = an_object(
-        ["type", "url"], type=kind, url=IMAGE_URL, data=NOTHING, base64=NOTHING, **about
-    )
+    not_held = dict.fromkeys(("data", "base64"), NOTHING)
+    by_url = an_object(["type", "url"], type=kind, url=IMAGE_URL, **not_held, **about)
     types = ("mime_type", "mimeType")
     held = [
         an_object(["type", data, name], **{"type": kind, data: TEXT, name: IMAGE_TYPE}, **about)

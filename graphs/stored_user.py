@@ -1,0 +1,55 @@
+"""What is stored with a user's message beside its content; `stored` has the format."""
+
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from graphs.stored import FORMAT
+
+
+def human_metadata(
+    checkpoint_id: str | None, sent_at: float | None = None, alts: Sequence[str | None] = ()
+) -> dict[str, Any]:
+    """`sent_at` is a Unix time."""
+    before = {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
+    moment = {} if sent_at is None else {"sent_at": sent_at}
+    shown = {"alts": list(alts)} if any(alts) else {}
+    return {"format": FORMAT, **moment, **before, **shown}
+
+
+def is_users(message: HumanMessage) -> bool:
+    """Whether the message is marked as the user's; the first one of a thread of format 1 is not."""
+    return "format" in message.response_metadata or checkpoint_before(message) is not None
+
+
+def checkpoint_before(message: HumanMessage) -> str | None:
+    return message.response_metadata.get("checkpoint_id")
+
+
+def sent_at(message: HumanMessage) -> float | None:
+    """When a user's message was sent; None: a version stored it that kept no time."""
+    moment = message.response_metadata.get("sent_at")
+    return moment if isinstance(moment, float) else None
+
+
+def alts(message: BaseMessage) -> Iterator[str | None]:
+    """What the user's message says of each of its images, in their order; then None for ever."""
+    said = message.response_metadata.get("alts")
+    is_theirs = isinstance(message, HumanMessage) and is_users(message)
+    known = said if isinstance(said, list) and is_theirs else []
+    yield from (alt if isinstance(alt, str) else None for alt in known)
+    yield from repeat(None)
+
+
+def version(message: HumanMessage) -> str | None:
+    """The version of its turn that it began. None: there was no other."""
+    named = message.response_metadata.get("version")
+    return named if isinstance(named, str) else None
+
+
+def with_version(message: HumanMessage, version: str) -> HumanMessage:
+    """The message as it begins a version of its turn."""
+    metadata = {**message.response_metadata, "version": version}
+    return message.model_copy(update={"response_metadata": metadata})
