@@ -35,7 +35,7 @@ async def ask(page: Page, words: str) -> None:
     replies = page.get_by_role("article", name="Assistant")
     before = await replies.count()
     await page.get_by_role("textbox", name="Message", exact=True).fill(words)
-    await page.keyboard.press("Enter")
+    await page.keyboard.press("Control+Enter")  # on a phone Enter breaks the line
     await expect(replies).to_have_count(before + 1)
     await expect(replies.last).to_have_attribute("aria-busy", "false", timeout=60_000)
 
