@@ -8,13 +8,16 @@
  * typed is closed for the eye by remend.
  */
 
-import DOMPurify from "../vendor/dompurify/purify.es.js";
+import "../vendor/dompurify/purify.min.js";
 import { Marked } from "../vendor/marked/marked.esm.js";
 import remend from "../vendor/remend/remend.js";
 import { Directive, directive } from "../vendor/lit-html/directive.js";
 import { noChange } from "../vendor/lit-html/lit-html.js";
-import { highlighted, languageOf } from "./highlight.js";
+import { highlighted, languageOf, onceLoaded } from "./highlight.js";
 import { safeLink } from "./links.js";
+
+/** The minified file has no exports. */
+const { DOMPurify } = globalThis;
 
 const CLEAN = {
   RETURN_DOM_FRAGMENT: true,
@@ -129,8 +132,15 @@ function blockElement(markup) {
   block.append(DOMPurify.sanitize(markup, CLEAN));
   for (const table of block.querySelectorAll("table")) inScroller(table);
   for (const pre of block.querySelectorAll("pre")) withCopy(pre);
+  for (const element of block.querySelectorAll("pre > code[class^='language-']")) onceLoaded(() => paintLater(element));
   if (block.textContent.match(DATE)) keepDates(block);
   return block;
+}
+
+/** Code that was shown before its colours were loaded. */
+function paintLater(element) {
+  const markup = highlighted(element.textContent, languageOf(element.className.replace("language-", "")));
+  if (markup !== null) element.replaceChildren(DOMPurify.sanitize(markup, CLEAN));
 }
 
 const DATE = /\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?/g;
@@ -203,9 +213,13 @@ class CodeDirective extends Directive {
   update(part, [text, language]) {
     if (this.#shown === text) return noChange;
     this.#shown = text;
-    const markup = highlighted(text, language);
-    if (markup === null) part.element.textContent = text;
-    else part.element.replaceChildren(DOMPurify.sanitize(markup, CLEAN));
+    const paint = () => {
+      const markup = highlighted(text, language);
+      if (markup === null) part.element.textContent = text;
+      else part.element.replaceChildren(DOMPurify.sanitize(markup, CLEAN));
+    };
+    paint();
+    if (language) onceLoaded(() => this.#shown === text && paint());
     return noChange;
   }
 
