@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from server.storage.words import Wanted, Word, words_in
 
+_BLANK = re.compile(r"\s")
 EXCERPT_CHARS = 160
 BEFORE_CHARS = 40
 """Of what stands before the first word found."""
@@ -53,7 +54,7 @@ def _start(text: str, words: Sequence[Word]) -> int:
             best, most = word.start, count
     start = max(0, best - BEFORE_CHARS)
     if start:
-        blank = re.compile(r"\s").search(text, start, best)
+        blank = _BLANK.search(text, start, best)
         start = blank.end() if blank else best
     return start
 

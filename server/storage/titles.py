@@ -4,6 +4,8 @@ import re
 
 TITLE_CHARS = 60
 
+_NUMBER = re.compile(r" \(([1-9][0-9]{0,8})\)$")
+
 
 def short_title(text: str) -> str:
     """The first words of a message, on one line, 60 characters at most."""
@@ -12,7 +14,7 @@ def short_title(text: str) -> str:
 
 def is_first_title(title: str, text: str) -> bool:
     """Whether a thread that begins with this message has got the title by itself."""
-    number = re.search(r" \(([1-9][0-9]{0,8})\)$", title)
+    number = _NUMBER.search(title)
     first = short_title(text)
     return title == first or bool(number and title == numbered(first, int(number[1])))
 

@@ -367,7 +367,7 @@ async def test_a_long_thread_holds_nobody_up(tmp_path: Path, subtests: pytest.Su
 
 @pytest.mark.long
 async def test_ended_runs_with_images_hold_nobody_up(tmp_path: Path) -> None:
-    image = ("data:image/png;base64,iVBORw0KGgo" + "A" * MAX_IMAGE_BYTES)[:MAX_IMAGE_BYTES]
+    image = ("data:image/png;base64,iVBORw0KGgoA" + "A" * MAX_IMAGE_BYTES)[: MAX_IMAGE_BYTES - 2]
     look = {"parts": [{"type": "text", "text": "Look"}, {"type": "image", "image": image}]}
     async with attacked(tmp_path / "t.db", **MANY) as server, server.unharmed():
         for number in range(sample(30, 3)):

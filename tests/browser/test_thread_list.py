@@ -157,8 +157,8 @@ async def test_threads_that_begin_alike_have_titles_of_their_own(visit: Visit) -
         await visit.ask("Hello")
         await expect(visit.page.locator("#title")).to_have_text(title)
     await show_list(visit)
-    links = visit.page.locator("#thread-list a")
-    await expect(links).to_have_text(["Hello (2)", "Hello"])
+    titles = visit.page.locator("#thread-list .thread-title")
+    await expect(titles).to_have_text(["Hello (2)", "Hello"])
 
 
 async def test_a_title_that_a_model_makes_comes_after_the_answer_in_every_tab(

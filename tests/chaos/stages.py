@@ -70,7 +70,11 @@ async def shared_stage(
     folder: Path, count: int, lease_seconds: float
 ) -> AsyncIterator[SharedStage]:
     async with private_engines(folder) as engines:
-        settings = {**engines.settings, "LEASE_SECONDS": str(lease_seconds)}
+        settings = {
+            **engines.settings,
+            "LEASE_SECONDS": str(lease_seconds),
+            "UNDO_SECONDS": "0",
+        }
         async with workers(1, folder, settings) as (first,):
             await first.terminate()
         await engines.query(POSTGRES)

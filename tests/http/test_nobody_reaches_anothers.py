@@ -267,6 +267,7 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "tools": Call(200, body={"allowed_tools": []}),
     },
     ("DELETE", "/threads/{thread_id}"): {"ended": Call(204), "live": Call(204, LIVE)},
+    ("POST", "/threads/{thread_id}/restore"): {"that is not deleted": Call(200, body={})},
     ("GET", "/graphs"): {"all": Call(200)},
     ("GET", "/openapi.json"): {"all": Call(200)},
     ("GET", "/models"): {"all": Call(200)},

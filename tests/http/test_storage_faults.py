@@ -212,7 +212,7 @@ async def test_a_full_disk_is_said_and_everything_works_again_when_there_is_room
     if not disks_can_be_made(tmp_path):
         pytest.skip("this machine lets no test mount a disk")
     environment = endpoint_environment(endpoint)
-    async with server_on_a_small_disk(tmp_path, "1m", **environment) as disk:
+    async with server_on_a_small_disk(tmp_path, "2m", **environment) as disk:
         client = disk.server.client
         await client.turn(HELLO)
         gate = asyncio.Event()

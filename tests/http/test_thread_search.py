@@ -230,4 +230,4 @@ async def test_a_pin_too_many_is_refused_and_changes_nothing(
     await patch(client, "a", pinned=True)
     answer = await client.http.patch("/threads/b", json={"pinned": True, "title": "New"})
     assert (answer.status_code, answer.json()["code"]) == (409, "too_many_pinned")
-    assert (await client.thread("b"))["title"] == "Hello"
+    assert (await client.thread("b"))["title"] == "Hello (2)"

@@ -383,7 +383,7 @@ async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_p
         await store.put_words(key, entry.run_id, "words")
     before = rows(tmp_path / "t.db", "a")
     kept = {"checkpoints", "writes", "threads", "thread_activities", "requests"}
-    empty = {"claims", "audit"}
+    empty = {"claims", "audit", "turn_versions"}
     beside = {"call_dispositions", "approvals", "unfinished_answers", "thread_texts"}
     assert set(before) == kept | beside | empty
     assert {table for table, count in before.items() if not count} == empty

@@ -322,7 +322,12 @@ async def process(
 def server_variables(database: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a server of its own process, the offline model at full speed. The file of
     its maintenance visits is beside the database."""
-    base = {"MODEL": "offline", "OFFLINE_WORD_SECONDS": "0", "DATABASE": str(database)}
+    base = {
+        "MODEL": "offline",
+        "OFFLINE_WORD_SECONDS": "0",
+        "UNDO_SECONDS": "0",
+        "DATABASE": str(database),
+    }
     variables = {
         name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}": value
         for name, value in {**base, **environment}.items()

@@ -169,7 +169,7 @@ class Visitor:
                 await self._forget(thread)
 
     async def _forget(self, thread: str) -> None:
-        expect(await self.http.delete(f"/threads/{thread}"), 204)
+        expect(await self.http.delete(f"/threads/{thread}?at_once=true"), 204)
 
     def _thread(self) -> str:
         """A new one, or one that still takes turns."""
