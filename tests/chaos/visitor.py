@@ -195,7 +195,7 @@ class Visitor:
         await self.recorder.plain("list", "", "GET", "/threads?limit=30")
 
     async def delete(self, thread: str) -> None:
-        await self.recorder.plain("delete", thread, "DELETE", f"/threads/{thread}")
+        await self.recorder.plain("delete", thread, "DELETE", f"/threads/{thread}?at_once=true")
 
     def _note(self, thread: str, reading: Reading) -> None:
         if reading.run_id and reading.frames:
