@@ -101,6 +101,19 @@ class Run:
     """What the gated calls of the model's last message pay for."""
 
 
+def _had_said_all(before: View, after: View) -> bool:
+    """The model's last message was saved when the run before was cut off: nothing but the end of
+    the turn was missing, which a run that continues it writes without the model."""
+    if not before.turns or not after.turns:
+        return False
+    was, ended = before.turns[-1], after.turns[-1]
+    if not isinstance(was, AssistantTurn) or not isinstance(ended, AssistantTurn) or not was.steps:
+        return False
+    same = [step.parts for step in was.steps] == [step.parts for step in ended.steps]
+    calls = any(isinstance(part, ToolCall) for part in was.steps[-1].parts)
+    return same and not calls and was.finish_reason is None and ended.finish_reason == "stop"
+
+
 def check(asked: Asked, run: Run, before: View, after: View, paid: Counter[str]) -> None:
     """`paid` since `before`."""
     if run.end != "crash" or run.is_heard:
@@ -128,7 +141,8 @@ def check(asked: Asked, run: Run, before: View, after: View, paid: Counter[str])
     assert not rest, "paid without an approval, or for something else"
     if run.end == "by itself":
         waits = asked.others == "waits" and any(id in before.calls for id in after.open)
-        assert bool(run.steps) is not waits, "the model goes on when nothing waits"
+        rests = waits or _had_said_all(before, after)
+        assert bool(run.steps) is not rests, "the model goes on when nothing waits"
     _check_new(run, {w: c for w, c in after.gated.items() if w not in before.gated})
 
 
