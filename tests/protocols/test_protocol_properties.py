@@ -357,7 +357,9 @@ def runs(draw: st.DrawFn, *, beside: bool = True) -> Run:
     drawn = [draw(steps(ids, message_id, 0)) for _ in range(draw(st.integers(1, 3)))]
     chunks, new = merged(draw, drawn, beside=beside)
     about = decisions(draw, AssistantTurn(message_id, earlier))
-    said_now = AssistantTurn(message_id, tuple(new), "other")
+    # A run that adds nothing ends as the thread does already.
+    reason = earlier[-1].finish_reason if earlier and not new else "other"
+    said_now = AssistantTurn(message_id, tuple(new), reason)
     begun = settled(AssistantTurn(message_id, earlier), [*about.begin, *about.end])
     asked = reviews(draw, replace(begun, steps=(*begun.steps, *new)))
     chunks = [*about.begin, *chunks, *asked, *about.end]
@@ -368,7 +370,7 @@ def runs(draw: st.DrawFn, *, beside: bool = True) -> Run:
     if error:
         chunks.append(error)
     usage = sum((step.usage for step in new if step.usage), start=Usage(0, 0))
-    chunks += [MessageFinish("other", usage), Done()]
+    chunks += [MessageFinish(reason, usage), Done()]
     questions = [
         ToolApproval(id, question)
         for chunk in asked
