@@ -1,38 +1,41 @@
 """Titles that no other thread of an owner has."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, select
 
 from server.storage.tables import threads
 from server.storage.titles import numbered
 
-_TAKEN: Any = (
-    select(threads.c.id)
-    .where(threads.c.owner == bindparam("owner"), threads.c.title == bindparam("title"))
-    .limit(1)
+DOUBLED = [2**power for power in range(1, 30)]
+LOOKS = 64
+"""Numbers that are looked at in one statement."""
+
+_TAKEN = select(threads.c.title).where(
+    threads.c.owner == bindparam("owner"),
+    threads.c.title.in_(bindparam("titles", expanding=True)),
 )
 
 
 def free_title(connection: Connection, owner: str, title: str) -> str:
     """The title, with a number behind it if another thread of the owner has it.
 
-    Doubles the number until it is free, then halves the gap: so many threads of one title cost few
-    looks. Numbers of threads that are gone may stay free.
+    Doubles the number until it is free, then looks at some numbers in the gap: so many threads of
+    one title cost few statements. Numbers of threads that are gone may stay free.
     """
 
-    def is_taken(one: str) -> bool:
-        return connection.execute(_TAKEN, {"owner": owner, "title": one}).first() is not None
+    def taken_of(titles: Sequence[str]) -> set[str]:
+        return {*connection.scalars(_TAKEN, {"owner": owner, "titles": titles})}
 
-    if not is_taken(title):
+    if not taken_of([title]):
         return title
-    taken, free = 1, 2
-    while is_taken(numbered(title, free)):
-        taken, free = free, free * 2
-    while free - taken > 1:
-        middle = (taken + free) // 2
-        if is_taken(numbered(title, middle)):
-            taken = middle
-        else:
-            free = middle
-    return numbered(title, free)
+    taken, looked_at = 1, DOUBLED
+    while True:
+        found = taken_of([numbered(title, number) for number in looked_at])
+        numbers = (number for number in looked_at if numbered(title, number) not in found)
+        free = next(numbers, looked_at[-1] * 2)
+        taken = max((number for number in looked_at if number < free), default=taken)
+        if free - taken == 1:
+            return numbered(title, free)
+        step = -(-(free - taken) // LOOKS)
+        looked_at = [*range(taken + step, free, step), free]

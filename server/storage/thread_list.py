@@ -63,6 +63,13 @@ _FIND = select(*ENTRY, threads.c.forget_at).where(*_MINE)
 _ADD = insert(threads)
 _OF_MINE = update(threads).where(*_MINE)
 _BEGIN = _OF_MINE.where(threads.c.run_id != NO_RUN)
+_BEGIN_FIRST = text(
+    "INSERT INTO threads (owner, id, title, created_at, updated_at, run_id, run_state, graph) "
+    "VALUES (:owner, :id, :title, :created_at, :updated_at, :run_id, :run_state, :graph) "
+    "ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, archived = NULL, "
+    "updated_at = excluded.updated_at, run_id = excluded.run_id, run_state = excluded.run_state, "
+    "graph = excluded.graph"
+)
 _RETITLE = _OF_MINE.where(threads.c.title == bindparam("before"))
 _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
 _MOVE = insert(activities)
@@ -92,13 +99,11 @@ def begin_run(
     first run it gets the title."""
     _await_turn(connection, key)
     now = _now()
-    of_run = {"run_id": run_id, "run_state": "live", "graph": graph}
-    begun: dict[str, Any] = {**of_run, "updated_at": now, "archived": None}
-    if not connection.execute(_BEGIN, {**of(key), **begun}).rowcount:
-        begun["title"] = free_title(connection, key.owner, short_title(title))
-        if not connection.execute(_OF_MINE, {**of(key), **begun}).rowcount:
-            mine = {"owner": key.owner, "id": key.thread_id}
-            connection.execute(_ADD, {**mine, "created_at": now, **begun})
+    begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
+    if not connection.execute(_BEGIN, {**of(key), **begun, "archived": None}).rowcount:
+        mine = {"owner": key.owner, "id": key.thread_id, "created_at": now}
+        named = free_title(connection, key.owner, short_title(title))
+        connection.execute(_BEGIN_FIRST, {**mine, **begun, "title": named})
     _move_to_top(connection, key)
 
 

@@ -4,7 +4,7 @@ A thread's row in the list names the run whose texts the index has. So a thread 
 known, whatever kept them away: a crash, an older server, a database that has had no index.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -29,6 +29,8 @@ from server.turns.header import ThreadKey
 
 TITLE = ""
 """In place of a message's id."""
+REMOVED_AT_ONCE = 1_000
+"""Ids in one statement: an engine binds no more than so many values."""
 
 
 class _Vector(UserDefinedType[str]):
@@ -61,45 +63,40 @@ _OF_THREAD = (
     texts.c.thread_id == bindparam("of_thread"),
 )
 _HAS: BindParameter[str] = bindparam("indexed_run")
-_NOTE = (
+_NOTE: Any = (
     update(threads)
     .where(*_MINE, threads.c.run_id == _HAS, threads.c.run_state != "live")
     .values(indexed_run=_HAS)
+    .returning(threads.c.title)
 )
 _ADVANCE = _NOTE.where(threads.c.indexed_run.is_not_distinct_from(bindparam("before")))
-_TITLE = select(threads.c.title).where(*_MINE)
 _KNOWN = select(texts.c.message_id).where(*_OF_THREAD)
 _REMOVE = delete(texts).where(*_OF_THREAD)
-_REMOVE_ONE = _REMOVE.where(texts.c.message_id == bindparam("of_message"))
-_ADD = insert(texts)
+_REMOVE_SOME = _REMOVE.where(texts.c.message_id.in_(bindparam("messages", expanding=True)))
+_ADD = insert(texts).inline()
 
 
 def note(connection: Connection, key: ThreadKey, run_id: str, changes: TextChanges) -> None:
-    mine = {"of_owner": key.owner, "of_thread": key.thread_id}
-    advanced = {**mine, "indexed_run": run_id, "before": changes.before}
-    if changes.is_branch or not connection.execute(_ADVANCE, advanced).rowcount:
-        if connection.execute(_NOTE, {**mine, "indexed_run": run_id}).rowcount:
-            _put_all(connection, key, changes.all())
+    mine = {"of_owner": key.owner, "of_thread": key.thread_id, "indexed_run": run_id}
+    advanced = None
+    if not changes.is_branch:
+        advanced = connection.execute(_ADVANCE, {**mine, "before": changes.before}).first()
+    if advanced is None:
+        if noted := connection.execute(_NOTE, mine).first():
+            _put_all(connection, key, noted.title, changes.all())
         return
-    gone = [*changes.removed, *(text.message_id for text in changes.added)]
-    if gone:
-        connection.execute(_REMOVE_ONE, [{**mine, "of_message": id} for id in gone])
-    _add(connection, key, changes.added)
-    if changes.before is None:
-        put_title(connection, key, connection.scalar(_TITLE, mine) or "")
+    added = [*changes.added, *([] if changes.before else [_of_title(advanced.title)])]
+    _replace(connection, key, changes.removed, added)
 
 
 def put(connection: Connection, thread: Unsearchable, wanted: Sequence[ThreadText]) -> None:
     mine = {"of_owner": thread.key.owner, "of_thread": thread.key.thread_id}
-    if connection.execute(_NOTE, {**mine, "indexed_run": thread.run_id}).rowcount:
-        _put_all(connection, thread.key, wanted)
+    if noted := connection.execute(_NOTE, {**mine, "indexed_run": thread.run_id}).first():
+        _put_all(connection, thread.key, noted.title, wanted)
 
 
 def put_title(connection: Connection, key: ThreadKey, title: str) -> None:
-    connection.execute(
-        _REMOVE_ONE, {"of_owner": key.owner, "of_thread": key.thread_id, "of_message": TITLE}
-    )
-    _add(connection, key, [ThreadText(TITLE, TITLE, title)])
+    _replace(connection, key, (), [_of_title(title)])
 
 
 def remove_thread(connection: Connection, key: ThreadKey) -> None:
@@ -124,19 +121,25 @@ def behind(
     return [Unsearchable(ThreadKey(row.owner, row.id), row.run_id, row.graph) for row in rows]
 
 
-def _put_all(connection: Connection, key: ThreadKey, wanted: Sequence[ThreadText]) -> None:
+def _put_all(
+    connection: Connection, key: ThreadKey, title: str, wanted: Sequence[ThreadText]
+) -> None:
     """What is there already, by the ids of the messages, stays."""
     mine = {"of_owner": key.owner, "of_thread": key.thread_id}
     known = {*connection.scalars(_KNOWN, mine)} - {TITLE}
     by_id = {text.message_id: text for text in wanted}
-    gone = known - by_id.keys()
-    if gone:
-        connection.execute(_REMOVE_ONE, [{**mine, "of_message": id} for id in gone])
-    _add(connection, key, [text for id, text in by_id.items() if id not in known])
-    put_title(connection, key, connection.scalar(_TITLE, mine) or "")
+    added = [text for id, text in by_id.items() if id not in known]
+    _replace(connection, key, known - by_id.keys(), [*added, _of_title(title)])
 
 
-def _add(connection: Connection, key: ThreadKey, added: Sequence[ThreadText]) -> None:
+def _replace(
+    connection: Connection, key: ThreadKey, removed: Collection[str], added: Sequence[ThreadText]
+) -> None:
+    gone = [*removed, *(text.message_id for text in added)]
+    of_thread = {"of_owner": key.owner, "of_thread": key.thread_id}
+    for start in range(0, len(gone), REMOVED_AT_ONCE):
+        some = gone[start : start + REMOVED_AT_ONCE]
+        connection.execute(_REMOVE_SOME, {**of_thread, "messages": some})
     mine = owner_word(key.owner)
     rows = [
         {
@@ -151,6 +154,10 @@ def _add(connection: Connection, key: ThreadKey, added: Sequence[ThreadText]) ->
     ]
     if rows:
         connection.execute(_ADD, rows)
+
+
+def _of_title(title: str) -> ThreadText:
+    return ThreadText(TITLE, TITLE, title)
 
 
 def _storable(text: str) -> str:

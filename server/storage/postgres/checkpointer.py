@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import psycopg
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     ChannelVersions,
@@ -23,12 +24,11 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg import Cursor
-from psycopg.rows import DictRow
+from psycopg.rows import DictRow, dict_row
 from sqlalchemy import Connection
 
 from server.storage.history_handover import History, HistoryHandover
-from server.storage.interfaces import LeaseLost
-from server.storage.postgres.held_claims import FENCE, HeldClaims, refused
+from server.storage.postgres.held_claims import FAILING_FENCE, REFUSED, HeldClaims, refused
 from server.storage.postgres.transactions import PostgresTransactions, driver
 from server.storage.thread_writes import ThreadWrites, WatchedSaver
 
@@ -185,24 +185,28 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         return work(PostgresSaver(driver(connection), serde=self.serde))
 
     def _fenced(self, thread_id: str, work: Callable[[PostgresSaver], T]) -> T:
-        """On the calling thread. The fence goes to the database with what it guards, in one round
-        trip: if it fails, all of it is undone."""
+        """On the calling thread. The fence goes to the database ahead of what it guards."""
         claim = self._held.find(thread_id)
 
-        def fenced(connection: Connection) -> T:
-            own = driver(connection)
-            with own.pipeline(), own.cursor() as cursor:
-                cursor.execute(FENCE, claim.values)
-                result = work(PostgresSaver(own, serde=self.serde))
-                if cursor.fetchone() is None:
-                    raise refused(claim)
-            return result
+        def fenced(own: psycopg.Connection[Any]) -> T:
+            own.execute(FAILING_FENCE, claim.values)
+            return work(_SentWhole(own, serde=self.serde))
 
         try:
-            return self._transactions.write_here(fenced)
-        except LeaseLost:
+            return self._transactions.send_here(fenced)
+        except REFUSED:
             self._loop.call_soon_threadsafe(self._held.lose, claim.run_id)
-            raise
+            raise refused(claim) from None
+
+
+class _SentWhole(PostgresSaver):
+    """LangGraph's own synchronizes the pipeline around each method, and thereby commits."""
+
+    @contextmanager
+    def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:  # noqa: ARG002
+        assert isinstance(self.conn, psycopg.Connection)
+        with self.conn.cursor(binary=True, row_factory=dict_row) as cursor:
+            yield cursor
 
 
 def _are_few(cursor: Cursor[DictRow], thread_id: str) -> bool:

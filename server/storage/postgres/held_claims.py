@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+import psycopg
 from sqlalchemy import Connection, text
 
 from server.storage.interfaces import LeaseLost
@@ -26,6 +27,9 @@ FENCE = """
 """
 """A lock that renewals do not wait for. Takeovers do: they change a column of a unique index."""
 _FENCE = text(FENCE.replace("%(", ":").replace(")s", ""))
+FAILING_FENCE = f"SELECT 1 / count(*) FROM ({FENCE}) AS fence"
+"""It fails where the fence finds nothing, with `REFUSED`: so what is sent behind it is not done."""
+REFUSED = psycopg.errors.DivisionByZero
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class PostgresTransactions:
 
     def __init__(self, engine: Engine, threads: ThreadPoolExecutor, busy_seconds: float) -> None:
         self._writing = engine
-        self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._autocommit = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._threads = threads
         self._busy_seconds = busy_seconds
 
@@ -69,8 +69,22 @@ class PostgresTransactions:
         """On the calling thread."""
         return self._repeated(self._writing, work, arguments)
 
+    def send_here(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """One transaction, in one round trip, on the calling thread: what the function executes is
+        sent at its end, and each statement is done if all are.
+
+        Nothing in it may synchronize the pipeline. It is done again if its answer is lost.
+        """
+
+        def send(connection: Connection) -> T:
+            own = driver(connection)
+            with own.pipeline():
+                return work(own)
+
+        return self._repeated(self._autocommit, send, ())
+
     def read_here(self, work: Callable[..., T], *arguments: Any) -> T:
-        return self._repeated(self._reading, work, arguments)
+        return self._repeated(self._autocommit, work, arguments)
 
     def _repeated(self, engine: Engine, work: Callable[..., T], arguments: tuple[Any, ...]) -> T:
         with faults_named():
