@@ -7,8 +7,8 @@ from sqlalchemy import Connection, bindparam, select
 from server.storage.tables import threads
 from server.storage.titles import numbered
 
-DOUBLED = [2**power for power in range(1, 30)]
-LOOKS = 64
+GROWING = [2 * 8**power for power in range(10)]
+LOOKS = 16
 """Numbers that are looked at in one statement."""
 
 _TAKEN = select(threads.c.title).where(
@@ -20,8 +20,8 @@ _TAKEN = select(threads.c.title).where(
 def free_title(connection: Connection, owner: str, title: str) -> str:
     """The title, with a number behind it if another thread of the owner has it.
 
-    Doubles the number until it is free, then looks at some numbers in the gap: so many threads of
-    one title cost few statements. Numbers of threads that are gone may stay free.
+    Looks at numbers that grow fast, then at some in the gap between a taken one and a free one: so
+    many threads of one title cost few statements. Numbers of threads that are gone may stay free.
     """
 
     def taken_of(titles: Sequence[str]) -> set[str]:
@@ -29,7 +29,7 @@ def free_title(connection: Connection, owner: str, title: str) -> str:
 
     if not taken_of([title]):
         return title
-    taken, looked_at = 1, DOUBLED
+    taken, looked_at = 1, GROWING
     while True:
         found = taken_of([numbered(title, number) for number in looked_at])
         numbers = (number for number in looked_at if numbered(title, number) not in found)

@@ -5,10 +5,13 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from urllib.parse import urlsplit
 
-BODY = json.dumps({"message": "Use a tool, then tell me."}).encode()
 SECONDS = 120
+
+_numbers = count(1)
+"""Hardly two threads begin with the same words: to tell their titles apart takes time."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +55,19 @@ class _FirstWord:
 async def turn(url: str, headers: Mapping[str, str] | None = None) -> Turn:
     """One turn, on a thread and a connection of its own."""
     place = urlsplit(url)
+    said = f"Use a tool, then tell me of number {next(_numbers)}."
+    body = json.dumps({"message": said}).encode()
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     named = {
         "Host": place.netloc,
         "Content-Type": "application/json",
-        "Content-Length": str(len(BODY)),
+        "Content-Length": str(len(body)),
         "Connection": "close",
         **(headers or {}),
     }
     head = "".join(f"{name}: {value}\r\n" for name, value in named.items())
     start = time.perf_counter()
-    writer.write(f"POST /chat HTTP/1.1\r\n{head}\r\n".encode() + BODY)
+    writer.write(f"POST /chat HTTP/1.1\r\n{head}\r\n".encode() + body)
     try:
         async with asyncio.timeout(SECONDS):
             return await _read(reader, start)
