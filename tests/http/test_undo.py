@@ -108,6 +108,9 @@ async def test_a_live_run_is_stopped_and_what_it_said_comes_back(tmp_path: Path)
         {"message": "Hello", "based_on": "x"},
         {"continue": True},
         {"regenerate": "m1"},
+        {"edit": {"message_id": "m1", "message": "Hello"}},
+        {"message": "Hello", "version": "x"},
+        {"message": "Hello", "tool_results": [{"tool_call_id": "call_1", "result": {}}]},
     ],
 )
 async def test_what_is_about_the_deleted_thread_does_not_find_it(
