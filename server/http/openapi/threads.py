@@ -100,7 +100,7 @@ OPERATIONS = {
             BODY,
             THREAD,
             THREADS.only("invalid_title", "too_many_pinned"),
-            BODY_FIELDS.only("invalid_body", "invalid_text"),
+            BODY_FIELDS.only("invalid_body", "invalid_text", "unknown_key"),
             RUNS.only("unknown_tool", "tool_not_allowed"),
             STORAGE,
         ),
