@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -40,8 +41,9 @@ logger = logging.getLogger(__name__)
 
 
 class RedisLogs:
-    """Implements `SharedLogs`. `max_bytes` is for what is held in this process: while it is more,
-    the copies of logs that have ended are dropped, the first one first; Redis still has them."""
+    """Implements `SharedLogs`. `max_bytes` is for the logs that this process writes or has written:
+    while they take more, those that have ended are dropped, the first one first; Redis still has
+    them. A mirror goes with its readers."""
 
     def __init__(
         self,
@@ -146,6 +148,7 @@ class RedisLogs:
         log.write_from(last)
         self._mirrors.pop(run_id, None)
         self._written[run_id] = log
+        self._size += log.memory.size
         return log
 
     async def hand_over(self, run_id: str) -> None:
@@ -204,6 +207,7 @@ class RedisLogs:
     def _refused(self, log: RedisLog) -> None:
         """Another worker has taken it over: what that one writes is read."""
         if self._written.pop(log.run_id, None):
+            self._size -= log.memory.size
             self._mirrors[log.run_id] = log
             self._shared.feed.attach(log)
 
@@ -220,7 +224,7 @@ class RedisLogs:
         return log
 
     def _made(self, run_id: str, *, writes: bool) -> RedisLog:
-        return RedisLog(run_id, self._shared, self._grow, writes=writes)
+        return RedisLog(run_id, self._shared, partial(self._grow, run_id), writes=writes)
 
     def _on_run(self, script: Script, run_id: str, *args: str | int) -> asyncio.Future[Any]:
         keys = self._shared.keys
@@ -248,7 +252,8 @@ class RedisLogs:
             self._size -= log.memory.size
         return log
 
-    def _grow(self, size: int) -> None:
-        self._size += size
+    def _grow(self, run_id: str, size: int) -> None:
+        if run_id in self._written:
+            self._size += size
         while self._size > self._max_bytes and self._ended:
             self._forget(next(iter(self._ended)))
