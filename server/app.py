@@ -203,7 +203,7 @@ async def _wired(
         models=served_models,
         client_values=settings.client_context,
         store=store,
-        file=storage.database,
+        database=storage.database,
         streams=EventStreams(settings.ping_seconds, settings.max_open_streams),
         catalogue=catalogue,
         tool_limits=settings.limits,

@@ -70,13 +70,13 @@ def flag(request: ApiRequest, name: str, default: bool | None) -> bool | None:
 def _words(text: str) -> Wanted:
     if len(text) > MAX_QUERY_CHARS:
         raise Problem(
-            422, "invalid_query", f"q has {len(text)} characters, {MAX_QUERY_CHARS} are allowed."
+            422, "invalid_query", f"q has {len(text)} characters: send at most {MAX_QUERY_CHARS}."
         )
     try:
         return wanted(text)
     except ValueError as error:
         raise Problem(
-            422, "invalid_query", f"q is {text[:20]!r}: {error}. Look for 1 to {MAX_WORDS} words."
+            422, "invalid_query", f"q is {text[:20]!r}: {error}. Search for 1 to {MAX_WORDS} words."
         ) from None
 
 
