@@ -233,3 +233,24 @@ async def test_a_pin_too_many_is_refused_and_changes_nothing(
     answer = await client.http.patch("/threads/b", json=changes)
     assert (answer.status_code, answer.json()["code"]) == (409, "too_many_pinned")
     assert await client.thread("b") == before
+
+
+async def test_a_thread_that_was_indexed_before_its_first_run_is_found_by_its_title(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("I see."))
+    path = tmp_path / "t.db"
+    async with serving(endpoint_settings(path, endpoint)) as client:
+        await client.http.post("/langgraph/threads", json={"thread_id": "a"})
+
+    async def is_indexed() -> bool:
+        with sqlite3.connect(path) as database:
+            (run,) = database.execute("SELECT indexed_run FROM threads").fetchone()
+        database.close()
+        return run is not None
+
+    picture = {"type": "image", "image": "https://a.org/b.png", "alt": "A lighthouse"}
+    async with serving(endpoint_settings(path, endpoint)) as client:
+        await eventually(is_indexed)
+        await client.turn({"thread_id": "a", "message": {"parts": [picture]}})
+        assert await found(client, "lighthouse") == ["a"]
