@@ -2,16 +2,19 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from server.storage import text_index
+from server.storage import excerpts, text_index
+from server.storage.excerpts import Segment
+from server.storage.words import Wanted
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
-from tests.support.waiting import eventually
+from tests.support.waiting import WAIT_SECONDS, eventually
 
 Json = dict[str, Any]
 
@@ -254,3 +257,23 @@ async def test_a_thread_that_was_indexed_before_its_first_run_is_found_by_its_ti
         await eventually(is_indexed)
         await client.turn({"thread_id": "a", "message": {"parts": [picture]}})
         assert await found(client, "lighthouse") == ["a"]
+
+
+async def test_who_searches_long_texts_keeps_nobody_from_the_store(
+    client: Client, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def excerpt(text: str, words: Wanted) -> tuple[Segment, ...]:
+        begun.set()
+        assert goes_on.wait(WAIT_SECONDS)
+        return excerpts.excerpt(text, words)
+
+    monkeypatch.setattr("server.http.thread_listing.excerpt", excerpt)
+    endpoint.script(text_reply("It rains."))
+    await client.turn({"thread_id": "a", "message": "Hello"})
+    searching = asyncio.create_task(search(client, "rains"))
+    assert await asyncio.to_thread(begun.wait, WAIT_SECONDS)
+    assert (await client.thread("a"))["title"] == "Hello"
+    goes_on.set()
+    assert marked((await searching)[0]["found"]["text"]) == "It [rains]."
