@@ -156,7 +156,7 @@ class RedisLogs:
         log = self._written.get(run_id)
         if log and not log.is_over:
             log.writes = False
-            self._refused(log)
+            self._refused(run_id)
 
     def on_silence(self, ask: Callable[[RunHeader], Awaitable[None]]) -> None:
         self._ask = ask
@@ -204,11 +204,12 @@ class RedisLogs:
     def _lost(self, run_id: str) -> None:
         self._mark(run_id)
 
-    def _refused(self, log: RedisLog) -> None:
-        """Another worker has taken it over: what that one writes is read."""
-        if self._written.pop(log.run_id, None):
+    def _refused(self, run_id: str) -> None:
+        """Another worker has taken the log over: what that one writes is read."""
+        log = self._written.pop(run_id, None)
+        if log:
             self._size -= log.memory.size
-            self._mirrors[log.run_id] = log
+            self._mirrors[run_id] = log
             self._shared.feed.attach(log)
 
     async def _caught_up(self, run_id: str, last: int) -> RedisLog | None:
