@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_sweep(others: OtherWorkers | None) -> AsyncIterator[None]:
-    """Sweeps beside the server, now and whenever a lease may be over. None: there is nobody else."""
+    """Beside the server, now and whenever a lease may be over. None: there is no other worker."""
     if others is None:
         yield
         return
