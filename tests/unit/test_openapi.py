@@ -35,7 +35,7 @@ COMPUTED: dict[str, Pairs] = {
         *((status, code) for code, status in STATUSES.items()),
         (500, "tool_failed"),
     },
-    "server.http.problems": {(404, "not_found"), (405, "method_not_allowed")},
+    "server.http.problem_handlers": {(404, "not_found"), (405, "method_not_allowed")},
     "server.storage.interfaces": {(503, code) for code in get_args(StorageFault)},
 }
 """Of modules that raise codes which they do not spell out."""
