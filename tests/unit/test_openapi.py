@@ -184,3 +184,9 @@ def test_without_authentication_there_is_nothing_of_it() -> None:
         for operation in paths.values():
             assert operation["security"] == []
     assert "401" not in off["paths"]["/threads"]["get"]["responses"]
+
+
+def test_the_words_of_a_search_may_be_of_any_script() -> None:
+    parameters = EVERYTHING["paths"]["/threads"]["get"]["parameters"]
+    (q,) = [parameter for parameter in parameters if parameter["name"] == "q"]
+    jsonschema.Draft202012Validator(q["schema"]).validate("\u6771\u4eac")
