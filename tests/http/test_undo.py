@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.serving import Client, endpoint_settings, serving, settings
+from tests.support.users import client_of, keys_settings
 from tests.support.waiting import eventually
 
 Json = dict[str, Any]
@@ -181,3 +182,17 @@ async def test_a_restart_loses_neither_the_thread_nor_its_deletion(tmp_path: Pat
         await eventually(is_forgotten)
         assert await restore(client, "b") == 404
         assert await ids(client) == ["a"]
+
+
+async def test_nobody_else_restores_a_thread(tmp_path: Path) -> None:
+    async with (
+        serving(keys_settings(tmp_path, undo_seconds=LONG)) as client,
+        client_of(client, "ann") as ann,
+        client_of(client, "bob") as bob,
+    ):
+        await say(ann)
+        await delete(ann)
+        assert await restore(bob) == 404
+        await say(bob, words="Mine")
+        assert await restore(ann) == 200
+        assert (await ann.thread("a"))["title"] == "Hello"
