@@ -51,7 +51,7 @@ async def calls_a_message(path: Path, work: Callable[[Backend, str], Awaitable[N
 
 
 @pytest.mark.parametrize(
-    ("work", "most"), [(post, 3), (post_and_edit, 10), (load, 1)], ids=["post", "edit", "load"]
+    ("work", "most"), [(post, 3), (post_and_edit, 5), (load, 1)], ids=["post", "edit", "load"]
 )
 async def test_the_loop_reads_a_long_thread_only_so_often(
     tmp_path: Path, work: Callable[[Backend, str], Awaitable[None]], most: float
