@@ -21,7 +21,7 @@ from server.http.bodies import Bodies
 from server.http.event_streams import EventStreams
 from server.http.guard import Guard
 from server.http.headers import ApiHeaders
-from server.http.problems import HANDLERS, UnexpectedErrors
+from server.http.problem_handlers import HANDLERS, UnexpectedErrors
 from server.http.proxies import TrustedProxies
 from server.http.routes import ROUTES
 from server.http.state import AppState
@@ -203,7 +203,7 @@ async def _wired(
         models=served_models,
         client_values=settings.client_context,
         store=store,
-        file=storage.database,
+        database=storage.database,
         streams=EventStreams(settings.ping_seconds, settings.max_open_streams),
         catalogue=catalogue,
         tool_limits=settings.limits,

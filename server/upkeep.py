@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from server.runs.indexing import open_indexing
-from server.runs.other_workers import sweeping
 from server.runs.retention import open_retention
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
+from server.runs.sweep import open_sweep
 from server.runs.undo_time import open_undo_time
 from server.settings import Settings
 from server.storage.opened import ServerStore
@@ -19,7 +19,7 @@ async def upkeep(
 ) -> AsyncIterator[None]:
     deletions = runs.deletions
     async with (
-        sweeping(runs.others),
+        open_sweep(runs.others),
         open_retention(store, deletions.delete_idle, settings.thread_retention_days),
         open_undo_time(store, deletions.forget_hidden, deletions.hidden),
         open_indexing(store, graphs),

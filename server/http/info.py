@@ -19,7 +19,7 @@ class Health(HTTPEndpoint):
         """`{"status", "model", "offline", "titles", "examples", "undo_seconds"}`; `status` is `ok`,
         or with a 503 `database_gone`; `titles`: a model makes those of threads. Asks no database:
         it answers whatever that does."""
-        gone = request.state["file"].gone
+        gone = request.state["database"].gone
         model = request.state["model_name"]
         return JSONResponse(
             {
@@ -44,7 +44,7 @@ class Ready(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
         """`{"status": "ready"}` if runs can begin: the database answers, and Redis if there is one,
         and the server is not ending. Else a problem of status 503."""
-        if request.state["file"].gone:
+        if request.state["database"].gone:
             raise StorageUnavailable("database_gone")
         try:
             async with asyncio.timeout(READY_SECONDS):

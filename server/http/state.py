@@ -1,6 +1,6 @@
 """What the application hands to its endpoints: the state of its lifespan."""
 
-from typing import Protocol, TypedDict
+from typing import TypedDict
 
 from starlette.requests import Request
 
@@ -12,6 +12,7 @@ from server.runs.reader import RunReader
 from server.runs.runs import Runs
 from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
+from server.storage.unavailable import Database
 from server.storage.undo import UndoStore
 from server.turns.header import ThreadKey
 from server.users.audit import Audit
@@ -23,12 +24,6 @@ from server.users.rights import Rights
 from tools.current import CurrentCatalogue
 
 
-class DatabaseFile(Protocol):
-    @property
-    def gone(self) -> bool:
-        """Whether the file that the server has opened was deleted or replaced."""
-
-
 class AppState(TypedDict):
     runs: Runs
     reader: RunReader
@@ -36,7 +31,7 @@ class AppState(TypedDict):
     models: ServedModels
     client_values: tuple[str, ...]
     store: UndoStore
-    file: DatabaseFile
+    database: Database
     streams: EventStreams
     catalogue: CurrentCatalogue
     tool_limits: Limits

@@ -3,35 +3,36 @@
 from typing import Any
 
 from server.protocols import allowed_tools
+from server.protocols.fields import mapping, only, shown
 from server.turns.requests import InvalidRequest
 
 MAX_TITLE_CHARS = 200
-_NAMES = frozenset({"title", "allowed_tools", "pinned", "archived"})
+_KEYS = ("title", "allowed_tools", "pinned", "archived")
 
 
 def changes_of(body: Any) -> dict[str, Any]:
     """Checked. Raises InvalidRequest."""
-    if not isinstance(body, dict) or not body or not body.keys() <= _NAMES:
+    given = mapping(body, "The body")
+    only(given, _KEYS, "The body")
+    if not given:
         raise InvalidRequest(
-            "invalid_title",
-            f'Send {{"title": "..."}} of 1 to {MAX_TITLE_CHARS} characters, {{"allowed_tools": '
-            '[name, ...]} (null: all), {"pinned": true} or {"archived": true}, or several of them.',
+            "invalid_body", f"The body changes nothing: send one or more of {', '.join(_KEYS)}."
         )
     changes: dict[str, Any] = {}
     for name in ("pinned", "archived"):
-        if name in body:
-            changes[name] = _flag(name, body[name])
-    if "title" in body:
-        changes["title"] = _title(body["title"])
-    if "allowed_tools" in body:
-        changes["allowed_tools"] = allowed_tools(body)
+        if name in given:
+            changes[name] = _flag(name, given[name])
+    if "title" in given:
+        changes["title"] = _title(given["title"])
+    if "allowed_tools" in given:
+        changes["allowed_tools"] = allowed_tools(given)
     return changes
 
 
-def _flag(name: str, given: Any) -> bool:
-    if not isinstance(given, bool):
-        raise InvalidRequest("invalid_body", f"{name} has to be true or false.")
-    return given
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRequest("invalid_body", f"{name} is {shown(value)}: send true or false.")
+    return value
 
 
 def _title(title: Any) -> str:

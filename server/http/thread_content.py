@@ -1,5 +1,6 @@
 """What a loaded thread says: its turns, what waits for the client, and its live run."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -37,9 +38,10 @@ async def consistent(
     Raises Problem if there is no such thread, InvalidRequest if it has no such page or version.
     """
     store = request.state["store"]
+    loading = _Loading(request.state["reader"], key, format, page)
     entry = await store.get(key)
     while entry is not None:
-        turns, rest = await _content(request, key, entry, format, page, version)
+        turns, rest = await loading.content(entry, version)
         again = await store.get(key)
         if again == entry:
             return entry, turns, rest
@@ -47,89 +49,78 @@ async def consistent(
     raise unknown_thread(key)
 
 
-async def _content(
-    request: ApiRequest,
-    key: ThreadKey,
-    entry: ThreadEntry,
-    format: WireFormat,
-    page: TurnPage,
-    version: str | None,
-) -> Content:
-    reader = request.state["reader"]
-    live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
-    tree = await reader.versions(key)
-    if version is not None:
-        head, now = await _head(reader, key, entry, live, tree, version)
-        if head is not None:
-            left = await reader.at_head(key, entry.graph, head)
-            showing = partial(_at_rest, reader, key, left, format, page, tree, now)
-            turns, rest = await beside_loop(len(left.messages), showing)
-            return turns, {**rest, "version": version}
-    if live is not None:
-        return await _so_far(request, live, page, tree)
-    state = await reader.state(key, entry.graph)
-    showing = partial(_at_rest, reader, key, state, format, page, tree)
-    return await beside_loop(len(state.messages), showing)
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """Of one thread, as a request asks for it."""
 
+    reader: RunReader
+    key: ThreadKey
+    format: WireFormat
+    page: TurnPage
 
-async def _head(
-    reader: RunReader,
-    key: ThreadKey,
-    entry: ThreadEntry,
-    live: LoggedRun | None,
-    tree: VersionTree,
-    version: str,
-) -> tuple[str | None, Path]:
-    """The last checkpoint of the branch that has the version, None if it is the thread's own; and
-    the thread's versions. Raises InvalidRequest."""
-    state = await (reader.state_before(live.header) if live else reader.state(key, entry.graph))
-    now = await beside_loop(len(state.messages), partial(tree.path, state.messages))
-    named = tree.find(version, now)
-    return (named.head if named else None), now
+    async def content(self, entry: ThreadEntry, version: str | None) -> Content:
+        is_live = entry.run_state == "live"
+        live = await self.reader.find(self.key, entry.run_id) if is_live else None
+        tree = await self.reader.versions(self.key)
+        if version is not None:
+            branch, now = await self._branch(entry, live, tree, version)
+            if branch is not None:
+                turns, rest = await self._at_rest(branch, tree, now)
+                return turns, {**rest, "version": version}
+        if live is not None:
+            return await self._so_far(live, tree)
+        return await self._at_rest(await self.reader.state(self.key, entry.graph), tree)
 
+    async def _branch(
+        self, entry: ThreadEntry, live: LoggedRun | None, tree: VersionTree, version: str
+    ) -> tuple[ThreadState | None, Path]:
+        """The branch that has the version, None if it is the thread's own; and the thread's
+        versions. Raises InvalidRequest."""
+        reader, graph = self.reader, entry.graph
+        state = await (reader.state_before(live.header) if live else reader.state(self.key, graph))
+        now = await beside_loop(len(state.messages), partial(tree.path, state.messages))
+        named = tree.find(version, now)
+        if named is None or named.head is None:
+            return None, now
+        return await reader.at_head(self.key, graph, named.head), now
 
-def _at_rest(
-    reader: RunReader,
-    key: ThreadKey,
-    state: ThreadState,
-    format: WireFormat,
-    page: TurnPage,
-    tree: VersionTree,
-    now: Path | None = None,
-) -> Content:
-    """`now` has the thread's versions if the state is that of a branch that it has left."""
-    asked = [interrupt_json(interrupt) for interrupt in state.interrupts]
-    waiting = [_asked(approval) for approval in waiting_approvals(state, key)]
-    path = tree.path(state.messages)
-    turns, has_earlier = reader.page(state, page, tree.shown(path, path if now is None else now))
-    rest = {
-        "pending": _pending(state),
-        **({"approvals": waiting} if waiting else {}),
-        **({"interrupts": asked} if asked else {}),
-        **_named(state.graph_state),
-        **format.waiting(turns, state.interrupts),
-        "run": None,
-        **_more(page, has_earlier=has_earlier),
-    }
-    return turns, rest
+    async def _at_rest(
+        self, state: ThreadState, tree: VersionTree, now: Path | None = None
+    ) -> Content:
+        """`now` has the thread's versions if the state is that of a branch that it has left."""
+        return await beside_loop(len(state.messages), partial(self._shown, state, tree, now))
 
+    def _shown(self, state: ThreadState, tree: VersionTree, now: Path | None) -> Content:
+        asked = [interrupt_json(interrupt) for interrupt in state.interrupts]
+        waiting = [_asked(approval) for approval in waiting_approvals(state, self.key)]
+        path = tree.path(state.messages)
+        versions = tree.shown(path, path if now is None else now)
+        turns, has_earlier = self.reader.page(state, self.page, versions)
+        rest = {
+            "pending": _pending(state),
+            **({"approvals": waiting} if waiting else {}),
+            **({"interrupts": asked} if asked else {}),
+            **_named(state.graph_state),
+            **self.format.waiting(turns, state.interrupts),
+            "run": None,
+            **_more(self.page, has_earlier=has_earlier),
+        }
+        return turns, rest
 
-async def _so_far(
-    request: ApiRequest, run: LoggedRun, page: TurnPage, tree: VersionTree
-) -> Content:
-    progress = await request.state["reader"].progress(run, page, tree)
-    thread_id, run_id = run.header.key.thread_id, run.header.run_id
-    live = {
-        "id": run_id,
-        "stream_url": f"/chat/{thread_id}/stream",
-        "stop_url": f"/chat/{thread_id}/stop",
-        "cursor": f"{run_id}:{progress.last}",
-        "message_id": run.header.message_id,
-        "first_part": progress.first_part,
-    }
-    more = _more(page, has_earlier=progress.has_earlier)
-    pending, named = _pending(progress.before), _named(progress.graph_state)
-    return progress.turns, {"pending": pending, **named, "run": live, **more}
+    async def _so_far(self, run: LoggedRun, tree: VersionTree) -> Content:
+        progress = await self.reader.progress(run, self.page, tree)
+        thread_id, run_id = self.key.thread_id, run.header.run_id
+        live = {
+            "id": run_id,
+            "stream_url": f"/chat/{thread_id}/stream",
+            "stop_url": f"/chat/{thread_id}/stop",
+            "cursor": f"{run_id}:{progress.last}",
+            "message_id": run.header.message_id,
+            "first_part": progress.first_part,
+        }
+        more = _more(self.page, has_earlier=progress.has_earlier)
+        pending, named = _pending(progress.before), _named(progress.graph_state)
+        return progress.turns, {"pending": pending, **named, "run": live, **more}
 
 
 def _named(graph_state: Values | None) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """What a request asks of the list of threads, and how the list is shown."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, get_args
 
 from server.http.problems import Problem
 from server.http.state import ApiRequest, owner
-from server.storage.excerpts import Segment
-from server.storage.interfaces import Page, ThreadEntry, ThreadRunState
+from server.storage.excerpts import Segment, excerpt, marked
+from server.storage.interfaces import ThreadEntry, ThreadRunState
 from server.storage.searching import Found
 from server.storage.words import MAX_WORDS, Wanted, wanted
 
@@ -38,7 +40,11 @@ async def page(request: ApiRequest) -> dict[str, Any]:
         )
     except ValueError as error:
         raise Problem(422, "invalid_cursor", f"{error}; begin without one.") from None
-    return _shown_page(request, found)
+    entries = [shown(request, entry) for entry in found.entries]
+    if words is not None:
+        marking = partial(_marked, entries, found.found, words)
+        entries = await asyncio.to_thread(marking)  # The texts may be long.
+    return {"threads": entries, **({"cursor": found.cursor} if found.cursor else {})}
 
 
 def shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
@@ -70,27 +76,31 @@ def flag(request: ApiRequest, name: str, default: bool | None) -> bool | None:
 def _words(text: str) -> Wanted:
     if len(text) > MAX_QUERY_CHARS:
         raise Problem(
-            422, "invalid_query", f"q has {len(text)} characters, {MAX_QUERY_CHARS} are allowed."
+            422, "invalid_query", f"q has {len(text)} characters: send at most {MAX_QUERY_CHARS}."
         )
     try:
         return wanted(text)
     except ValueError as error:
         raise Problem(
-            422, "invalid_query", f"q is {text[:20]!r}: {error}. Look for 1 to {MAX_WORDS} words."
+            422, "invalid_query", f"q is {text[:20]!r}: {error}. Search for 1 to {MAX_WORDS} words."
         ) from None
 
 
-def _shown_page(request: ApiRequest, page: Page) -> dict[str, Any]:
-    entries = [{**shown(request, entry), **_found(page.found, entry.id)} for entry in page.entries]
-    return {"threads": entries, **({"cursor": page.cursor} if page.cursor else {})}
+def _marked(
+    entries: Sequence[dict[str, Any]], found: Mapping[str, Found], words: Wanted
+) -> list[dict[str, Any]]:
+    """The entries with what was found in each."""
+    return [
+        {**entry, "found": {"title": _segments(marked(entry["title"], words)), **text}}
+        for entry in entries
+        for text in (_text(found.get(entry["id"]), words),)
+    ]
 
 
-def _found(found: Mapping[str, Found], thread_id: str) -> dict[str, Any]:
-    here = found.get(thread_id)
-    if here is None:
+def _text(found: Found | None, words: Wanted) -> dict[str, Any]:
+    if found is None:
         return {}
-    text = {"text": _segments(here.text), "message_id": here.message_id} if here.text else {}
-    return {"found": {"title": _segments(here.title), **text}}
+    return {"text": _segments(excerpt(found.text, words)), "message_id": found.message_id}
 
 
 def _segments(segments: tuple[Segment, ...]) -> list[dict[str, Any]]:

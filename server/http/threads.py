@@ -72,17 +72,18 @@ class Thread(HTTPEndpoint):
         changes, _ = await request.state["bodies"].read(request, changes_of)
         entry = await store.get(key)
         if entry is not None and "allowed_tools" in changes:
-            names = changes["allowed_tools"]
-            graphs = request.state["graphs"]
+            graphs, tools = request.state["graphs"], request.state["catalogue"].current
             graph = graphs.checkpoints(graphs.name_of(entry)).attached
-            check_choice(names or (), graph, request.state["catalogue"].current, rights(request))
-            entry = await store.allow_tools(key, names)
+            check_choice(changes["allowed_tools"] or (), graph, tools, rights(request))
+        # First what can still be refused: then nothing has changed.
         if entry is not None and changes.keys() & {"pinned", "archived"}:
             try:
                 entry = await store.arrange(key, changes.get("pinned"), changes.get("archived"))
             except TooManyPinned:
-                detail = f"{MAX_PINNED} threads are pinned. Take a pin off another one first."
+                detail = f"{MAX_PINNED} threads are pinned. Unpin another one first."
                 raise Problem(409, "too_many_pinned", detail) from None
+        if entry is not None and "allowed_tools" in changes:
+            entry = await store.allow_tools(key, changes["allowed_tools"])
         if entry is not None and "title" in changes:
             entry = await store.rename(key, changes["title"])
         if entry is None:

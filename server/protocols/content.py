@@ -26,8 +26,8 @@ _MAX_URL_CHARS = 8192
 _HEAD_BYTES = 64
 """Of an image: enough to tell its kind."""
 _HOW_TO_SEND = (
-    "send an http(s) URL or a data: URL of a PNG, JPEG, GIF or WebP image, "
-    "data:image/png;base64,..."
+    "send an http(s) URL, or a PNG, JPEG, GIF or WebP image as a data: URL like "
+    "'data:image/png;base64,...'"
 )
 
 
@@ -125,24 +125,26 @@ PARTS: Mapping[str, PartReader] = {"text": text_part, "image": image_part}
 def image_url(value: Any, where: str) -> str:
     url = string(value, where)
     declared = _IMAGE_DATA.match(url)
-    data = _decoded(url[declared.end() :]) if declared else None
-    if not (data or _is_web_url(url)):
+    if declared:
+        _check_data(url[declared.end() :], declared[1].lower(), where)
+    elif not _is_web_url(url):
         raise InvalidRequest("invalid_image", f"{where} is {shown(url)}: {_HOW_TO_SEND}.")
-    if declared and data:
-        _check_kind(data, declared[1].lower(), where)
     return url
 
 
-def _check_kind(data: bytes, declared: str, where: str) -> None:
+def _check_data(text: str, declared: str, where: str) -> None:
+    data = _decoded(text)
+    if not data:
+        how = "not valid base64 (RFC 4648, section 4, with padding)" if text else "empty"
+        raise InvalidRequest("invalid_image", f"The data of {where} is {how}: {_HOW_TO_SEND}.")
     header = image_header(data[:_HEAD_BYTES])
     kind = header.kind if header else None
-    if kind == declared:
-        return
-    found = f"a {kind} image" if kind else "no PNG, JPEG, GIF or WebP image"
-    raise InvalidRequest(
-        "invalid_image",
-        f"{where} says that it is image/{declared}, and its bytes are {found}: {_HOW_TO_SEND}.",
-    )
+    if kind != declared:
+        found = f"those of image/{kind}" if kind else "not those of a PNG, JPEG, GIF or WebP image"
+        raise InvalidRequest(
+            "invalid_image",
+            f"{where} is declared as image/{declared}, but its bytes are {found}: {_HOW_TO_SEND}.",
+        )
 
 
 def unsupported(kind: str, where: str, supported: Iterable[str]) -> InvalidRequest:

@@ -111,7 +111,7 @@ class Deletions:
     async def make_way(self, key: ThreadKey, request: TurnRequest) -> None:
         """Forget a hidden thread for a request that begins one of the same id. Raises
         UnknownThread if it is about the one that was deleted."""
-        if request.must_exist or request.based_on is not None or request.message is None:
+        if not request.begins_thread:
             raise UnknownThread(key)
         await self.forget_hidden(key, math.inf)
 

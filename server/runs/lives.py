@@ -107,7 +107,8 @@ class Lives:
 
     async def _note_texts(self, run: Run, claim: Claim) -> None:
         """Have the search find what the run brought. What fails here is made up for later."""
-        before = claim.thread.run_id if claim.thread else None
+        # A thread that was made without a run has none before this one either.
+        before = (claim.thread.run_id or None) if claim.thread else None
         try:
             changed = changes(run.start, run.translator, before)
             if changed:

@@ -6,6 +6,7 @@ with the thread as those of a live run are, and closed.
 """
 
 from collections.abc import Sequence
+from contextlib import aclosing
 
 from langchain_core.messages import AIMessage, ToolMessage
 
@@ -45,10 +46,11 @@ async def told_so_far(log: RunLog) -> list[Chunk]:
     """What a log holds by now."""
     last, chunks = (await log.status()).last, list[Chunk]()
     if last > 0:
-        async for batch in log.read(0):
-            chunks += [chunk for _, chunk in batch]
-            if len(chunks) >= last:
-                break
+        async with aclosing(log.read(0)) as batches:
+            async for batch in batches:
+                chunks += [chunk for _, chunk in batch]
+                if len(chunks) >= last:
+                    break
     return chunks
 
 

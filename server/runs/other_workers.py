@@ -8,8 +8,8 @@ that its thread shows, as after a crash, and its log gets what is left to say.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
 from functools import partial
 
 from graphs.classify import Classifier
@@ -48,7 +48,7 @@ class OtherWorkers:
         retries: Retries,
     ) -> None:
         self._leases, self._inbox, self._logs = workers.leases, workers.inbox, workers.logs
-        self._sweep_seconds = workers.lease_seconds
+        self.lease_seconds = workers.lease_seconds
         self._claims = claims
         self._work = work
         self._lost_logs = lost_logs
@@ -168,16 +168,6 @@ class OtherWorkers:
 
         await asyncio.gather(*(settle() for _ in range(AT_ONCE)))
 
-    async def sweep_again_and_again(self) -> None:
-        while True:
-            try:
-                await self.sweep()
-            except StorageUnavailable as error:
-                logger.warning("claims of lost workers wait: %(error)s", {"error": str(error)})
-            except Exception:
-                logger.exception("claims of lost workers wait")
-            await asyncio.sleep(self._sweep_seconds)
-
     async def close(self) -> None:
         """End what has been taken over, and take over nothing more. What takes too long is left to
         another worker, when the lease is over."""
@@ -206,20 +196,6 @@ class OtherWorkers:
             named = {"run": lost.run_id, "thread": lost.key.thread_id}
             logger.warning("run %(run)s of thread %(thread)s has lost its worker", named)
             await self._work.settle(lost)
-
-
-@asynccontextmanager
-async def sweeping(others: OtherWorkers | None) -> AsyncIterator[None]:
-    """Sweeps beside the server, the first one now."""
-    if others is None:
-        yield
-        return
-    sweeps = asyncio.create_task(others.sweep_again_and_again(), name="sweep")
-    try:
-        yield
-    finally:
-        sweeps.cancel()
-        await asyncio.gather(sweeps, return_exceptions=True)
 
 
 def join(

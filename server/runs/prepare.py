@@ -42,15 +42,15 @@ async def prepare(
     if not request.resume:
         check_goes_past(request, state.interrupts)
     planned = await _plan_on(state, key, request, checkpoints, catalogue, decider)
-    if not state.unfinished:
-        return planned
-    if request.head is None and (request.continue_ or request.resume):
+    if state.unfinished and request.head is None and (request.continue_ or request.resume):
         # The tasks that finished are part of the run again: it streams their results.
-        before = await checkpoints.load(key, state.checkpoint_id)
-        return await beside_loop(len(before.messages), replace(planned, before=before).looked_up)
-    at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
-    planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)
-    return replace(planned, discarded=tuple(interrupt.id for interrupt in state.interrupts))
+        planned = replace(planned, before=await checkpoints.load(key, state.checkpoint_id))
+    elif state.unfinished:
+        at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
+        planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)
+        discarded = tuple(interrupt.id for interrupt in state.interrupts)
+        planned = replace(planned, discarded=discarded)
+    return await beside_loop(len(planned.before.messages), planned.looked_up)
 
 
 async def _of_version(
@@ -61,7 +61,8 @@ async def _of_version(
     if request.version is None:
         return request
     tree = await checkpoints.versions(key)
-    version = tree.find(request.version, tree.path(state.messages))
+    path = await beside_loop(len(state.messages), partial(tree.path, state.messages))
+    version = tree.find(request.version, path)
     return request if version is None else replace(request, head=version.head)
 
 
@@ -103,17 +104,18 @@ async def _plan_on(
     decider: Decider,
 ) -> Plan:
     branch = state if request.head is None else await checkpoints.load(key, request.head)
-    request, point = branch_point(request, branch.messages)
+    length = len(branch.messages)
+    request, point = await beside_loop(length, partial(branch_point, request, branch.messages))
     before = branch
     if point is not None:
         begin = point.checkpoint_id or await checkpoints.beginning(key)
         before = await checkpoints.load(key, begin)
         point = replace(point, checkpoint_id=begin, version=decider.run_id)
-        point = with_answers(point, before, branch.messages)
+        point = await beside_loop(length, partial(with_answers, point, before, branch.messages))
     elif request.head is not None:
         point = BranchPoint(None, request.head)
     planning = partial(plan, request, before, catalogue, decider, point)
-    planned = await beside_loop(len(before.messages), lambda: planning().looked_up())
+    planned = await beside_loop(len(before.messages), planning)
     if point is None:
         return planned
     tree, left = await checkpoints.versions(key), Left(state.messages, state.checkpoint_id)

@@ -40,6 +40,7 @@ from server.turns.chunks import (
     Usage,
 )
 from server.turns.size import text_bytes
+from tools.threads import beside_loop
 
 logger = logging.getLogger(__name__)
 
@@ -82,8 +83,7 @@ class Run:
             checkpoints.speakers,
         )
         self._words = KeptWords(store, start.key, start.run_id, self.translator)
-        view, before = checkpoints.attached.client_state, start.plan.before
-        self._state = ToldState(view, before.graph_state)
+        self._state = ToldState(checkpoints.attached.client_state, start.plan.before.graph_state)
 
     async def work(self) -> list[Chunk]:
         """Run the graph to its end, whatever that is, and save what it leaves.
@@ -105,11 +105,12 @@ class Run:
 
     async def waiting_approvals(self, expire_seconds: float) -> Sequence[WaitingApproval]:
         """The calls that wait for an approval, once the run has ended."""
-        asks = self.translator.awaits_approval or self.start.plan.closes_approvals
-        if not asks:
+        if not (self.translator.awaits_approval or self.start.plan.closes_approvals):
             return ()
         state = await self._checkpoints.load(self.start.key)
-        return waiting_approvals(state, self.start.key, expire_seconds)
+        return await beside_loop(
+            len(state.messages), lambda: waiting_approvals(state, self.start.key, expire_seconds)
+        )
 
     async def _to_its_end(self, writes: Writes) -> list[Chunk]:
         with contained_exits():
@@ -218,11 +219,10 @@ class Run:
         return chunks + self.translator.finish(state.interrupts)
 
     async def _finalize(self, cause: Ended | Failure) -> list[Chunk]:
-        start = self.start
         unfinished = Unfinished(
-            start.run_id,
-            start.key,
-            start.plan,
+            self.start.run_id,
+            self.start.key,
+            self.start.plan,
             self._request_saved,
             self.translator,
             self._state,

@@ -17,7 +17,7 @@ from server.runs.deletions import Deletions, Forgetting
 from server.runs.endings import told_end
 from server.runs.lives import Lives, Observer
 from server.runs.lost_chunks import told_so_far
-from server.runs.other_workers import OtherWorkers, join
+from server.runs.other_workers import join
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.retries import Retries
 from server.runs.run import Run
@@ -77,9 +77,10 @@ class Runs:
         self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         forgetting = Forgetting(graphs, store, logs, self._retries)
-        self._others = join(workers, self._claims, forgetting, classifier, self._audit, settings)
+        self.others = join(workers, self._claims, forgetting, classifier, self._audit, settings)
+        """None: this process has the database to itself."""
         self._reader = RunReader(graphs, store, logs)
-        self._busy = BusyThreads(self._claims, self._reader, store, self._others)
+        self._busy = BusyThreads(self._claims, self._reader, store, self.others)
         self.deletions = Deletions(
             store, self._audit, forgetting, self._busy.end, settings.undo_seconds
         )
@@ -91,9 +92,9 @@ class Runs:
             self._audit,
             settings,
             observers,
-            self._others,
+            self.others,
         )
-        cut_off = self._others.hand_over if self._others else logs.discard
+        cut_off = self.others.hand_over if self.others else logs.discard
         self._shutdown = Shutdown(self._claims, cut_off)
 
     async def start(
@@ -119,12 +120,12 @@ class Runs:
         stopped: list[str] = []
         while True:
             self._shutdown.check()
-            if self._others:
-                await self._others.check()
+            if self.others:
+                await self.others.check()
             try:
                 async with self._claims.take(key, idempotency) as result:
                     if isinstance(result, Claim):
-                        await self._capacity.check_live(self._claims, rights, self._others)
+                        await self._capacity.check_live(self._claims, rights, self.others)
                         start = await self._starts.make(
                             result, request, wire_format, rights, by, stopped
                         )
@@ -185,8 +186,8 @@ class Runs:
     async def check(self) -> None:
         """Raises ShuttingDown, or StorageUnavailable, if no run can begin now."""
         self._shutdown.check()
-        if self._others:
-            await self._others.check()
+        if self.others:
+            await self.others.check()
         await self._store.holder(ThreadKey(LOCAL_OWNER, ""))
 
     async def create(self, principal: Principal, thread_id: str) -> ThreadEntry:
@@ -218,8 +219,8 @@ class Runs:
 
     def ask_to_stop(self, key: ThreadKey, run_id: str) -> None:
         """Ask a run to end, and wait for nothing; it may be over."""
-        if self._others and not self._claims.holds(run_id):
-            self._others.ask_to_stop(key, run_id, STOPPED)
+        if self.others and not self._claims.holds(run_id):
+            self.others.ask_to_stop(key, run_id, STOPPED)
         self._claims.ask_to_stop(run_id, STOPPED)
 
     async def delete(self, key: ThreadKey, *, at_once: bool = False) -> float | None:
@@ -236,11 +237,6 @@ class Runs:
         await self._shutdown.drain(seconds)
 
     @property
-    def others(self) -> OtherWorkers | None:
-        """None: this process has the database to itself."""
-        return self._others
-
-    @property
     def live(self) -> int:
         """How many runs are live, or have their requests checked."""
         return len(self._claims)
@@ -254,6 +250,6 @@ class Runs:
         """`drain`, and cancel what could not be saved: the storage is closed next."""
         await self.drain(0)
         await self._lives.cancel()
-        if self._others:
-            await self._others.close()
+        if self.others:
+            await self.others.close()
         await self._retries.close()

@@ -39,7 +39,7 @@ async def check_version(request: TurnRequest, claim: Claim, checkpoints: Checkpo
     """Raises UnknownThread, ThreadChanged."""
     entry = claim.thread
     if entry is None:
-        if request.must_exist or request.based_on is not None or request.version is not None:
+        if request.needs_thread:
             raise UnknownThread(claim.key)
     elif request.based_on not in (None, entry.run_id):
         state = await checkpoints.load(claim.key)

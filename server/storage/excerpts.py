@@ -1,6 +1,7 @@
 """The place of a text where words were found, with these marked."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -45,13 +46,19 @@ def excerpt(text: str, wanted: Wanted) -> tuple[Segment, ...]:
 def _start(text: str, words: Sequence[Word]) -> int:
     """Where an excerpt begins that has the most different words; of several, the first."""
     best, most, last = 0, 0, 0
+    inside = Counter[str]()
     for first, word in enumerate(words):
-        last = max(last, first)
         while last < len(words) and words[last].end <= word.start + EXCERPT_CHARS - BEFORE_CHARS:
+            inside[words[last].folded] += 1
             last += 1
-        count = len({one.folded for one in words[first:last]})
-        if count > most:
-            best, most = word.start, count
+        if len(inside) > most:
+            best, most = word.start, len(inside)
+        if last == first:  # It is longer than an excerpt.
+            last += 1
+        elif inside[word.folded] > 1:
+            inside[word.folded] -= 1
+        else:
+            del inside[word.folded]
     start = max(0, best - BEFORE_CHARS)
     if start:
         blank = _BLANK.search(text, start, best)

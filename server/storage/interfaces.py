@@ -58,7 +58,7 @@ class Page:
     cursor: str | None
     """Of the next page; None on the last."""
     found: Mapping[str, Found] = field(default_factory=dict)
-    """Of a search: where the words stand, by the id of the thread."""
+    """Of a search: the texts that have the words, by the id of the thread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,12 @@
 """The storage that a setting names: a SQLite file, or a Postgres database of several workers."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +22,7 @@ from server.storage.retention import RetentionStore
 from server.storage.sql_store import SqlTransactions
 from server.storage.store import open_store
 from server.storage.thread_writes import WatchedSaver
+from server.storage.unavailable import Database
 from server.storage.undo import UndoStore
 from server.storage.workers import Leases
 from server.storage.write_meter import WriteMeter
@@ -27,12 +33,6 @@ class ServerStore(UndoStore, RetentionStore, SqlTransactions, Protocol):
 
     @property
     def meter(self) -> WriteMeter: ...
-
-
-class Database(Protocol):
-    @property
-    def gone(self) -> bool:
-        """Whether the file that was opened was deleted or replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,16 @@ async def open_storage(
         open_checkpointer(location, busy_ms) as checkpointer,
         open_store(location, busy_ms, checkpointer.file.require) as store,
     ):
-        require = checkpointer.file.require
-        graph_store = partial(_sqlite_graph_store, location, busy_ms, require)
-        file, none = checkpointer.file, None
-        yield Storage(store, checkpointer, file, none, graph_store, partial(usable, location))
+        yield Storage(
+            store=store,
+            checkpointer=checkpointer,
+            database=checkpointer.file,
+            leases=None,
+            open_graph_store=partial(
+                _sqlite_graph_store, location, busy_ms, checkpointer.file.require
+            ),
+            usable=partial(usable, location),
+        )
 
 
 @asynccontextmanager
@@ -118,23 +124,22 @@ async def _postgres(url: PostgresUrl, options: StorageOptions) -> AsyncIterator[
         url, options.busy_seconds, options.connections, options.lease_seconds
     ) as opened:
         yield Storage(
-            opened.store,
-            opened.checkpointer,
-            opened,
-            opened.leases,
-            opened.open_graph_store,
-            opened.usable,
+            store=opened.store,
+            checkpointer=opened.checkpointer,
+            database=opened,
+            leases=opened.leases,
+            open_graph_store=opened.open_graph_store,
+            usable=opened.usable,
         )
 
 
-class needs_the_extra:  # noqa: N801  used as a function
+@contextmanager
+def needs_the_extra() -> Iterator[None]:
     """Around the import of what is installed with the extra `workers`. Raises StorageError."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, ModuleNotFoundError):
-            raise StorageError(
-                f"several workers need the module {error.name}: pip install 'turnstream[workers]', "
-                "or set TURNSTREAM_DATABASE to a file for one process alone"
-            ) from None
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise StorageError(
+            f"several workers need the module {error.name}: pip install 'turnstream[workers]', "
+            "or set TURNSTREAM_DATABASE to a file for one process alone"
+        ) from None

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from server.storage.excerpts import Segment
 from server.turns.header import ThreadKey
 
 MAX_TEXT_CHARS = 32_000
@@ -48,13 +47,12 @@ class Unsearchable:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where the words were found in a thread."""
+    """The newest message of a thread that has all the words, or else one of them."""
 
-    title: tuple[Segment, ...]
-    text: tuple[Segment, ...] = ()
-    """Of the newest message that has all of them, or else one. Empty: only the title has them."""
-    message_id: str | None = None
-    """Of that message, as clients have it."""
+    message_id: str
+    """As clients have it."""
+    text: str
+    """All of it: to look for the words in it takes longer than to read it."""
 
 
 class SearchableTexts(Protocol):

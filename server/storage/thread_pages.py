@@ -87,11 +87,10 @@ def page(
         others, behind = _read(connection, query, behind, limit - len(entries))
         entries += others
     more = str(behind) if behind else None
-    if listed.wanted is None:
+    if listed.wanted is None or not listed.has_texts:
         return Page(entries, more)
-    has_texts = listed.has_texts
-    found = found_in(connection, owner, listed.wanted, entries, has_texts=has_texts)
-    return Page(entries, more, found)
+    ids = [entry.id for entry in entries]
+    return Page(entries, more, found_in(connection, owner, listed.wanted, ids))
 
 
 def _read(

@@ -15,8 +15,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import UserDefinedType
 
-from server.storage.excerpts import excerpt, marked
-from server.storage.interfaces import ThreadEntry
 from server.storage.searching import Found
 from server.storage.tables import threads
 from server.storage.thread_texts import TITLE, texts
@@ -48,30 +46,17 @@ def in_titles(wanted: Wanted) -> Sequence[ColumnElement[bool]]:
 
 
 def found_in(
-    connection: Connection,
-    owner: str,
-    wanted: Wanted,
-    entries: Sequence[ThreadEntry],
-    *,
-    has_texts: bool,
+    connection: Connection, owner: str, wanted: Wanted, thread_ids: Sequence[str]
 ) -> Mapping[str, Found]:
-    """Where the words stand in each of these threads, by its id."""
-    ids = [entry.id for entry in entries]
-    places = _places(connection, owner, wanted, ids) if has_texts else {}
+    """What the words were found in, by the ids of the threads; without those of which only the
+    title has them."""
+    places = _places(connection, owner, wanted, thread_ids)
     rows = connection.execute(
         select(texts.c.thread_id, texts.c.shown_id, texts.c.text).where(
             texts.c.number.in_(places.values())
         )
     )
-    said = {row.thread_id: row for row in rows}
-    return {
-        entry.id: Found(
-            marked(entry.title, wanted),
-            excerpt(said[entry.id].text, wanted) if entry.id in said else (),
-            said[entry.id].shown_id if entry.id in said else None,
-        )
-        for entry in entries
-    }
+    return {row.thread_id: Found(row.shown_id, row.text) for row in rows}
 
 
 def _places(

@@ -1,7 +1,7 @@
 """What keeps the storage from doing its work, in words for clients and for who runs the server."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, Protocol
 
 
 class StorageError(Exception):
@@ -47,3 +47,9 @@ class StorageUnavailable(StorageError):
 
 class LeaseLost(StorageError):
     """Another worker has the claim on the thread, or may have it: nothing was written."""
+
+
+class Database(Protocol):
+    @property
+    def gone(self) -> bool:
+        """Whether the file that was opened was deleted or replaced."""

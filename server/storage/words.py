@@ -72,7 +72,7 @@ def wanted(text: str) -> Wanted:
     """
     found: Sequence[str] = [word.folded for word in words_in(text)]
     if not found:
-        raise ValueError("there is no word in it")
+        raise ValueError("it has no word")
     *whole, last = found
     is_ended = text[-1:].isspace() or len(last) < MIN_BEGINNING
     if len({*found}) > MAX_WORDS:

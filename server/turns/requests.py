@@ -165,6 +165,18 @@ class TurnRequest:
     """The id of the thread's last run, as the client knows it: if there has been another since,
     refuse the request. None: whatever was the last."""
 
+    @property
+    def needs_thread(self) -> bool:
+        """Whether it is refused where there is no such thread."""
+        return self.must_exist or self.based_on is not None or self.version is not None
+
+    @property
+    def begins_thread(self) -> bool:
+        """Whether it makes sense as the first of a thread."""
+        answers = () if self.answers_are_copies else (*self.answers, *self.approvals)
+        about_more = self.needs_thread or self.branch is not None or bool(answers)
+        return self.message is not None and not about_more
+
 
 @dataclass(frozen=True, slots=True)
 class AttachRequest:

@@ -20,6 +20,7 @@ BEYOND_SCHEMAS = {
     *("too_many_tools", "invalid_title", "body_too_large"),
     # What is inside a text, and JSON Schemas.
     *("invalid_image", "invalid_tool", "invalid_text", "invalid_json_value", "invalid_thread_id"),
+    "invalid_query",
     # What depends on a name.
     *("unknown_tool", "unknown_graph", "invalid_arguments", "tool_error"),
 }

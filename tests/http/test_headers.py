@@ -10,7 +10,7 @@ import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from server.http.problems import UnexpectedErrors
+from server.http.problem_handlers import UnexpectedErrors
 from tests.support.serving import Client, serving, settings
 
 ORIGIN = "https://app.example"

@@ -2,16 +2,19 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from server.storage import text_index
+from server.storage import excerpts, text_index
+from server.storage.excerpts import Segment
+from server.storage.words import Wanted
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
-from tests.support.waiting import eventually
+from tests.support.waiting import WAIT_SECONDS, eventually
 
 Json = dict[str, Any]
 
@@ -228,6 +231,49 @@ async def test_a_pin_too_many_is_refused_and_changes_nothing(
     for name in "ab":
         await client.turn({"thread_id": name, "message": "Hello"})
     await patch(client, "a", pinned=True)
-    answer = await client.http.patch("/threads/b", json={"pinned": True, "title": "New"})
+    before = await client.thread("b")
+    changes = {"pinned": True, "title": "New", "allowed_tools": []}
+    answer = await client.http.patch("/threads/b", json=changes)
     assert (answer.status_code, answer.json()["code"]) == (409, "too_many_pinned")
-    assert (await client.thread("b"))["title"] == "Hello (2)"
+    assert await client.thread("b") == before
+
+
+async def test_a_thread_that_was_indexed_before_its_first_run_is_found_by_its_title(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("I see."))
+    path = tmp_path / "t.db"
+    async with serving(endpoint_settings(path, endpoint)) as client:
+        await client.http.post("/langgraph/threads", json={"thread_id": "a"})
+
+    async def is_indexed() -> bool:
+        with sqlite3.connect(path) as database:
+            (run,) = database.execute("SELECT indexed_run FROM threads").fetchone()
+        database.close()
+        return run is not None
+
+    picture = {"type": "image", "image": "https://a.org/b.png", "alt": "A lighthouse"}
+    async with serving(endpoint_settings(path, endpoint)) as client:
+        await eventually(is_indexed)
+        await client.turn({"thread_id": "a", "message": {"parts": [picture]}})
+        assert await found(client, "lighthouse") == ["a"]
+
+
+async def test_who_searches_long_texts_keeps_nobody_from_the_store(
+    client: Client, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def excerpt(text: str, words: Wanted) -> tuple[Segment, ...]:
+        begun.set()
+        assert goes_on.wait(WAIT_SECONDS)
+        return excerpts.excerpt(text, words)
+
+    monkeypatch.setattr("server.http.thread_listing.excerpt", excerpt)
+    endpoint.script(text_reply("It rains."))
+    await client.turn({"thread_id": "a", "message": "Hello"})
+    searching = asyncio.create_task(search(client, "rains"))
+    assert await asyncio.to_thread(begun.wait, WAIT_SECONDS)
+    assert (await client.thread("a"))["title"] == "Hello"
+    goes_on.set()
+    assert marked((await searching)[0]["found"]["text"]) == "It [rains]."

@@ -315,25 +315,44 @@ async def test_a_rename_keeps_the_place_and_the_times(client: Client) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        {},
         {"title": ""},
         {"title": "  "},
         {"title": 1},
         {"title": None},
-        [],
-        "x",
         {"title": "x" * 201},
-        {"title": "x", "id": "y"},
         {"title": "\ud800"},
     ],
 )
 async def test_a_title_that_is_none_is_refused(client: Client, body: Any) -> None:
     await say(client, "a")
+    await refused(client, body, "invalid_title")
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "named"),
+    [
+        ([], "invalid_body", "a JSON object"),
+        ("x", "invalid_body", "a JSON object"),
+        ({}, "invalid_body", "title, allowed_tools, pinned, archived"),
+        ({"title": "x", "pinnd": True}, "unknown_key", "'pinnd'"),
+        ({"title": "x", "pinned": 1}, "invalid_body", "pinned is 1"),
+    ],
+)
+async def test_a_change_of_no_known_kind_is_refused_by_its_name(
+    client: Client, body: Any, code: str, named: str
+) -> None:
+    await say(client, "a")
+    assert named in await refused(client, body, code)
+
+
+async def refused(client: Client, body: Any, code: str) -> str:
+    """A change of a thread whose title is Hello; the sentence that says why."""
     answer = await client.http.patch(
         "/threads/a", content=json.dumps(body), headers={"Content-Type": "application/json"}
     )
-    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_title")
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
     assert (await client.thread("a"))["title"] == "Hello"
+    return str(answer.json()["detail"])
 
 
 async def test_an_unknown_thread_is_neither_shown_nor_renamed(client: Client) -> None:

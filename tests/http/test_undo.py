@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.serving import Client, endpoint_settings, serving, settings
+from tests.support.users import client_of, keys_settings
 from tests.support.waiting import eventually
 
 Json = dict[str, Any]
@@ -108,6 +109,9 @@ async def test_a_live_run_is_stopped_and_what_it_said_comes_back(tmp_path: Path)
         {"message": "Hello", "based_on": "x"},
         {"continue": True},
         {"regenerate": "m1"},
+        {"edit": {"message_id": "m1", "message": "Hello"}},
+        {"message": "Hello", "version": "x"},
+        {"message": "Hello", "tool_results": [{"tool_call_id": "call_1", "result": {}}]},
     ],
 )
 async def test_what_is_about_the_deleted_thread_does_not_find_it(
@@ -178,3 +182,17 @@ async def test_a_restart_loses_neither_the_thread_nor_its_deletion(tmp_path: Pat
         await eventually(is_forgotten)
         assert await restore(client, "b") == 404
         assert await ids(client) == ["a"]
+
+
+async def test_nobody_else_restores_a_thread(tmp_path: Path) -> None:
+    async with (
+        serving(keys_settings(tmp_path, undo_seconds=LONG)) as client,
+        client_of(client, "ann") as ann,
+        client_of(client, "bob") as bob,
+    ):
+        await say(ann)
+        await delete(ann)
+        assert await restore(bob) == 404
+        await say(bob, words="Mine")
+        assert await restore(ann) == 200
+        assert (await ann.thread("a"))["title"] == "Hello"

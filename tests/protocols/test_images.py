@@ -136,10 +136,10 @@ def test_a_file_of_another_kind_is_refused_in_each_form() -> None:
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        (data_url(gif(1, 1)), "its bytes are a gif image"),
-        (data_url(jpeg_head(1, 1), "gif"), "its bytes are a jpeg image"),
-        (data_url(b"<svg onload=alert(1)>"), "no PNG, JPEG, GIF or WebP image"),
-        (data_url(b"RIFF\0\0\0\0WAVE", "webp"), "no PNG, JPEG, GIF or WebP image"),
+        (data_url(gif(1, 1)), "its bytes are those of image/gif"),
+        (data_url(jpeg_head(1, 1), "gif"), "its bytes are those of image/jpeg"),
+        (data_url(b"<svg onload=alert(1)>"), "not those of a PNG, JPEG, GIF or WebP"),
+        (data_url(b"RIFF\0\0\0\0WAVE", "webp"), "not those of a PNG, JPEG, GIF or WebP"),
         (data_url(b"<svg/>", "svg+xml"), "data:image/svg"),
     ],
 )

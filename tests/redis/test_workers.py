@@ -373,6 +373,26 @@ async def test_copies_of_logs_that_have_ended_are_dropped_beyond_the_budget_and_
         assert await state_of(await got(worker.logs, "r3")) == ("live", 1)
 
 
+async def test_what_was_read_of_other_workers_takes_no_room_of_a_workers_own_logs(
+    open_worker: OpenWorker, redis_url: str
+) -> None:
+    from server.storage.redis.opening import open_redis
+
+    other = await open_worker("a")
+    for run_id in ("r1", "r2", "r3"):
+        log = await opened(other.logs, run_id)
+        await log.append(CHUNKS)
+    assert isinstance(log, RedisLog)
+    async with open_redis(redis_url, "b", max_bytes=2 * log.memory.size) as worker:
+        for run_id in ("r1", "r2", "r3"):
+            assert await rest(await got(worker.logs, run_id)) == NUMBERED
+        own = await opened(worker.logs, "r4")
+        await own.append(CHUNKS)
+        await worker.logs.keep("r4", 60)
+        await (await opened(worker.logs, "r5")).append(CHUNKS[:1])
+        assert await worker.logs.get("r4") is own
+
+
 async def test_what_a_newer_version_has_said_keeps_its_number(
     open_worker: OpenWorker, client: redis.Redis
 ) -> None:

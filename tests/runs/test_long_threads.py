@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from graphs.history import for_model
 from server.http.thread_json import thread_json
+from server.turns.requests import Branch
 from tests.support.backend import Backend, backend, key_of, message
 from tests.support.long_threads import history
 from tests.support.loop_work import counted_calls
@@ -23,6 +24,12 @@ MESSAGES_A_TURN = 4
 
 async def post(inside: Backend, thread: str) -> None:
     await inside.turn(message(), thread)
+
+
+async def post_and_edit(inside: Backend, thread: str) -> None:
+    await post(inside, thread)
+    posted = (await inside.turns(thread))[-2]
+    await inside.turn(message(branch=Branch("edit", posted.id)), thread)
 
 
 async def load(inside: Backend, thread: str) -> None:
@@ -43,7 +50,9 @@ async def calls_a_message(path: Path, work: Callable[[Backend, str], Awaitable[N
     return (longer - shorter) / ((LONGER - SHORTER) * MESSAGES_A_TURN)
 
 
-@pytest.mark.parametrize(("work", "most"), [(post, 3), (load, 1)], ids=["post", "load"])
+@pytest.mark.parametrize(
+    ("work", "most"), [(post, 3), (post_and_edit, 5), (load, 1)], ids=["post", "edit", "load"]
+)
 async def test_the_loop_reads_a_long_thread_only_so_often(
     tmp_path: Path, work: Callable[[Backend, str], Awaitable[None]], most: float
 ) -> None:

@@ -78,7 +78,7 @@ def test_a_value_cannot_begin_a_line(named: bool) -> None:
     assert_one_clean_line(JsonFormat().format(given))
 
 
-@pytest.mark.parametrize("logger", ["server.http.problems", "uvicorn.error", HOSTILE])
+@pytest.mark.parametrize("logger", ["server.http.problem_handlers", "uvicorn.error", HOSTILE])
 @pytest.mark.parametrize("format", FORMATS.values(), ids=FORMATS)
 def test_a_whole_message_cannot_begin_a_line(logger: str, format: type[logging.Formatter]) -> None:
     assert_one_clean_line(format().format(record(HOSTILE, logger=logger)))

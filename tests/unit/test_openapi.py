@@ -35,7 +35,7 @@ COMPUTED: dict[str, Pairs] = {
         *((status, code) for code, status in STATUSES.items()),
         (500, "tool_failed"),
     },
-    "server.http.problems": {(404, "not_found"), (405, "method_not_allowed")},
+    "server.http.problem_handlers": {(404, "not_found"), (405, "method_not_allowed")},
     "server.storage.interfaces": {(503, code) for code in get_args(StorageFault)},
 }
 """Of modules that raise codes which they do not spell out."""
@@ -184,3 +184,9 @@ def test_without_authentication_there_is_nothing_of_it() -> None:
         for operation in paths.values():
             assert operation["security"] == []
     assert "401" not in off["paths"]["/threads"]["get"]["responses"]
+
+
+def test_the_words_of_a_search_may_be_of_any_script() -> None:
+    parameters = EVERYTHING["paths"]["/threads"]["get"]["parameters"]
+    (q,) = [parameter for parameter in parameters if parameter["name"] == "q"]
+    jsonschema.Draft202012Validator(q["schema"]).validate("\u6771\u4eac")

@@ -39,7 +39,8 @@ CONNECTION = Source(
         503: ["too_many_connections"],
     },
 )
-UNEXPECTED = Source(("server.http.problems",), {500: ["internal_error"]})
+ERRORS = ("server.http.problems", "server.http.problem_handlers")
+UNEXPECTED = Source(ERRORS, {500: ["internal_error"]})
 HOST = Source(("server.http.guard",), {403: ["host_not_allowed"]})
 ORIGIN = Source(("server.http.guard",), {403: ["origin_not_allowed"]})
 CREDENTIALS = Source(
@@ -47,8 +48,8 @@ CREDENTIALS = Source(
     {401: ["unauthenticated"], 503: ["authentication_unavailable"]},
 )
 COOKIE = Source(("server.http.authenticated",), {403: ["origin_required"]})
-LIMITED = Source(("server.http.problems",), {429: ["limit_exceeded"]})
-ROLE = Source(("server.http.problems",), {403: ["forbidden"]})
+LIMITED = Source(ERRORS, {429: ["limit_exceeded"]})
+ROLE = Source(ERRORS, {403: ["forbidden"]})
 STORAGE = Source(("server.storage.interfaces",), {503: [*STORAGE_FAULTS]})
 BODY = Source(
     ("server.http.bodies",),
@@ -59,11 +60,11 @@ BODY = Source(
         503: ["limit_reached"],
     },
 )
-THREAD = Source(("server.http.problems",), {404: ["thread_not_found"]})
-BUSY = Source(("server.http.problems",), {409: ["run_in_progress"]})
-VERSION = Source(("server.http.problems",), {404: ["thread_not_found"], 409: ["thread_changed"]})
+THREAD = Source(ERRORS, {404: ["thread_not_found"]})
+BUSY = Source(ERRORS, {409: ["run_in_progress"]})
+VERSION = Source(ERRORS, {404: ["thread_not_found"], 409: ["thread_changed"]})
 BRANCHES = Source(("server.runs.versions",), {404: ["unknown_version"]})
-CAPACITY = Source(("server.http.problems",), {503: ["shutting_down", "limit_reached"]})
+CAPACITY = Source(ERRORS, {503: ["shutting_down", "limit_reached"]})
 PROTOCOL = Source(("server.protocols",), {422: ["invalid_protocol"]})
 BODY_FIELDS = Source(
     (
@@ -187,7 +188,7 @@ LANGGRAPH_FIELDS = Source(
         ],
     },
 )
-NO_OPERATION = Source(("server.http.problems",), {404: ["not_found"], 405: ["method_not_allowed"]})
+NO_OPERATION = Source(ERRORS, {404: ["not_found"], 405: ["method_not_allowed"]})
 """Of addresses and methods that no operation has."""
 
 START = (BUSY, CAPACITY, RUNS, LIMITED)

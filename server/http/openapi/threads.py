@@ -19,6 +19,7 @@ from server.http.thread_changes import MAX_TITLE_CHARS
 from server.http.thread_listing import MAX_PAGE_SIZE, MAX_QUERY_CHARS, PAGE_SIZE
 from server.http.threads import MAX_MESSAGES, MESSAGES
 from server.protocols.body_schemas import NOT_BLANK, closed_object, ref
+from server.storage.words import MAX_WORDS
 
 _CURSOR = r"^([0-9]{1,18}\.[0-9]{1,18}(\.p)?)?$"
 
@@ -41,17 +42,14 @@ OPERATIONS = {
                 {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_SIZE, "default": PAGE_SIZE},
                 "Threads of a page.",
             ),
-            query(
-                "cursor",
-                {**TEXT, "pattern": r"^([0-9]{1,18}\.[0-9]{1,18}(\.p)?)?$"},
-                "Of the page.",
-            ),
+            query("cursor", {**TEXT, "pattern": _CURSOR}, "Of the page."),
             query("state", RUN_STATE, "Those whose last run is in it."),
             query("archived", YES_OR_NO, "Those of the archive; without `q` false is the default."),
             query(
                 "q",
-                {**TEXT, "maxLength": MAX_QUERY_CHARS, "pattern": r"[A-Za-z0-9]"},
-                "Those that have these words in their title and texts; the last is a beginning.",
+                {**TEXT, "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+                f"Those that have these words in their title and texts, {MAX_WORDS} at most; the "
+                "last is a beginning.",
             ),
         ),
         examples={
@@ -100,7 +98,7 @@ OPERATIONS = {
             BODY,
             THREAD,
             THREADS.only("invalid_title", "too_many_pinned"),
-            BODY_FIELDS.only("invalid_body", "invalid_text"),
+            BODY_FIELDS.only("invalid_body", "invalid_text", "unknown_key"),
             RUNS.only("unknown_tool", "tool_not_allowed"),
             STORAGE,
         ),

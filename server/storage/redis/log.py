@@ -203,7 +203,7 @@ class RedisLog:
             confirmed()
         elif reply == b"refused":
             self.writes = False
-            self._shared.on_refused(self)
+            self._shared.on_refused(self.run_id)
         else:
             self._give_up(described(fault) if fault else "Redis has lost it")
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -40,8 +41,9 @@ logger = logging.getLogger(__name__)
 
 
 class RedisLogs:
-    """Implements `SharedLogs`. `max_bytes` is for what is held in this process: while it is more,
-    the copies of logs that have ended are dropped, the first one first; Redis still has them."""
+    """Implements `SharedLogs`. `max_bytes` is for the logs that this process writes or has written:
+    while they take more, those that have ended are dropped, the first one first; Redis still has
+    them. A mirror goes with its readers."""
 
     def __init__(
         self,
@@ -146,6 +148,7 @@ class RedisLogs:
         log.write_from(last)
         self._mirrors.pop(run_id, None)
         self._written[run_id] = log
+        self._size += log.memory.size
         return log
 
     async def hand_over(self, run_id: str) -> None:
@@ -153,7 +156,7 @@ class RedisLogs:
         log = self._written.get(run_id)
         if log and not log.is_over:
             log.writes = False
-            self._refused(log)
+            self._refused(run_id)
 
     def on_silence(self, ask: Callable[[RunHeader], Awaitable[None]]) -> None:
         self._ask = ask
@@ -201,10 +204,12 @@ class RedisLogs:
     def _lost(self, run_id: str) -> None:
         self._mark(run_id)
 
-    def _refused(self, log: RedisLog) -> None:
-        """Another worker has taken it over: what that one writes is read."""
-        if self._written.pop(log.run_id, None):
-            self._mirrors[log.run_id] = log
+    def _refused(self, run_id: str) -> None:
+        """Another worker has taken the log over: what that one writes is read."""
+        log = self._written.pop(run_id, None)
+        if log:
+            self._size -= log.memory.size
+            self._mirrors[run_id] = log
             self._shared.feed.attach(log)
 
     async def _caught_up(self, run_id: str, last: int) -> RedisLog | None:
@@ -220,7 +225,7 @@ class RedisLogs:
         return log
 
     def _made(self, run_id: str, *, writes: bool) -> RedisLog:
-        return RedisLog(run_id, self._shared, self._grow, writes=writes)
+        return RedisLog(run_id, self._shared, partial(self._grow, run_id), writes=writes)
 
     def _on_run(self, script: Script, run_id: str, *args: str | int) -> asyncio.Future[Any]:
         keys = self._shared.keys
@@ -248,7 +253,8 @@ class RedisLogs:
             self._size -= log.memory.size
         return log
 
-    def _grow(self, size: int) -> None:
-        self._size += size
+    def _grow(self, run_id: str, size: int) -> None:
+        if run_id in self._written:
+            self._size += size
         while self._size > self._max_bytes and self._ended:
             self._forget(next(iter(self._ended)))

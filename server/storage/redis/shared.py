@@ -2,15 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from server.storage.redis.connection import Commands
 from server.storage.redis.feed import Feed
 from server.storage.redis.presence import Presence
 from server.storage.redis.scripts import Keys
-
-if TYPE_CHECKING:
-    from server.storage.redis.log import RedisLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,5 +18,5 @@ class Shared:
     presence: Presence
     on_lost: Callable[[str], None]
     """Told the id of a run whose log this worker has lost."""
-    on_refused: "Callable[[RedisLog], None]"
-    """Told of a log that another worker has taken over from this one."""
+    on_refused: Callable[[str], None]
+    """The same of a run whose log another worker has taken over from this one."""
