@@ -239,7 +239,8 @@ async def test_a_message_whose_answer_alone_was_lost_is_in_the_thread_once(
 
     async def lose(route: Route) -> None:
         body = json.loads(route.request.post_data or "")
-        await client.turn(body)
+        key = route.request.headers["idempotency-key"]
+        await client.turn(body, headers={"Idempotency-Key": key})
         await route.abort()
 
     await visit.page.route("**/chat", lose)
@@ -263,24 +264,29 @@ async def test_a_message_that_was_not_sent_is_taken_back(visit: Visit) -> None:
     await expect(visit.field).to_have_value("Never mind")
 
 
-async def test_a_message_to_a_server_that_was_killed_is_sent_to_the_next(
-    visitors: Visitors, tmp_path: Path
+async def test_a_message_to_a_server_that_was_killed_is_sent_to_the_next_by_one_of_two_tabs(
+    visitors: Visitors, tmp_path: Path, look: str
 ) -> None:
     database = tmp_path / "t.db"
     async with forked_server(database) as server:
         port = int(server.url.rpartition(":")[2])
-        visit = await (await visitors(server.url)).open()
+        visit = await (await visitors(server.url, look)).open()
         await visit.ask("Hello")
+        other = await (await visitors.beside(visit)).open(await visit.thread_id())
+        await expect(other.replies).to_have_count(1)
         server.kill()
         await visit.say("Still there?")
         await expect(visit.said.last).to_contain_text("Not sent yet")
+        await expect(other.said.last).to_contain_text("Not sent yet")
         await server.exit_status()
-    async with serving(settings(database), port=port):
+    async with serving(settings(database), port=port) as client:
         await visit.page.reload()
-        await expect(visit.replies).to_have_count(2)
-        await visit.idle()
-        await expect(visit.log).not_to_contain_text("Not sent yet")
-        await expect(visit.said).to_have_text([re.compile("Hello"), re.compile("Still there?")])
+        for tab in (visit, other):
+            await expect(tab.replies).to_have_count(2)
+            await tab.idle()
+            await expect(tab.log).not_to_contain_text("Not sent yet")
+            await expect(tab.said).to_have_text([re.compile("Hello"), re.compile("Still there?")])
+        assert len((await client.thread(await visit.thread_id()))["messages"]) == 4
 
 
 @both_looks
@@ -297,19 +303,23 @@ async def test_what_a_killed_server_had_said_stays_on_the_page_and_is_continued(
         port = int(server.url.rpartition(":")[2])
         visit = await (await visitors(server.url, look)).open()
         await visit.say("Write 60 words")
+        other = await (await visitors.beside(visit)).open(await visit.thread_id())
         await until(lambda: any("lighthouse" in words for words in kept()))
-        await expect(visit.reply).to_contain_text("lighthouse")
+        for tab in (visit, other):
+            await expect(tab.reply).to_contain_text("lighthouse")
         server.kill()
         await server.exit_status()
     async with serving(settings(database), port=port):
-        await expect(visit.alert).to_contain_text("interrupted", timeout=20_000)
-        await expect(visit.reply).to_contain_text("lighthouse")
+        for tab in (visit, other):
+            await expect(tab.alert).to_contain_text("interrupted", timeout=20_000)
+            await expect(tab.reply).to_contain_text("lighthouse")
         await visit.page.reload()
         await expect(visit.reply).to_contain_text("lighthouse")
         await visit.button("Continue").click()
-        await expect(visit.alert).to_have_count(0)
-        await visit.idle()
-        await expect(visit.reply).to_contain_text("lighthouse")
+        for tab in (visit, other):
+            await expect(tab.alert).to_have_count(0)
+            await tab.idle()
+            await expect(tab.reply).to_contain_text("lighthouse")
 
 
 @both_looks
