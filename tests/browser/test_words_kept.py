@@ -1,10 +1,10 @@
-"""Nobody loses a word: two tabs on a thread, links to none, networks and servers that are away."""
+"""Nobody loses a word: two tabs on a thread, links to none, networks that are away, reloads.
+
+Slow networks of one tab, and servers that are killed, have modules of their own.
+"""
 
 import json
 import re
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +13,8 @@ from playwright.async_api import Route, expect
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
 from tests.support.endpoint import Call, StrictEndpoint, reply, text_reply
-from tests.support.forked_server import forked_server
-from tests.support.serving import Client, serving, settings
-from tests.support.waiting import eventually, until
+from tests.support.serving import Client
+from tests.support.waiting import eventually
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 WRONG = "no-such-thread"
@@ -262,64 +261,6 @@ async def test_a_message_that_was_not_sent_is_taken_back(visit: Visit) -> None:
     await go_online(visit)
     await visit.page.reload()
     await expect(visit.field).to_have_value("Never mind")
-
-
-async def test_a_message_to_a_server_that_was_killed_is_sent_to_the_next_by_one_of_two_tabs(
-    visitors: Visitors, tmp_path: Path, look: str
-) -> None:
-    database = tmp_path / "t.db"
-    async with forked_server(database) as server:
-        port = int(server.url.rpartition(":")[2])
-        visit = await (await visitors(server.url, look)).open()
-        await visit.ask("Hello")
-        other = await (await visitors.beside(visit)).open(await visit.thread_id())
-        await expect(other.replies).to_have_count(1)
-        server.kill()
-        await visit.say("Still there?")
-        await expect(visit.said.last).to_contain_text("Not sent yet")
-        await expect(other.said.last).to_contain_text("Not sent yet")
-        await server.exit_status()
-    async with serving(settings(database), port=port) as client:
-        await visit.page.reload()
-        for tab in (visit, other):
-            await expect(tab.replies).to_have_count(2)
-            await tab.idle()
-            await expect(tab.log).not_to_contain_text("Not sent yet")
-            await expect(tab.said).to_have_text([re.compile("Hello"), re.compile("Still there?")])
-        assert len((await client.thread(await visit.thread_id()))["messages"]) == 4
-
-
-@both_looks
-async def test_what_a_killed_server_had_said_stays_on_the_page_and_is_continued(
-    visitors: Visitors, tmp_path: Path, look: str
-) -> None:
-    database = tmp_path / "t.db"
-
-    def kept() -> list[str]:
-        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as store:
-            return [words for (words,) in store.execute("SELECT words FROM unfinished_answers")]
-
-    async with forked_server(database, OFFLINE_WORD_SECONDS="0.1") as server:
-        port = int(server.url.rpartition(":")[2])
-        visit = await (await visitors(server.url, look)).open()
-        await visit.say("Write 60 words")
-        other = await (await visitors.beside(visit)).open(await visit.thread_id())
-        await until(lambda: any("lighthouse" in words for words in kept()))
-        for tab in (visit, other):
-            await expect(tab.reply).to_contain_text("lighthouse")
-        server.kill()
-        await server.exit_status()
-    async with serving(settings(database), port=port):
-        for tab in (visit, other):
-            await expect(tab.alert).to_contain_text("interrupted", timeout=20_000)
-            await expect(tab.reply).to_contain_text("lighthouse")
-        await visit.page.reload()
-        await expect(visit.reply).to_contain_text("lighthouse")
-        await visit.button("Continue").click()
-        for tab in (visit, other):
-            await expect(tab.alert).to_have_count(0)
-            await tab.idle()
-            await expect(tab.reply).to_contain_text("lighthouse")
 
 
 @both_looks
