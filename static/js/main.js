@@ -748,13 +748,13 @@ function listen() {
     element("status").textContent = detail === "copied" ? "Copied" : "Copying failed";
   });
   addEventListener("online", () => thread.comeBack());
-  onWord(({ type, id, waiting }) => {
+  onWord(async ({ type, id, waiting }) => {
     if (!["run", "threads", "gone"].includes(type)) return;
     list.refresh();
     search.refresh();
-    if (type === "threads" || id !== thread.state.id) return;
-    if (type === "gone") thread.deletedElsewhere(waiting);
-    else catchUp();
+    if (type === "run" && id === thread.state.id) catchUp();
+    const items = type === "gone" && (await withImages(waiting));
+    if (items && id === thread.state.id) thread.deletedElsewhere(items);
   });
 }
 

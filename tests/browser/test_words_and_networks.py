@@ -13,6 +13,7 @@ from tests.browser.test_words_kept import (
     editor,
     go_offline,
     go_online,
+    is_known,
     send_edit,
     threads,
 )
@@ -115,6 +116,7 @@ async def test_messages_on_a_slow_network_outlive_a_reload_and_are_sent_once(
     visit: Visit, client: Client
 ) -> None:
     network = await network_of(visit)
+    await is_known(visit)
     for count, words in enumerate(("Hello", "Are you there?"), start=1):
         await network.slow()
         await visit.say(words)

@@ -14,7 +14,6 @@ from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
 from tests.support.endpoint import Call, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client
-from tests.support.waiting import eventually
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 WRONG = "no-such-thread"
@@ -47,6 +46,11 @@ async def go_offline(visit: Visit) -> None:
 
 async def go_online(visit: Visit) -> None:
     await visit.page.context.set_offline(False)
+
+
+async def is_known(visit: Visit) -> None:
+    """Until the page knows who writes: words are kept from then on."""
+    await visit.page.wait_for_function("() => localStorage.getItem('words-of') !== null")
 
 
 # Links to no thread, and threads that are gone
@@ -349,10 +353,7 @@ async def test_ticked_choices_outlive_a_reload_and_are_sent(
 async def test_the_storage_holds_a_bounded_number_of_drafts_and_the_unsent_last(
     visit: Visit,
 ) -> None:
-    async def is_open() -> bool:
-        return bool(await visit.page.evaluate("() => localStorage.getItem('words-of') !== null"))
-
-    await eventually(is_open)
+    await is_known(visit)
     await visit.page.evaluate(
         """() => {
           for (let n = 0; n < 200; n += 1) {
