@@ -84,6 +84,10 @@ async def test_what_a_killed_server_had_said_stays_on_the_page_and_is_continued(
         await until(lambda: any("lighthouse" in words for words in kept()))
         for tab in (visit, other):
             await expect(tab.reply).to_contain_text("lighthouse")
+        server.kill()
+        for tab in (visit, other):
+            await expect(tab.page.locator("#connection")).to_contain_text("Reconnecting, attempt")
+            await expect(tab.status).to_contain_text("Reconnecting")
         async with next_after(server, settings(database)):
             for tab in (visit, other):
                 await reconnect(tab)
