@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 
 from server.settings import Settings
@@ -30,6 +31,22 @@ from tests.support.waiting import until
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
+@pytest.fixture
+def given(tmp_path: Path) -> Settings:
+    return settings(tmp_path / "t.db")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(tmp_path: Path) -> AsyncIterator[ForkedServer]:
+    async with forked_server(tmp_path / "t.db") as server:
+        yield server
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit(server: ForkedServer, visitors: Visitors, look: str) -> Visit:
+    return await (await visitors(server.url, look)).open()
+
+
 @asynccontextmanager
 async def next_after(server: ForkedServer, given: Settings) -> AsyncIterator[Client]:
     """The server is killed if it lives, and another has its address."""
@@ -45,26 +62,23 @@ async def reconnect(visit: Visit) -> None:
 
 
 async def test_a_message_to_a_server_that_was_killed_is_sent_to_the_next_by_one_of_two_tabs(
-    visitors: Visitors, tmp_path: Path, look: str
+    visit: Visit, visitors: Visitors, server: ForkedServer, given: Settings
 ) -> None:
-    given = settings(tmp_path / "t.db")
-    async with forked_server(tmp_path / "t.db") as server:
-        visit = await (await visitors(server.url, look)).open()
-        await visit.ask("Hello")
-        other = await (await visitors.beside(visit)).open(await visit.thread_id())
-        await expect(other.replies).to_have_count(1)
-        server.kill()
-        await visit.say("Still there?")
+    await visit.ask("Hello")
+    other = await (await visitors.beside(visit)).open(await visit.thread_id())
+    await expect(other.replies).to_have_count(1)
+    server.kill()
+    await visit.say("Still there?")
+    for tab in (visit, other):
+        await expect(tab.said.last).to_contain_text("Not sent yet")
+    async with next_after(server, given) as client:
+        await visit.page.reload()
         for tab in (visit, other):
-            await expect(tab.said.last).to_contain_text("Not sent yet")
-        async with next_after(server, given) as client:
-            await visit.page.reload()
-            for tab in (visit, other):
-                await expect(tab.replies).to_have_count(2)
-                await tab.idle()
-                await expect(tab.log).not_to_contain_text("Not sent yet")
-                await expect(tab.said).to_have_text([re.compile("Hello"), re.compile("Still")])
-            assert len((await client.thread(await visit.thread_id()))["messages"]) == 4
+            await expect(tab.replies).to_have_count(2)
+            await tab.idle()
+            await expect(tab.log).not_to_contain_text("Not sent yet")
+            await expect(tab.said).to_have_text([re.compile("Hello"), re.compile("Still")])
+        assert len((await client.thread(await visit.thread_id()))["messages"]) == 4
 
 
 @both_looks
@@ -103,24 +117,21 @@ async def test_what_a_killed_server_had_said_stays_on_the_page_and_is_continued(
 
 
 async def test_a_thread_deleted_before_the_server_was_killed_does_not_come_back(
-    visitors: Visitors, tmp_path: Path, look: str
+    visit: Visit, visitors: Visitors, server: ForkedServer, given: Settings, look: str
 ) -> None:
-    given = settings(tmp_path / "t.db")
-    async with forked_server(tmp_path / "t.db") as server:
-        visit = await (await visitors(server.url, look)).open()
-        await visit.ask("Hello")
-        elsewhere = await (await visitors(server.url, look)).open(await visit.thread_id())
-        await delete(elsewhere, "Hello")
-        server.kill()
-        await visit.say("Are you there?")
-        await expect(visit.said.last).to_contain_text("Not sent yet")
-        async with next_after(server, given) as client:
-            await visit.button("Retry").click()
-            await expect(visit.log).to_contain_text("This thread is gone")
-            await expect(visit.field).to_have_value("Are you there?")
-            await visit.button("Send").click()
-            await expect(visit.field).to_have_value("Are you there?")
-            assert await threads(client) == []
+    await visit.ask("Hello")
+    elsewhere = await (await visitors(server.url, look)).open(await visit.thread_id())
+    await delete(elsewhere, "Hello")
+    server.kill()
+    await visit.say("Are you there?")
+    await expect(visit.said.last).to_contain_text("Not sent yet")
+    async with next_after(server, given) as client:
+        await visit.button("Retry").click()
+        await expect(visit.log).to_contain_text("This thread is gone")
+        await expect(visit.field).to_have_value("Are you there?")
+        await visit.button("Send").click()
+        await expect(visit.field).to_have_value("Are you there?")
+        assert await threads(client) == []
 
 
 async def test_what_a_reply_made_anew_has_replaced_is_there_after_a_kill(
@@ -154,48 +165,42 @@ async def test_what_a_reply_made_anew_has_replaced_is_there_after_a_kill(
 
 
 async def test_what_is_edited_and_drafted_outlives_the_server_and_asks_before_it_drops_anything(
-    visitors: Visitors, tmp_path: Path, look: str
+    visit: Visit, server: ForkedServer, given: Settings
 ) -> None:
-    given = settings(tmp_path / "t.db")
-    async with forked_server(tmp_path / "t.db") as server:
-        visit = await (await visitors(server.url, look)).open()
-        await visit.ask("Hello")
-        thread_id = await visit.thread_id()
-        field = await begin_edit(visit)
-        await field.fill("Hello, in other words")
-        server.kill()
+    await visit.ask("Hello")
+    thread_id = await visit.thread_id()
+    field = await begin_edit(visit)
+    await field.fill("Hello, in other words")
+    server.kill()
+    await send_edit(visit)
+    problem = visit.page.locator(".editor").get_by_role("alert")
+    await expect(problem).to_contain_text("cannot be reached")
+    await visit.field.fill("A draft")
+    async with next_after(server, given) as client:
+        await client.turn({"thread_id": thread_id, "message": "From elsewhere"})
+        await visit.page.reload()
+        await expect(visit.replies).to_have_count(2)
+        await expect(visit.field).to_have_value("A draft")
+        await expect(field).to_have_value("Hello, in other words")
         await send_edit(visit)
-        problem = visit.page.locator(".editor").get_by_role("alert")
-        await expect(problem).to_contain_text("cannot be reached")
-        await visit.field.fill("A draft")
-        async with next_after(server, given) as client:
-            await client.turn({"thread_id": thread_id, "message": "From elsewhere"})
-            await visit.page.reload()
-            await expect(visit.replies).to_have_count(2)
-            await expect(visit.field).to_have_value("A draft")
-            await expect(field).to_have_value("Hello, in other words")
-            await send_edit(visit)
-            await expect(problem).to_contain_text("gone on elsewhere")
-            await send_edit(visit)
-            await expect(visit.said).to_have_text([re.compile("Hello, in other words")])
-            await expect(visit.field).to_have_value("A draft")
+        await expect(problem).to_contain_text("gone on elsewhere")
+        await send_edit(visit)
+        await expect(visit.said).to_have_text([re.compile("Hello, in other words")])
+        await expect(visit.field).to_have_value("A draft")
 
 
 async def test_what_is_ticked_outlives_the_server(
-    visitors: Visitors, tmp_path: Path, look: str
+    visit: Visit, server: ForkedServer, given: Settings
 ) -> None:
-    given = settings(tmp_path / "t.db")
-    async with forked_server(tmp_path / "t.db") as server:
-        visit = await (await visitors(server.url, look)).open()
-        await visit.ask("Let me choose between red, green and blue")
-        green = visit.page.get_by_role("radio", name="green")
-        await green.check()
-        server.kill()
+    await visit.ask("Let me choose between red, green and blue")
+    green = visit.page.get_by_role("radio", name="green")
+    await green.check()
+    server.kill()
+    await visit.button("Answer").click()
+    await expect(visit.log).to_contain_text("Your answer was not sent.")
+    async with next_after(server, given):
+        await visit.page.reload()
+        await expect(green).to_be_checked()
         await visit.button("Answer").click()
-        await expect(visit.log).to_contain_text("Your answer was not sent.")
-        async with next_after(server, given):
-            await visit.page.reload()
-            await expect(green).to_be_checked()
-            await visit.button("Answer").click()
-            await expect(visit.page.locator(".answered")).to_contain_text("green")
-            await visit.idle()
+        await expect(visit.page.locator(".answered")).to_contain_text("green")
+        await visit.idle()
