@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +9,10 @@ import pytest
 
 from server.storage import text_index
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
-from tests.support.serving import Client, endpoint_settings, serving, settings
+from tests.support.serving import Client, serving, settings
 from tests.support.waiting import eventually
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
-async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
-    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
-        yield client
 
 
 async def search(client: Client, q: str, **query: Any) -> list[Json]:

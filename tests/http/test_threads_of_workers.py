@@ -21,13 +21,6 @@ from tests.support.waiting import eventually
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 def shared(postgres_url: PostgresUrl, redis_url: str) -> dict[str, Any]:
     return {"database": postgres_url, "redis": SecretStr(redis_url)}
 
