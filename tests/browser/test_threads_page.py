@@ -18,6 +18,16 @@ async def show_list(visit: Visit) -> None:
         await visit.button("Threads").click()
 
 
+async def beside_threads(
+    visitors: Visitors, client: Client, look: str, count: int, *, opened: int
+) -> Visit:
+    """A visit to one of "Thread 1", "Thread 2" and so on, beside the list of them."""
+    ids = [(await client.turn({"message": f"Thread {n + 1}"}))[0] for n in range(count)]
+    visit = await (await visitors(client.url, look)).open(ids[opened - 1])
+    await show_list(visit)
+    return visit
+
+
 async def delete(visit: Visit, title: str) -> None:
     """From the list, where deleting is asked about."""
     await show_list(visit)
