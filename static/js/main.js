@@ -271,6 +271,7 @@ const threadActions = {
     drafts.forget(thread.state.id);
     await open(null);
     if (text.trim() || images.length) composer.restore(text, images);
+    composer.focus();
   },
 };
 

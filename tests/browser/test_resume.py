@@ -161,14 +161,6 @@ async def test_a_dropped_connection_is_taken_up_after_the_last_event(
     assert refused > 2
 
 
-async def test_a_thread_that_is_gone_says_so(visitors: Visitors, client: Client) -> None:
-    visit = await visitors(client.url)
-    await visit.open("thread_that_never_was")
-    await expect(visit.page.get_by_text("This thread is gone")).to_be_visible()
-    await visit.log.get_by_role("button", name="New thread").click()
-    await expect(visit.field).to_be_focused()
-
-
 async def test_a_thread_of_500_messages_shows_at_its_end_and_scrolls(
     visitors: Visitors, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ async def test_a_link_to_no_thread_says_so_and_takes_the_words_into_a_new_one(
     await expect(visit.field).to_have_value("Do not lose me")
     assert await threads(client) == []
     await visit.log.get_by_role("button", name="New thread").click()
+    await expect(visit.field).to_be_focused()
     await expect(visit.field).to_have_value("Do not lose me")
     await visit.button("Send").click()
     await expect(visit.said).to_have_text([re.compile("Do not lose me")])
