@@ -571,7 +571,7 @@ export class ThreadStore {
   #gone({ item, edited }) {
     const words = [...this.state.outbox, edited ?? item];
     if (this.state.outbox.some(({ id }) => id === item?.id)) words.pop();
-    this.#outboxIs([]);
+    if (this.state.outbox.length) this.#outboxIs([]);
     this.#set({ ...this.state, messages: [], interrupts: [], missing: true });
     for (const { text, images } of words.filter(Boolean).reverse()) this.listeners.onRefused(text, images);
   }
