@@ -80,10 +80,12 @@ export class Attachments {
     this.#sent = [];
   }
 
-  /** Images of a message that was not taken. */
+  /** Images of a message that was not taken, as far as this tab has them. */
   restore(images) {
+    const here = images.filter(({ dataUrl }) => dataUrl);
     this.#sent = [];
-    this.#show([...images, ...this.#items]);
+    this.#show([...here, ...this.#items]);
+    if (here.length < images.length) this.actions.onProblem("Images of a message were not kept. Attach them again.");
   }
 
   /** Another thread is open, with the images that were kept with its draft. */

@@ -1,7 +1,8 @@
 /**
  * What a person has written and not sent, by thread, until it is sent or somebody else logs in: drafts
- * and messages that wait in the browser's storage, open edits and forms in the tab's. Nothing is kept
- * before it is known who writes.
+ * and messages that wait in the browser's storage, open edits and forms in the tab's. So are drafts: two
+ * tabs of a thread each have their own, and a new tab gets the last. Nothing is kept before it is known
+ * who writes.
  */
 
 import { changed } from "./queue.js";
@@ -17,7 +18,7 @@ export const IMAGES = "images-of-words";
 const keyOf = (id) => `${PREFIX}${id ?? ""}`;
 const PLACES = [
   [localStorage, ["draft", "images", "outbox"]],
-  [sessionStorage, ["edit", "forms"]],
+  [sessionStorage, ["draft", "images", "edit", "forms"]],
 ];
 const kept = (storage) => Object.keys(storage).filter((key) => key.startsWith(PREFIX));
 
@@ -52,15 +53,16 @@ export class Drafts {
   /** @returns {{draft: string, images: object[], edit: {id, text, version} | null, forms: object, outbox: object[]}} */
   of(id) {
     if (!this.isOpen) return NOTHING;
-    const words = PLACES.map(([storage]) => parsed(storage.getItem(keyOf(id))));
-    return Object.assign({}, NOTHING, ...words);
+    const [shared, own] = PLACES.map(([storage]) => parsed(storage.getItem(keyOf(id))));
+    const { draft = "", images = [] } = own.draft || own.images ? own : shared;
+    return { ...NOTHING, ...shared, ...own, draft, images };
   }
 
   /** @param {string | null} id  of a thread; null: the one that is not begun @param {object} changes */
   keep(id, changes) {
     if (!this.isOpen) return;
-    const words = { ...this.of(id), ...changes };
     for (const [storage, names] of PLACES) {
+      const words = { ...parsed(storage.getItem(keyOf(id))), ...changes };
       const own = names.filter((name) => !isEmpty(words[name])).map((name) => [name, words[name]]);
       if (own.length) store(storage, keyOf(id), { ...Object.fromEntries(own), at: Date.now() });
       else storage.removeItem(keyOf(id));

@@ -271,6 +271,7 @@ const threadActions = {
     drafts.forget(thread.state.id);
     await open(null);
     if (text.trim() || images.length) composer.restore(text, images);
+    composer.focus();
   },
 };
 
@@ -304,15 +305,15 @@ const listActions = {
     const keepFocus = focusAfter(id);
     if (!(await told(list.forget(id).then((moment) => (until = moment))))) return;
     const words = drafts.of(id);
+    tell({ type: "gone", id, waiting: words.outbox });
     drafts.forget(id);
-    tell({ type: "threads" });
     if (wasOpen) open(null);
     keepFocus();
     if (until === null) return;
     const undo = async () => {
       if (!(await told(list.restore(id)))) return;
       drafts.keep(id, words);
-      tell({ type: "threads" });
+      tell({ type: "run", id });
       if (wasOpen && thread.state.id === null && composer.isEmpty) await open(id);
       afterPaint(() => linkOf(id)?.focus());
     };
@@ -740,16 +741,21 @@ function listen() {
     if (document.body.hidden) location.reload();
     else session.check();
   });
-  addEventListener("pagehide", () => places.keep(thread.state.id, follower.place));
+  addEventListener("pagehide", () => {
+    places.keep(thread.state.id, follower.place);
+    if (!session.isAsking) thread.pause();
+  });
   element("log").addEventListener("copied", ({ detail }) => {
     element("status").textContent = detail === "copied" ? "Copied" : "Copying failed";
   });
   addEventListener("online", () => thread.comeBack());
-  onWord(({ type, id }) => {
-    if (type !== "run" && type !== "threads") return;
+  onWord(async ({ type, id, waiting }) => {
+    if (!["run", "threads", "gone"].includes(type)) return;
     list.refresh();
     search.refresh();
     if (type === "run" && id === thread.state.id) catchUp();
+    const items = type === "gone" && (await withImages(waiting));
+    if (items && id === thread.state.id) thread.deletedElsewhere(items);
   });
 }
 

@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { imageParts, imagesView } from "./attachments.js";
 import { icons } from "./icons.js";
+import { isWhole } from "./outbox.js";
 import { holdOf } from "./queue.js";
 
 /**
@@ -12,7 +13,8 @@ import { holdOf } from "./queue.js";
  */
 export function outboxView(items, state, actions) {
   const first = items.find(({ queued }) => queued);
-  const why = state.run ? "Sent when the reply is complete" : WHY[holdOf(state)];
+  const hold = holdOf(state) ?? (first && !isWhole(first) ? "images" : null);
+  const why = state.run ? "Sent when the reply is complete" : WHY[hold];
   return repeat(
     items,
     ({ id }) => id,
@@ -20,8 +22,9 @@ export function outboxView(items, state, actions) {
   );
 }
 
-/** By `holdOf`. */
+/** By `holdOf`, or why this tab does not send it. */
 const WHY = {
+  images: "Waits: its images are not in this tab",
   asked: "Waits: your answer comes first",
   failed: "Waits: the reply failed",
   stopped: "Waits: the reply was stopped",

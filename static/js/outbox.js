@@ -35,6 +35,12 @@ export const isWhole = ({ images = [] }) => images.every(({ dataUrl }) => dataUr
 
 export const without = (items, id) => items.filter((item) => item.id !== id);
 
+/** Those that are not in the thread yet: a message comes through though the answer to it is lost. */
+export function notSaid(items, messages) {
+  const said = new Set(messages.map(({ id }) => id));
+  return items.filter(({ id }) => !said.has(id));
+}
+
 /** The items with one of them on its way, or back: sent ahead of those that wait. */
 export function marked(items, item, isSending) {
   const changed = { ...item, isSending };

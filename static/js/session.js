@@ -30,6 +30,11 @@ export class Session {
     });
   }
 
+  /** Whether requests wait for somebody to log in: none of them has reached the server. */
+  get isAsking() {
+    return this.#waiting.length > 0;
+  }
+
   /** Ask the server who is logged in: perhaps somebody else by now. */
   async check() {
     if (this.user?.method === "off") return;

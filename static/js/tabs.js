@@ -1,6 +1,6 @@
 /**
- * Word between the tabs of this page: a thread has a new run, the list has changed, somebody has
- * logged in or out.
+ * Word between the tabs of this page: a thread has a new run or is gone, the list has changed, somebody
+ * has logged in or out.
  */
 
 const channel = new BroadcastChannel("turnstream");

@@ -8,7 +8,7 @@ import { imageParts } from "./attachments.js";
 import { isOnItsWay, undecided } from "./approvals.js";
 import { keyed } from "./interrupts.js";
 import { hydrated, joined, newAnswer, newQuestion, restored, settledIn, upTo } from "./messages.js";
-import { bodyOf, isWhole, marked, newItem, without } from "./outbox.js";
+import { bodyOf, isWhole, marked, newItem, notSaid, without } from "./outbox.js";
 import { imagesOf, toAccumulated } from "./parts.js";
 import { alone, atOnce, basedOn, changed, following, holdOf, ordered, queued } from "./queue.js";
 import { DONE, readRun } from "./run-stream.js";
@@ -60,6 +60,8 @@ export class ThreadStore {
   #retryMs = RETRY_MS;
   /** The message that was sent last. */
   #posted = null;
+  /** The message that the server has not answered for yet. */
+  #sending = null;
 
   /**
    * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused, onOutbox, isKept,
@@ -212,13 +214,37 @@ export class ThreadStore {
   /** Messages of an earlier visit, of which it is known only now that they may be sent. */
   take(outbox) {
     if (!outbox.length) return;
-    this.#outboxIs([...outbox, ...this.state.outbox]);
+    const all = [...outbox, ...this.state.outbox];
+    this.#outboxIs(notSaid(all, this.state.messages), all);
     this.flush();
   }
 
   /** Another tab of the browser has changed what waits in this thread. */
   changedElsewhere(before, after) {
     this.#set({ ...this.state, outbox: changed(this.state.outbox, before, after) });
+  }
+
+  /**
+   * The page is left: a message that is on its way waits for the next visit, which sends it again as it
+   * was. It may have come through.
+   */
+  pause() {
+    const item = this.#sending;
+    if (!item) return;
+    this.#sending = null;
+    const others = without(this.state.outbox, item.id);
+    this.#outboxIs([{ ...item, isSending: true }, ...others], others);
+    this.listeners.onWaits();
+  }
+
+  /** Another tab has deleted the thread, and these messages that wait there. */
+  deletedElsewhere(waiting) {
+    const item = this.#sending;
+    const known = new Set([item, ...this.state.outbox].map((one) => one?.id));
+    const outbox = [...this.state.outbox, ...waiting.filter(({ id }) => !known.has(id))];
+    this.#leave();
+    this.#set({ ...this.state, run: null, problem: null, loading: false, outbox });
+    this.#gone({ item });
   }
 
   /** Do not send a message that waits. */
@@ -372,6 +398,7 @@ export class ThreadStore {
 
   async #start(body, key, undo, again) {
     clearTimeout(this.#retryTimer);
+    this.#sending = undo.item ?? null;
     const reader = this.#reader = new AbortController();
     const turn = new Turn(this.state.messages.at(-1), performance.now());
     this.#set({ ...this.state, problem: null, run: { id: null, attempt: 0 } });
@@ -394,6 +421,7 @@ export class ThreadStore {
 
   /** The server has taken the request: the thread and its messages get their ids. */
   #begun(headers, turn, { callId, resumed, item, branches }) {
+    this.#sending = null;
     const userId = headers.get("X-Message-Id");
     const id = headers.get("X-Thread-Id");
     const isNew = this.state.id === null;
@@ -497,6 +525,7 @@ export class ThreadStore {
     const { item, callId, resumed } = undo;
     const before = restored(undo.before, this.state.messages);
     this.#reader = null;
+    this.#sending = null;
     this.#set({ ...this.state, run: null });
     this.#wake();
     if (undo.approvalId) {
@@ -542,7 +571,7 @@ export class ThreadStore {
   #gone({ item, edited }) {
     const words = [...this.state.outbox, edited ?? item];
     if (this.state.outbox.some(({ id }) => id === item?.id)) words.pop();
-    this.#outboxIs([]);
+    if (this.state.outbox.length) this.#outboxIs([]);
     this.#set({ ...this.state, messages: [], interrupts: [], missing: true });
     for (const { text, images } of words.filter(Boolean).reverse()) this.listeners.onRefused(text, images);
   }
@@ -641,6 +670,9 @@ export class ThreadStore {
     const runState = looksAt === null ? loaded.run_state : endOf(loaded.messages);
     const about = { id, title, runState, version, looksAt, loading: false, missing: false };
     this.#set({ ...this.state, ...about, ...shown, interrupts });
+    const { outbox } = this.state;
+    const left = notSaid(outbox, shown.messages);
+    if (left.length < outbox.length) this.#outboxIs(left);
   }
 
   #fail(error, retry) {
@@ -694,7 +726,7 @@ export class ThreadStore {
 
   #leave() {
     clearTimeout(this.#retryTimer);
-    this.#posted = null;
+    this.#posted = this.#sending = null;
     this.#reader?.abort();
     this.#reader = null;
     this.#wake();

@@ -125,6 +125,17 @@ class Visit:
         await expect(self.reply).to_have_attribute("aria-busy", "false")
         await expect(self.button("Send")).to_be_attached()
 
+    def posts(self) -> list[str]:
+        """Grows with each request for a run that a tab of this browser makes from now on."""
+        made: list[str] = []
+
+        def note(request: Request) -> None:
+            if request.url == f"{self.url}/chat":
+                made.append(request.url)
+
+        self.page.context.on("request", note)
+        return made
+
     async def thread_id(self) -> str:
         await expect(self.page).to_have_url(re.compile("thread="))
         return self.page.url.partition("thread=")[2]

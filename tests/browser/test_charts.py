@@ -131,6 +131,7 @@ async def test_equal_series_are_all_seen(scripted_visit: Visit, endpoint: Strict
     await expect(canvas).to_be_visible()
     seen = await canvas.evaluate(COLOURS, ["--s1", "--s2", "--s3"])
     assert min(seen) > 200, seen
+    assert seen[0] > 400, seen  # not its points alone, but the line between the others' dashes
     await expect(figure.locator(".chart-key li")).to_have_text(
         ["North", "South (equal to North)", "West"]
     )

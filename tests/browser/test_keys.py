@@ -6,7 +6,7 @@ from playwright.async_api import Page, expect
 from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
-from tests.browser.test_threads_page import show_list
+from tests.browser.test_threads_page import beside_threads, show_list
 from tests.support.serving import Client
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
@@ -126,9 +126,7 @@ async def focused(page: Page) -> str:
 async def test_the_list_of_threads_is_one_stop_with_arrow_keys(
     visitors: Visitors, client: Client, look: str
 ) -> None:
-    ids = [(await client.turn({"message": f"Thread {n}"}))[0] for n in (1, 2, 3)]
-    visit = await (await visitors(client.url, look)).open(ids[1])
-    await show_list(visit)
+    visit = await beside_threads(visitors, client, look, 3, opened=2)
     page, keys = visit.page, visit.page.keyboard
     stops = page.locator("#thread-list :is(a, button, input):not([tabindex='-1'])")
     await expect(stops).to_have_count(1)
@@ -165,9 +163,7 @@ async def test_the_list_of_threads_is_one_stop_with_arrow_keys(
 async def test_a_thread_is_renamed_and_deleted_from_the_list_by_keys(
     visitors: Visitors, client: Client, look: str
 ) -> None:
-    ids = [(await client.turn({"message": f"Thread {n}"}))[0] for n in (1, 2)]
-    visit = await (await visitors(client.url, look)).open(ids[1])
-    await show_list(visit)
+    visit = await beside_threads(visitors, client, look, 2, opened=2)
     page = visit.page
     await page.get_by_role("link", name="Thread 1").focus()
     await page.keyboard.press("F2")
@@ -179,30 +175,3 @@ async def test_a_thread_is_renamed_and_deleted_from_the_list_by_keys(
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(page.get_by_role("link", name="Home")).to_have_count(0)
     await expect(page.get_by_role("link", name="Thread 2")).to_be_focused()
-
-
-@both_looks
-async def test_a_reload_returns_to_what_was_being_read(
-    visitors: Visitors, client: Client, look: str
-) -> None:
-    for number in range(8):
-        await client.turn({"thread_id": "long", "message": f"Message {number}. Write 60 words"})
-    visit = await (await visitors(client.url, look)).open("long")
-    fourth = visit.said.nth(3)
-    await expect(fourth).to_contain_text("Message 3")
-    await visit.page.locator("#scroller").focus()
-    await visit.page.keyboard.press("Home")
-    await expect(visit.page.locator("#scroller")).to_have_js_property("scrollTop", 0)
-    await fourth.evaluate("(element) => element.scrollIntoView()")
-    before = await fourth.bounding_box()
-    await visit.page.reload()
-    await expect(visit.button("Latest")).to_be_visible()
-    await expect(fourth).to_be_in_viewport()
-    after = await fourth.bounding_box()
-    assert before
-    assert after
-    assert abs(before["y"] - after["y"]) < 2
-    await visit.button("Latest").click()
-    await visit.page.reload()
-    await expect(visit.reply).to_be_in_viewport()
-    await expect(visit.button("Latest")).to_be_hidden()

@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from playwright.async_api import Locator, Request, Route, expect
+from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
@@ -202,13 +202,7 @@ async def test_of_two_tabs_one_sends_what_is_queued_and_both_show_it(
     scripted_visit: Visit, visitors: Visitors, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:
     visit = scripted_visit
-    posts: list[str] = []
-
-    def note(request: Request) -> None:
-        if request.url.endswith("/chat"):
-            posts.append(request.url)
-
-    visit.page.context.on("request", note)
+    posts = visit.posts()
     await begin(visit, endpoint, gate, "Two.")
     other = await (await visitors.beside(visit)).open(await visit.thread_id())
     await expect(other.reply).to_contain_text("One")

@@ -12,7 +12,6 @@ from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit
 from tests.support.backend import THREAD, backend, key_of, message
 from tests.support.endpoint import Args, Call, Pause, Say, StrictEndpoint, reply, text_reply
-from tests.support.forked_server import forked_server
 from tests.support.serving import Client, serving, settings
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
@@ -160,37 +159,6 @@ async def test_a_dropped_connection_is_taken_up_after_the_last_event(
     parts = (await slow_client.thread(await slow_visit.thread_id()))["messages"][-1]["parts"]
     assert (await text_of(slow_visit)).split() == parts[0]["text"].split()
     assert refused > 2
-
-
-async def test_a_killed_server_that_comes_back_lets_the_turn_be_continued(
-    visitors: Visitors, tmp_path: Path
-) -> None:
-    database = tmp_path / "t.db"
-    async with forked_server(database, OFFLINE_WORD_SECONDS="0.05") as server:
-        port = int(server.url.rpartition(":")[2])
-        visit = await (await visitors(server.url)).open()
-        await visit.ask("Hello")
-        await visit.say("Write 60 words")
-        await expect(visit.reply).to_contain_text("lighthouse")
-        server.kill()
-        await expect(visit.page.locator("#connection")).to_contain_text("Reconnecting, attempt")
-        await expect(visit.status).to_contain_text("Reconnecting")
-        await server.exit_status()
-    async with serving(settings(database), port=port):
-        await expect(visit.alert).to_contain_text("interrupted", timeout=20_000)
-        await visit.button("Continue").click()
-        await expect(visit.alert).to_have_count(0)
-        await visit.idle()
-        await expect(visit.reply).to_contain_text("lighthouse")
-        await expect(visit.said).to_have_count(2)
-
-
-async def test_a_thread_that_is_gone_says_so(visitors: Visitors, client: Client) -> None:
-    visit = await visitors(client.url)
-    await visit.open("thread_that_never_was")
-    await expect(visit.page.get_by_text("This thread is gone")).to_be_visible()
-    await visit.log.get_by_role("button", name="New thread").click()
-    await expect(visit.field).to_be_focused()
 
 
 async def test_a_thread_of_500_messages_shows_at_its_end_and_scrolls(

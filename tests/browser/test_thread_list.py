@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Locator, expect
 
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
-from tests.browser.test_threads_page import show_list
+from tests.browser.test_threads_page import beside_threads, show_list
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving
 
@@ -32,9 +32,7 @@ async def test_a_click_elsewhere_ends_renaming_and_keeps_the_title(visit: Visit)
 async def test_renaming_and_deleting_leave_the_focus_in_the_list(
     visitors: Visitors, client: Client, look: str
 ) -> None:
-    ids = [(await client.turn({"message": f"Thread {n}"}))[0] for n in (1, 2, 3)]
-    visit = await (await visitors(client.url, look)).open(ids[2])
-    await show_list(visit)
+    visit = await beside_threads(visitors, client, look, 3, opened=3)
     for key in ("Enter", "Escape"):
         await visit.page.get_by_role("link", name="Thread 2").hover()
         await visit.button("Rename Thread 2").click()
@@ -83,32 +81,58 @@ async def test_a_link_to_an_old_thread_marks_it_in_the_list(
     await expect(link).to_have_attribute("aria-current", "page")
 
 
-@both_looks
-async def test_back_returns_to_what_was_being_read(
-    visitors: Visitors, client: Client, look: str
-) -> None:
-    long = "thread_long"
+async def top_of(message: Locator) -> float:
+    box = await message.bounding_box()
+    assert box
+    return box["y"]
+
+
+async def reading(visitors: Visitors, client: Client, look: str) -> tuple[Visit, Locator]:
+    """Somebody who has scrolled up in a long thread, to its fourth message."""
     for number in range(8):
-        await client.turn({"thread_id": long, "message": f"Message {number}. Write 60 words"})
-    await client.turn({"message": "Another"})
-    visit = await (await visitors(client.url, look)).open(long)
+        await client.turn({"thread_id": "long", "message": f"Message {number}. Write 60 words"})
+    visit = await (await visitors(client.url, look)).open("long")
     fourth = visit.said.nth(3)
     await expect(fourth).to_contain_text("Message 3")
     await visit.page.locator("#scroller").focus()
     await visit.page.keyboard.press("Home")
     await expect(visit.page.locator("#scroller")).to_have_js_property("scrollTop", 0)
     await fourth.evaluate("(element) => element.scrollIntoView()")
-    before = await fourth.bounding_box()
+    return visit, fourth
+
+
+async def reads_on(visit: Visit, message: Locator, top: float) -> None:
+    await expect(visit.button("Latest")).to_be_visible()
+    await expect(message).to_be_in_viewport()
+    assert abs(await top_of(message) - top) < 2
+
+
+@both_looks
+async def test_back_returns_to_what_was_being_read(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    await client.turn({"message": "Another"})
+    visit, fourth = await reading(visitors, client, look)
+    top = await top_of(fourth)
     await show_list(visit)
     await visit.page.get_by_role("link", name="Another").click()
     await expect(visit.said).to_have_count(1)
     await visit.page.go_back()
-    await expect(visit.button("Latest")).to_be_visible()
-    await expect(fourth).to_be_in_viewport()
-    after = await fourth.bounding_box()
-    assert before
-    assert after
-    assert abs(before["y"] - after["y"]) < 2
+    await reads_on(visit, fourth, top)
+
+
+@both_looks
+async def test_a_reload_returns_to_what_was_being_read(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    visit, fourth = await reading(visitors, client, look)
+    top = await top_of(fourth)
+    await visit.page.reload()
+    await reads_on(visit, fourth, top)
+    await visit.button("Latest").click()
+    await visit.page.reload()
+    await expect(visit.reply).to_be_in_viewport()
+    await expect(visit.button("Latest")).to_be_hidden()
 
 
 RECORD = """

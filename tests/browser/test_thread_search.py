@@ -85,7 +85,10 @@ async def test_a_deleted_thread_is_brought_back(
 ) -> None:
     ids = [(await undoing.turn({"message": f"Thread {n}"}))[0] for n in (1, 2)]
     visit = await (await visitors(undoing.url, look)).open(ids[0])
-    await expect(visit.said).to_have_text("Thread 1")
+    other = await (await visitors.beside(visit)).open(ids[0])
+    for tab in (visit, other):
+        await expect(tab.said).to_have_text("Thread 1")
+    await visit.field.fill("And then?")
     await show_list(visit)
     link = visit.page.get_by_role("link", name="Thread 1")
     await link.hover()
@@ -94,10 +97,13 @@ async def test_a_deleted_thread_is_brought_back(
     await expect(visit.page.locator("#title")).to_have_text("New thread")
     await expect(visit.page.locator("#undo")).to_contain_text("Deleted “Thread 1”.")
     await expect(visit.status).to_contain_text("can be undone")
+    await expect(other.log).to_contain_text("This thread is gone")
     assert await axe(visit.page, AXE) == []
     await visit.button("Undo").click()
     await expect(visit.page.locator("#undo")).to_be_hidden()
-    await expect(visit.said).to_have_text("Thread 1")
+    for tab in (visit, other):
+        await expect(tab.said).to_have_text("Thread 1")
+    await expect(visit.field).to_have_value("And then?")
     await show_list(visit)
     await expect(link).to_be_visible()
 
@@ -120,6 +126,11 @@ async def test_a_pinned_thread_comes_first_and_an_archived_one_goes_elsewhere(
     await visit.page.get_by_role("link", name="Thread 2").hover()
     await visit.button("Archive Thread 2").click()
     await expect(titles).to_have_text(["Thread 0", "Thread 1"])
+    await visit.button("Undo").click()
+    await expect(titles).to_have_text(["Thread 0", "Thread 2", "Thread 1"])
+    await expect(visit.page.locator(".thread-time")).to_have_text([re.compile(r"\d:\d\d")] * 3)
+    await visit.page.get_by_role("link", name="Thread 2").hover()
+    await visit.button("Archive Thread 2").click()
     await visit.button("Archived threads").click()
     await expect(titles).to_have_text(["Thread 2"])
     assert await axe(visit.page, AXE) == []

@@ -18,6 +18,25 @@ async def show_list(visit: Visit) -> None:
         await visit.button("Threads").click()
 
 
+async def beside_threads(
+    visitors: Visitors, client: Client, look: str, count: int, *, opened: int
+) -> Visit:
+    """A visit to one of "Thread 1", "Thread 2" and so on, beside the list of them."""
+    ids = [(await client.turn({"message": f"Thread {n + 1}"}))[0] for n in range(count)]
+    visit = await (await visitors(client.url, look)).open(ids[opened - 1])
+    await show_list(visit)
+    return visit
+
+
+async def delete(visit: Visit, title: str) -> None:
+    """From the list, where deleting is asked about."""
+    await show_list(visit)
+    await visit.page.get_by_role("link", name=title).hover()
+    await visit.button(f"Delete {title}").click()
+    await visit.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(visit.page.get_by_role("link", name=title)).to_have_count(0)
+
+
 @both_looks
 async def test_a_new_thread_gets_an_address_and_a_place_in_the_list(visit: Visit) -> None:
     await visit.ask("Hello there")

@@ -1,11 +1,17 @@
-"""Tests of these modules, and others that are marked, run twice: on one process with a SQLite file,
-and on two workers that share a Postgres database and a Redis."""
+"""What tests of a server have in common.
 
-from collections.abc import Iterator
+Tests of the modules below, and others that are marked, run twice: on one process with a SQLite
+file, and on two workers that share a Postgres database and a Redis.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.support.endpoint import StrictEndpoint
 from tests.support.redis_server import own_redis, redis_server, redis_url
+from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.two_workers import two_workers
 
 __all__ = ["own_redis", "redis_server", "redis_url"]
@@ -44,3 +50,18 @@ def setup(request: pytest.FixtureRequest) -> Iterator[None]:
     url = request.getfixturevalue("postgres_url")
     with two_workers(url, request.getfixturevalue("redis_url")):
         yield
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictEndpoint]:
+    """What plays the model of `client`."""
+    async with StrictEndpoint() as endpoint:
+        yield endpoint
+        assert endpoint.refused == []
+
+
+@pytest.fixture
+async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
+    """A server on a model that says what the test has written down."""
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        yield client

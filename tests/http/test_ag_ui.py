@@ -20,13 +20,6 @@ ECHO = ("echo", '{"word": "tea"}')
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
     catalogue = CountingTools().catalogue
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint), catalogue) as client:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +35,6 @@ from tests.support.sse_frames import event_id, frames, frames_after, without_pin
 from tests.support.waiting import WAIT_SECONDS, until
 
 QUESTION = {"thread_id": "t1", "message": "What is 17 * 23, and what time is it in Tokyo?"}
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 async def body_of(client: Client, path: str = "/chat/t1/stream", **request: Any) -> bytes:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,6 @@ from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import Pause, Say, StrictEndpoint, call_reply, reply, text_reply
 from tests.support.endpoint.script import Scripted
 from tests.support.serving import endpoint_settings, parse_events, serving
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,6 @@ HELLO = {"thread_id": "t1", "message": "Hello"}
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 def gate(endpoint: StrictEndpoint) -> asyncio.Event:
     """The model has begun its answer to the first request, and waits for this."""
     gate = asyncio.Event()

@@ -38,13 +38,6 @@ HELLO = "Hello from the endpoint."
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
     settings = endpoint_settings(tmp_path / "t.db", endpoint, system_prompt=SYSTEM_PROMPT)
     async with serving(settings) as client:

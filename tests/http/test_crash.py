@@ -37,13 +37,6 @@ from tests.support.waiting import WAIT_SECONDS, HeldMethod
 Json = dict[str, Any]
 
 
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
 # kill -9
 
 PACE = Delay(0.004)

@@ -40,13 +40,6 @@ from tests.support.serving import Client, serving, settings
 THOUGHT = "Hm, let me think."
 
 
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
 @asynccontextmanager
 async def served(
     folder: Path,

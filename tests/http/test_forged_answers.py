@@ -78,13 +78,6 @@ EACH_BODY = pytest.mark.parametrize("body", BODIES)
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 def tools() -> CountingTools:
     return CountingTools()
 

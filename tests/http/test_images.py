@@ -1,11 +1,8 @@
 """Images over HTTP: what a model gets of them, and the models that take none."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.http.test_models import several
 from tests.support.endpoint import StrictEndpoint
@@ -15,13 +12,6 @@ from tests.support.serving import serving, settings
 LEAF = data_url(png(24, 16))
 TEXT = {"type": "text", "text": "Which plant is this?"}
 QUESTION = {"parts": [{"type": "image", "image": LEAF, "alt": "leaf.png"}, TEXT]}
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 def said(thread: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -34,13 +33,6 @@ HELLO: list[Piece] = [text("Hello."), finish()]
 def kept(path: Path) -> list[str]:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         return [row[0] for row in database.execute("SELECT words FROM unfinished_answers")]
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 async def test_what_was_said_before_kill_9_is_in_the_thread_and_continue_goes_on_from_there(

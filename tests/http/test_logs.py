@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.endpoint import (
     Break,
     Fail,
@@ -43,13 +41,6 @@ class Told:
 
     error_ids: list[str] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 @asynccontextmanager

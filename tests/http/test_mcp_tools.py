@@ -27,13 +27,6 @@ from tools.mcp import servers
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
     fields = {"tools": {"weather": {"client_fields": ["city"]}}}
     file = file_of(tmp_path, t={**STDIO, "turnstream": fields})

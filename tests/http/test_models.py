@@ -15,13 +15,6 @@ from tests.support.serving import Client, serving, settings
 MODELS = {"model": "first", "models": ("openai:second", "offline")}
 
 
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
 def values(endpoint: StrictEndpoint, **more: Any) -> dict[str, Any]:
     return {"openai_base_url": endpoint.base_url, "openai_api_key": "test", **MODELS, **more}
 

@@ -1,21 +1,11 @@
 """A graph that is not ours, named by a setting and served over HTTP."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
-
-import pytest
 
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.forked_server import forked_server
 from tests.support.serving import endpoint_settings, serving, text_of
 from tests.support.user_project import write_project
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 async def test_the_setting_names_it(tmp_path: Path, endpoint: StrictEndpoint) -> None:

@@ -4,7 +4,7 @@ import functools
 import inspect
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -98,13 +98,6 @@ def _secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _visit_to_cancel() -> None:
     add_visit(3, date(2026, 12, 1), "inspection", None)
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 def calls_of(args: dict[str, dict[str, Any]]) -> Any:

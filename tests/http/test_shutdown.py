@@ -1,7 +1,7 @@
 """The end of the server on SIGTERM: runs finish or are stopped, in order."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,6 @@ from tests.support.serving import Client, Event, endpoint_environment
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 def held() -> tuple[Reply, asyncio.Event]:

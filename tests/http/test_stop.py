@@ -1,10 +1,7 @@
 """Stopping a run over HTTP: from anywhere, as often as one likes."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
-
-import pytest
 
 from tests.support.endpoint import (
     Pause,
@@ -14,13 +11,6 @@ from tests.support.endpoint import (
 )
 from tests.support.endpoint.script import Step
 from tests.support.serving import endpoint_settings, serving, settings
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
 
 
 def held(*steps: Step) -> tuple[Reply, Pause]:

@@ -26,13 +26,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "t.db"
 
 
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
 @asynccontextmanager
 async def healthy(http: httpx.AsyncClient) -> AsyncIterator[None]:
     """/health answers throughout the block, and says ok."""

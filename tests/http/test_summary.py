@@ -30,13 +30,6 @@ PRIVATE = ("garden", "rosebud", "tulip")
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
     own = endpoint_settings(tmp_path / "t.db", endpoint)
     async with serving(own, CountingTools().catalogue) as client:

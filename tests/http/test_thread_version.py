@@ -1,29 +1,14 @@
 """Requests that say which thread they were made on: one that must exist, and its version."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
-from tests.support.serving import Client, endpoint_settings, serving
+from tests.support.serving import Client
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
-async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
-    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
-        yield client
 
 
 async def problem(client: Client, status: int, **body: Any) -> Json:

@@ -24,24 +24,11 @@ from tests.support.backend import backend, key_of, message
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.long_threads import history
 from tests.support.scripted_model import ScriptedModel
-from tests.support.serving import Client, endpoint_settings, serving, settings
+from tests.support.serving import Client, serving, settings
 from tests.support.waiting import HeldMethod
 
 OPTIONS = [{"value": value, "label": value.upper()} for value in "ab"]
 QUESTION = {"kind": "single", "prompt": "Which?", "options": OPTIONS}
-
-
-@pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
-async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
-    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
-        yield client
 
 
 async def listed(client: Client, **query: Any) -> dict[str, Any]:

@@ -18,13 +18,6 @@ TITLE_MODEL = "scripted-titles"
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Client]:
     titled = endpoint_settings(tmp_path / "t.db", endpoint, title_model=TITLE_MODEL)
     async with serving(titled) as client:

@@ -42,13 +42,6 @@ Variables = dict[str, str]
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[StrictEndpoint]:
-    async with StrictEndpoint() as endpoint:
-        yield endpoint
-        assert endpoint.refused == []
-
-
-@pytest.fixture
 def shared(postgres_url: PostgresUrl, redis_url: str) -> Variables:
     """What all workers of a test are told."""
     return {"DATABASE": postgres_url.secret, "REDIS": redis_url, "LEASE_SECONDS": "1"}

@@ -1,0 +1,36 @@
+"""The network of one tab: slow, or cut off. Other tabs of its browser keep theirs."""
+
+from playwright.async_api import CDPSession
+
+from tests.browser.site import Visit
+
+SLOW_MS = 300.0
+"""To the first byte of each answer, on a slow one."""
+
+
+class Network:
+    def __init__(self, devtools: CDPSession) -> None:
+        self._devtools = devtools
+
+    async def cut(self) -> None:
+        await self._is(offline=True)
+
+    async def slow(self) -> None:
+        """As in a train: 20 kB a second at the most."""
+        await self._is(latency=SLOW_MS, bytes_a_second=20_000)
+
+    async def whole(self) -> None:
+        await self._is()
+
+    async def _is(
+        self, *, offline: bool = False, latency: float = 0, bytes_a_second: int = -1
+    ) -> None:
+        rates = dict.fromkeys(("downloadThroughput", "uploadThroughput"), bytes_a_second)
+        given = {"offline": offline, "latency": latency, **rates}
+        await self._devtools.send("Network.emulateNetworkConditions", given)
+
+
+async def network_of(visit: Visit) -> Network:
+    devtools = await visit.page.context.new_cdp_session(visit.page)
+    await devtools.send("Network.enable")
+    return Network(devtools)
