@@ -13,14 +13,14 @@ import { Drafts } from "./drafts.js";
 import { FormKeeper } from "./form-keeper.js";
 import { InspectorPanel } from "./inspector-panel.js";
 import { isComposing } from "./keys.js";
-import { currentId, currentVersion, showId, showVersion, urlOf } from "./location.js";
+import { currentId, currentVersion, showId, showVersion, takeMessage, urlOf } from "./location.js";
 import { LoginDialog } from "./login-dialog.js";
 import { Models } from "./models.js";
 import { isWhole } from "./outbox.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
 import { textOf } from "./parts.js";
-import { Places } from "./places.js";
+import { Reading } from "./reading.js";
 import { RovingList } from "./roving.js";
 import { Follower } from "./scroll.js";
 import { sentenceOf } from "./sentences.js";
@@ -104,7 +104,6 @@ const drafts = new Drafts((id, before, after) => {
     if (id === thread.state.id) thread.changedElsewhere(before, items);
   });
 });
-const places = new Places();
 const forms = new FormKeeper(element("log"), (kept) => drafts.keep(thread.state.id, { forms: kept }));
 const session = new Session(new LoginDialog(element("login")), {
   onUser({ id, method, display_name: name, approves }) {
@@ -181,6 +180,20 @@ const thread = new ThreadStore({
 });
 
 const isAsked = ({ messages }) => messages.at(-1)?.parts.some((part) => part.state === "pending");
+
+const reading = new Reading({
+  thread,
+  follower,
+  log: element("log"),
+  scroller: element("scroller"),
+  status: element("status"),
+  afterPaint: (then) => afterPaint(then),
+  told,
+  onWhole() {
+    page.limit = Infinity;
+    paintThread();
+  },
+});
 
 const versionWalk = new VersionWalk({
   thread,
@@ -275,10 +288,10 @@ const threadActions = {
 };
 
 const listActions = {
-  onOpen(event, id) {
+  onOpen(event, id, found = null) {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
-    open(id);
+    open(id, { found });
   },
   onRename(id) {
     page.renaming = id;
@@ -466,7 +479,7 @@ function titleOf({ messages }) {
 function leave() {
   document.body.hidden = true;
   drafts.clear();
-  places.clear();
+  reading.clear();
   location.replace(urlOf(null));
 }
 
@@ -567,9 +580,9 @@ function droppedWords(messages) {
   return `Regenerate this reply? ${count} after it${quoted ? `, from “${quoted}” on,` : ""} ${stays} with this version.`;
 }
 
-async function open(id, { isBack = false } = {}) {
-  places.keep(thread.state.id, follower.place);
-  const place = isBack ? places.of(id) : null;
+/** @param {{isBack?: boolean, found?: object | null}} [from]  see `Reading.begin` */
+async function open(id, { isBack = false, found = null } = {}) {
+  reading.keep();
   if (!isBack) showId(id);
   announcer.reset();
   panels.closeDrawer();
@@ -586,26 +599,8 @@ async function open(id, { isBack = false } = {}) {
   showVersion(thread.state.looksAt);
   paintList();
   follower.pin();
-  requestAnimationFrame(() => paintTheRest(id, place));
-  if (matchMedia("(hover: hover)").matches) composer.focus();
-}
-
-/** The end of a long thread is there at once, what stands before it a moment later. */
-function paintTheRest(id, place) {
-  setTimeout(() => {
-    page.limit = Infinity;
-    paintThread();
-    if (place) afterPaint(() => readAgain(id, place));
-  });
-}
-
-/** Where somebody was reading before, who now comes back; it may be further up than what is loaded. */
-async function readAgain(id, place) {
-  const isThere = () => thread.state.id === id && follower.pinned;
-  while (isThere() && !follower.restore(place) && thread.state.hasEarlier && !thread.state.earlierFailed) {
-    await thread.earlier();
-    await new Promise(afterPaint);
-  }
+  reading.begin(id, { isBack, found });
+  if (!found && matchMedia("(hover: hover)").matches) composer.focus();
 }
 
 /** The message that was written last: one that is queued, or the last of the thread. */
@@ -740,7 +735,7 @@ function listen() {
     if (document.body.hidden) location.reload();
     else session.check();
   });
-  addEventListener("pagehide", () => places.keep(thread.state.id, follower.place));
+  addEventListener("pagehide", () => reading.keep());
   element("log").addEventListener("copied", ({ detail }) => {
     element("status").textContent = detail === "copied" ? "Copied" : "Copying failed";
   });
@@ -787,5 +782,5 @@ listen();
 paintAll();
 session.check();
 list.refresh();
-open(currentId(), { isBack: true });
+open(currentId(), { isBack: true, found: takeMessage() });
 learnModel().catch(() => {});
