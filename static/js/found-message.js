@@ -19,23 +19,28 @@ export async function versionWith(message, { id, messages }) {
 }
 
 /**
- * Mark a message, and the words in it. It has the focus, and is marked until somebody goes on.
+ * Mark a message, and the words in it, until somebody goes on.
  *
- * @param {string[]} words @param {number} height  of what is seen
+ * @param {string[]} words @param {{height: number, isFree: boolean}} about  `height`: of what is seen; `isFree`: the
+ *   message may have the focus
  * @returns {number}  how far above its top the message begins, so that the first of the words is seen
  */
-export function markFound(article, words, height) {
+export function markFound(article, words, { height, isFree }) {
   const ranges = words.length ? rangesOf(article, words) : [];
   CSS.highlights?.set("found", new Highlight(...ranges));
   article.classList.add("is-found");
-  article.tabIndex = -1;
-  article.focus({ preventScroll: true });
   const unmark = () => {
     article.classList.remove("is-found");
     article.removeAttribute("tabindex");
     CSS.highlights?.delete("found");
   };
-  article.addEventListener("blur", unmark, { once: true });
+  if (isFree) {
+    article.tabIndex = -1;
+    article.focus({ preventScroll: true });
+    article.addEventListener("blur", unmark, { once: true });
+  } else {
+    for (const type of ["keydown", "pointerdown"]) addEventListener(type, unmark, { once: true, capture: true });
+  }
   if (!ranges.length) return -MARGIN_PX;
   const down = ranges[0].getBoundingClientRect().bottom - article.getBoundingClientRect().top;
   return down + MARGIN_PX < height ? -MARGIN_PX : down - height * ABOVE;

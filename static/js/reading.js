@@ -35,9 +35,10 @@ export class Reading {
   begin(id, { isBack, found }) {
     const { afterPaint, told, onWhole } = this.page;
     const place = isBack && !found ? this.#places.of(id) : null;
+    const focused = document.activeElement;
     const rest = () => {
       onWhole();
-      if (found) afterPaint(() => told(this.#showFound(id, found)));
+      if (found) afterPaint(() => told(this.#showFound(id, found, focused)));
       else if (place) afterPaint(() => this.#goTo(id, place));
     };
     requestAnimationFrame(() => setTimeout(rest));
@@ -61,7 +62,7 @@ export class Reading {
   }
 
   /** Since it was found it may have been left for another version. */
-  async #showFound(id, found) {
+  async #showFound(id, found, focused) {
     const { thread, afterPaint } = this.page;
     const { versionWith, markFound } = await import("./found-message.js");
     const place = { message: found.message, px: -MARGIN_PX };
@@ -75,13 +76,15 @@ export class Reading {
       await new Promise(afterPaint);
       if (!(await this.#goTo(id, place))) return;
     }
-    this.#mark(found, markFound);
+    // Nobody who went on to something else is taken away from it.
+    const isFree = [document.body, focused].includes(document.activeElement);
+    this.#mark(found, isFree, markFound);
   }
 
-  #mark({ message, words, text }, markFound) {
+  #mark({ message, words, text }, isFree, markFound) {
     const { follower, log, scroller, status } = this.page;
     const article = log.querySelector(`[data-message="${CSS.escape(message)}"]`);
-    const px = markFound(article, words, scroller.clientHeight);
+    const px = markFound(article, words, { height: scroller.clientHeight, isFree });
     follower.restore({ message, px });
     const place = article.matches(".user") ? "your message" : "a reply";
     status.textContent = text ? `Found in ${place}: ${text}` : `This is ${place}`;
