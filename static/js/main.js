@@ -339,12 +339,17 @@ const roving = new RovingList(element("thread-list"), {
   },
 });
 
+/** A long list is not made anew after each search. */
+const rows = { all: document.createElement("div"), found: document.createElement("div") };
+
 const paintList = painter(() => {
   const { id, title, missing, messages, runState } = thread.state;
   const open = id && !missing && messages.length ? { id, title, run_state: runState } : null;
   const about = { openId: id, open, renaming: page.renaming };
   const view = search.isOn ? foundView(search.state, id, listActions) : threadsView(list.state, about, listActions);
-  render(view, element("thread-list"));
+  const shown = search.isOn ? rows.found : rows.all;
+  render(view, shown);
+  if (!shown.isConnected) element("thread-list").replaceChildren(shown);
   const row = listActions.linkOf(id);
   if (row && page.shownId !== id) row.scrollIntoView({ block: "nearest" });
   page.shownId = row ? id : null;
