@@ -20,7 +20,7 @@ export class Attachments {
   #kept = new Set();
   #limits = { types: [], max: 0, max_bytes: 0 };
   /** Why none can be sent. */
-  #refusal = "Images cannot be attached yet: the server has not said which it takes.";
+  #refusal = "Which images the server takes is not known yet. Try again in a moment.";
 
   /**
    * @param {HTMLFormElement} form  with the list, the button and its file input
