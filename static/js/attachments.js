@@ -20,7 +20,7 @@ export class Attachments {
   #kept = new Set();
   #limits = { types: [], max: 0, max_bytes: 0 };
   /** Why none can be sent. */
-  #refusal = "Images cannot be attached yet: the server has not said which it takes.";
+  #refusal = "Which images the server takes is not known yet. Try again in a moment.";
 
   /**
    * @param {HTMLFormElement} form  with the list, the button and its file input
@@ -30,8 +30,12 @@ export class Attachments {
     this.list = form.querySelector(".attachments");
     this.button = form.querySelector(".attach");
     this.input = form.querySelector("input[type=file]");
+    this.hint = form.querySelector(".image-limits");
     this.actions = actions;
-    this.button.addEventListener("click", () => this.input.click());
+    this.button.addEventListener("click", () => {
+      if (this.#refusal) actions.onProblem(this.#refusal);
+      else this.input.click();
+    });
     this.input.addEventListener("change", () => {
       this.add([...this.input.files]);
       this.input.value = "";
@@ -51,8 +55,15 @@ export class Attachments {
     this.#limits = limits;
     this.#refusal = refusal;
     this.input.accept = limits.types.join(",");
-    this.button.disabled = refusal !== null;
-    this.button.title = refusal ?? this.#words();
+    // Not `disabled`: where nothing hovers, a press is what it says why to.
+    this.button.ariaDisabled = String(refusal !== null);
+    this.#tell();
+  }
+
+  /** What is taken stands above the field while images are attached, chosen or dragged: nobody sees a tooltip on a phone. */
+  #tell() {
+    this.hint.textContent = this.#refusal ?? this.#words();
+    this.button.title = this.#refusal ?? `Attach images. ${this.#words()}`;
   }
 
   get isEmpty() {
@@ -137,7 +148,7 @@ export class Attachments {
       const { readImage } = await reader();
       const dataUrl = await readImage(file, this.#limits.types);
       const size = this.#items.reduce((bytes, item) => bytes + (item.dataUrl?.length ?? 0), dataUrl.length);
-      if (size > this.#limits.max_bytes) throw new Error(`“${file.name}” is too much: ${this.#words()}`);
+      if (size > this.#limits.max_bytes) throw new Error(`“${file.name}” is too much. ${this.#words()}`);
       this.#change(key, { dataUrl, file: undefined });
       this.actions.onTold(`Attached ${file.name}`);
     } catch (error) {
@@ -150,7 +161,8 @@ export class Attachments {
   #words() {
     const { types, max, max_bytes: bytes } = this.#limits;
     const kinds = types.map((type) => type.replace("image/", "").toUpperCase()).join(", ");
-    return `Attach images: ${kinds}; at most ${max}, ${(bytes / 1_000_000).toFixed(0)} MB together.`;
+    const count = this.isEmpty ? `Up to ${max} images` : `${this.#items.length} of ${max} images`;
+    return `${count}: ${kinds}, ${(bytes / 1_000_000).toFixed(0)} MB in all`;
   }
 
   /** Text that comes along is what was meant: spreadsheets put a picture of it beside it. */
@@ -180,6 +192,7 @@ export class Attachments {
   #show(items) {
     this.#items = items;
     this.list.hidden = !items.length;
+    this.#tell();
     render(repeat(items, ({ key }) => key, (item, index) => this.#chip(item, index)), this.list);
   }
 

@@ -2,7 +2,6 @@
 
 import { render } from "../vendor/lit-html/lit-html.js";
 import { Inspector } from "./inspector.js";
-import { inspectorView } from "./inspector-view.js";
 import { painter } from "./paint.js";
 
 const PAINT_MS = 200;
@@ -12,6 +11,8 @@ export class InspectorPanel {
   #inspector = new Inspector();
   #filter = "";
   #opened = new Set();
+  /** Loaded when the panel is opened. */
+  #view = null;
   #element;
   #actions;
 
@@ -48,13 +49,25 @@ export class InspectorPanel {
   paint = slowly(
     painter(() => {
       if (this.#element.hidden) return;
+      if (!this.#view) {
+        this.#load();
+        return;
+      }
       const list = () => this.#element.querySelector(".inspector-list");
       const atEnd = !list() || isAtEnd(list());
       const about = { filter: this.#filter, opened: this.#opened };
-      render(inspectorView(this.#inspector, about, this.#actions), this.#element);
+      render(this.#view(this.#inspector, about, this.#actions), this.#element);
       if (atEnd) list().scrollTop = 1e9;
     }),
   );
+
+  /** What cannot be loaded is asked for again by the next painting. */
+  async #load() {
+    const loaded = await import("./inspector-view.js").catch(() => null);
+    if (!loaded) return;
+    this.#view = loaded.inspectorView;
+    this.paint();
+  }
 }
 
 const isAtEnd = ({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < NEAR_PX;

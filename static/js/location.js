@@ -4,11 +4,19 @@ export const currentId = () => new URLSearchParams(location.search).get("thread"
 
 export const currentVersion = () => new URLSearchParams(location.search).get("version");
 
-export const urlOf = (id, version = null) => {
+export const urlOf = (id, version = null, message = null) => {
   if (id === null) return location.pathname;
-  const named = version === null ? { thread: id } : { thread: id, version };
+  const named = Object.entries({ thread: id, version, message }).filter(([, value]) => value !== null);
   return `${location.pathname}?${new URLSearchParams(named)}`;
 };
+
+/** A message that a link leads to, once: after that the address is that of the thread. */
+export function takeMessage() {
+  const message = new URLSearchParams(location.search).get("message");
+  if (message === null) return null;
+  history.replaceState(null, "", urlOf(currentId(), currentVersion()));
+  return { message, words: [], text: "" };
+}
 
 export function showId(id, { replace = false } = {}) {
   if (currentId() === id) return;

@@ -13,14 +13,14 @@ import { Drafts } from "./drafts.js";
 import { FormKeeper } from "./form-keeper.js";
 import { InspectorPanel } from "./inspector-panel.js";
 import { isComposing } from "./keys.js";
-import { currentId, currentVersion, showId, showVersion, urlOf } from "./location.js";
+import { currentId, currentVersion, showId, showVersion, takeMessage, urlOf } from "./location.js";
 import { LoginDialog } from "./login-dialog.js";
+import { ListActions } from "./list-actions.js";
 import { Models } from "./models.js";
-import { isWhole } from "./outbox.js";
 import { painter } from "./paint.js";
 import { Panels } from "./panels.js";
 import { textOf } from "./parts.js";
-import { Places } from "./places.js";
+import { Reading } from "./reading.js";
 import { RovingList } from "./roving.js";
 import { Follower } from "./scroll.js";
 import { sentenceOf } from "./sentences.js";
@@ -39,6 +39,7 @@ import { Tools } from "./tools.js";
 import { UndoLine } from "./undo-line.js";
 import { VersionWalk } from "./version-walk.js";
 import { WaitingApprovals } from "./waiting-approvals.js";
+import { Words } from "./words.js";
 
 const EXAMPLES = [
   "What is 17 * 23, and what time is it in Tokyo?",
@@ -48,7 +49,6 @@ const EXAMPLES = [
 ];
 
 const FIRST_PAINT = 30;
-const ARCHIVED_SECONDS = 10;
 
 const element = (id) => document.getElementById(id);
 const page = {
@@ -91,20 +91,13 @@ const composer = new Composer(element("composer"), {
   onSend: (text, images, how) => send(text, images, how),
   onStop: () => thread.stop(),
   onEditLast: editLast,
-  onDraft: (draft, images) => keepDraft(thread.state.id, draft, images),
+  onDraft: (draft, images) => words.keepDraft(thread.state.id, draft, images),
   onTold: (words) => {
     element("status").textContent = words;
   },
   onProblem: (words) => told(Promise.reject(new Error(words))),
 });
-let heard = Promise.resolve();
-const drafts = new Drafts((id, before, after) => {
-  heard = heard.then(async () => {
-    const items = id === thread.state.id ? await withImages(after) : [];
-    if (id === thread.state.id) thread.changedElsewhere(before, items);
-  });
-});
-const places = new Places();
+const drafts = new Drafts((id, before, after) => words.changedElsewhere(id, before, after));
 const forms = new FormKeeper(element("log"), (kept) => drafts.keep(thread.state.id, { forms: kept }));
 const session = new Session(new LoginDialog(element("login")), {
   onUser({ id, method, display_name: name, approves }) {
@@ -112,7 +105,7 @@ const session = new Session(new LoginDialog(element("login")), {
     list.isShared = method !== "off";
     if (approves) approvals.refresh();
     models.load();
-    keepWords(id);
+    words.start(id, showWords);
     paintAll();
   },
   onEnd: leave,
@@ -137,7 +130,6 @@ const searchField = new SearchField(element("search"), element("thread-list"), {
   onWords: (words) => search.look(words),
   onLeave: () => panels.closeDrawer() || composer.focus(),
 });
-const undoLine = new UndoLine(element("undo"), element("status"));
 const approvals = new WaitingApprovals(() => {
   paintApprovals();
   paintBar();
@@ -171,16 +163,29 @@ const thread = new ThreadStore({
     paintThread();
     requestAnimationFrame(() => focusEditor());
   },
-  onOutbox(id, outbox, before) {
-    drafts.keepOutbox(id, outbox, before);
-    keepImages(imagesOf(outbox));
-  },
+  onOutbox: (id, outbox, before) => words.keepOutbox(id, outbox, before),
   isKept: (id, item) => drafts.isKept(id, item),
   onWaits: () => composer.taken(),
   onNotLoaded: (error) => told(Promise.reject(new Error(sentenceOf(error)))),
 });
 
+const words = new Words({ drafts, composer, thread, told });
+
 const isAsked = ({ messages }) => messages.at(-1)?.parts.some((part) => part.state === "pending");
+
+const reading = new Reading({
+  thread,
+  follower,
+  log: element("log"),
+  scroller: element("scroller"),
+  status: element("status"),
+  afterPaint: (then) => afterPaint(then),
+  told,
+  onWhole() {
+    page.limit = Infinity;
+    paintThread();
+  },
+});
 
 const versionWalk = new VersionWalk({
   thread,
@@ -255,7 +260,7 @@ const threadActions = {
   onExample: (text) => send(text),
   onRetry: () => thread.retry(),
   onResume: () => thread.resume(),
-  onWithdraw: takeBack,
+  onWithdraw: (item) => words.takeBack(item),
   onDiscard(item) {
     thread.withdraw(item);
     composer.focus();
@@ -275,82 +280,25 @@ const threadActions = {
   },
 };
 
-const listActions = {
-  onOpen(event, id) {
-    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-    event.preventDefault();
-    open(id);
-  },
+const listActions = new ListActions({
+  list,
+  search,
+  thread,
+  drafts,
+  field: composer,
+  node: element("thread-list"),
+  undoLine: new UndoLine(element("undo"), element("status")),
+  told,
+  confirmed: (question) => confirmed(element("confirm"), question),
+  undoSeconds: () => page.model?.undo_seconds ?? 0,
+  afterPaint: (then) => afterPaint(then),
+  onOpen: open,
   onRename(id) {
     page.renaming = id;
     paintList();
   },
-  async onRenamed(id, title, { isDone = false } = {}) {
-    if (page.renaming !== id) return;
-    page.renaming = null;
-    paintList();
-    if (isDone) afterPaint(() => linkOf(id)?.focus());
-    if (title === null) return;
-    if (!(await told(list.rename(id, title)))) return;
-    thread.rename(id, title);
-    tell({ type: "threads" });
-  },
-  /** What can be brought back is deleted without a question. */
-  async onForget(id, title) {
-    const name = `“${title || "Untitled"}”`;
-    const seconds = page.model?.undo_seconds ?? 0;
-    if (!seconds && !(await confirmed(element("confirm"), `Delete ${name}?`))) return;
-    const wasOpen = thread.state.id === id;
-    let until = null;
-    const keepFocus = focusAfter(id);
-    if (!(await told(list.forget(id).then((moment) => (until = moment))))) return;
-    const words = drafts.of(id);
-    tell({ type: "gone", id, waiting: words.outbox });
-    drafts.forget(id);
-    if (wasOpen) open(null);
-    keepFocus();
-    if (until === null) return;
-    const undo = async () => {
-      if (!(await told(list.restore(id)))) return;
-      drafts.keep(id, words);
-      tell({ type: "run", id });
-      if (wasOpen && thread.state.id === null && composer.isEmpty) await open(id);
-      afterPaint(() => linkOf(id)?.focus());
-    };
-    undoLine.show(`Deleted ${name}.`, undo, seconds);
-  },
-  async onArrange(id, changes, title) {
-    const keepFocus = "archived" in changes ? focusAfter(id) : () => afterPaint(() => linkOf(id)?.focus());
-    if (!(await told(list.arrange(id, changes)))) return;
-    tell({ type: "threads" });
-    keepFocus();
-    if (!changes.archived) return;
-    const undo = async () => {
-      if (!(await told(list.arrange(id, { archived: false })))) return;
-      tell({ type: "threads" });
-      afterPaint(() => linkOf(id)?.focus());
-    };
-    undoLine.show(`Archived “${title || "Untitled"}”.`, undo, ARCHIVED_SECONDS);
-  },
-  async onArchive(isArchive) {
-    await list.show(isArchive);
-    afterPaint(() => element("thread-list").querySelector(".archive")?.focus());
-  },
-  onMoreFound: () => told(search.more()),
-  onMore: () => told(list.more()),
-  onReload: () => list.refresh(),
-};
-
-/** The focus goes to the thread beside one that leaves the list, unless it is elsewhere. */
-function focusAfter(id) {
-  const { threads } = list.state;
-  const at = threads.findIndex((entry) => entry.id === id);
-  const next = threads[at + 1] ?? threads[at - 1];
-  return () =>
-    afterPaint(() => {
-      if (document.activeElement === document.body) (linkOf(next?.id) ?? element("new")).focus();
-    });
-}
+  onNothingLeft: () => element("new").focus(),
+});
 
 const paintThread = painter(() => {
   const { state } = thread;
@@ -392,19 +340,22 @@ const roving = new RovingList(element("thread-list"), {
   },
 });
 
+/** A long list is not made anew after each search. */
+const rows = { all: document.createElement("div"), found: document.createElement("div") };
+
 const paintList = painter(() => {
   const { id, title, missing, messages, runState } = thread.state;
   const open = id && !missing && messages.length ? { id, title, run_state: runState } : null;
   const about = { openId: id, open, renaming: page.renaming };
   const view = search.isOn ? foundView(search.state, id, listActions) : threadsView(list.state, about, listActions);
-  render(view, element("thread-list"));
-  const row = linkOf(id);
+  const shown = search.isOn ? rows.found : rows.all;
+  render(view, shown);
+  if (!shown.isConnected) element("thread-list").replaceChildren(shown);
+  const row = listActions.linkOf(id);
   if (row && page.shownId !== id) row.scrollIntoView({ block: "nearest" });
   page.shownId = row ? id : null;
   roving.update();
 });
-
-const linkOf = (id) => (id ? element("thread-list").querySelector(`[data-thread="${CSS.escape(id)}"]`) : null);
 
 const isSaved = ({ id, messages }) => id !== null && messages.length > 0;
 
@@ -467,7 +418,7 @@ function titleOf({ messages }) {
 function leave() {
   document.body.hidden = true;
   drafts.clear();
-  places.clear();
+  reading.clear();
   location.replace(urlOf(null));
 }
 
@@ -485,58 +436,6 @@ function send(text, images, how) {
   }
   follower.pin();
   thread.send(text, images, how);
-}
-
-/** A message that waits goes back to the field. */
-function takeBack(item) {
-  thread.withdraw(item);
-  composer.restore(item.text, item.images);
-  composer.focus();
-}
-
-const imagesOf = (items) => items.flatMap(({ images }) => images ?? []);
-
-function keepDraft(id, draft, images) {
-  drafts.keep(id, { draft, images });
-  keepImages(images);
-}
-
-/** Their words are kept before: images that no words name are forgotten. */
-function keepImages(images) {
-  if (drafts.isOpen) composer.attachments.keep(images);
-}
-
-/** Messages that wait, with the images that they came with, as far as the browser has them. */
-async function withImages(items) {
-  if (!imagesOf(items).length) return items;
-  const found = await composer.attachments.loaded(imagesOf(items));
-  const byKey = new Map(found.map((image) => [image.key, image]));
-  return items.map((item) => ({ ...item, images: item.images?.map((image) => byKey.get(image.key) ?? image) }));
-}
-
-/** Those of an earlier visit; one whose images are lost is not sent. */
-async function takeWaiting(id) {
-  const { outbox } = drafts.of(id);
-  const items = await withImages(outbox);
-  if (thread.state.id !== id) return;
-  const whole = items.filter(isWhole);
-  for (const { text, images } of items.filter((item) => !isWhole(item))) {
-    composer.restore(text, images.filter(({ dataUrl }) => dataUrl));
-    told(Promise.reject(new Error("Images of a message were not kept: it was not sent. Attach them again.")));
-  }
-  if (whole.length < outbox.length) drafts.keepOutbox(id, whole, outbox);
-  thread.take(whole);
-}
-
-/** It is known who writes: from now on words are kept, and those of an earlier visit come back. */
-function keepWords(owner) {
-  if (drafts.isOpen) return;
-  const { id } = thread.state;
-  drafts.start(owner);
-  const { text } = composer;
-  if (composer.isEmpty) showWords(id);
-  else keepDraft(id, text, composer.attachments.all);
-  if (!thread.state.outbox.length) takeWaiting(id);
 }
 
 /** What was written in a thread and not sent. */
@@ -568,52 +467,31 @@ function droppedWords(messages) {
   return `Regenerate this reply? ${count} after it${quoted ? `, from “${quoted}” on,` : ""} ${stays} with this version.`;
 }
 
-async function open(id, { isBack = false } = {}) {
-  places.keep(thread.state.id, follower.place);
-  const place = isBack ? places.of(id) : null;
+/** @param {{isBack?: boolean, found?: object | null}} [from]  see `Reading.begin` */
+async function open(id, { isBack = false, found = null } = {}) {
+  reading.keep();
   if (!isBack) showId(id);
   announcer.reset();
   panels.closeDrawer();
   follower.pin();
   page.limit = FIRST_PAINT;
-  const { outbox } = drafts.of(id);
-  const isBare = !imagesOf(outbox).length;
-  const loaded = thread.open(id, isBare ? outbox : [], isBack ? currentVersion() : null);
+  const loaded = words.opened(id, isBack ? currentVersion() : null);
   showWords(id);
-  if (!isBare) takeWaiting(id);
   paintList();
   await loaded;
   if (thread.state.id !== id) return;
   showVersion(thread.state.looksAt);
   paintList();
   follower.pin();
-  requestAnimationFrame(() => paintTheRest(id, place));
-  if (matchMedia("(hover: hover)").matches) composer.focus();
-}
-
-/** The end of a long thread is there at once, what stands before it a moment later. */
-function paintTheRest(id, place) {
-  setTimeout(() => {
-    page.limit = Infinity;
-    paintThread();
-    if (place) afterPaint(() => readAgain(id, place));
-  });
-}
-
-/** Where somebody was reading before, who now comes back; it may be further up than what is loaded. */
-async function readAgain(id, place) {
-  const isThere = () => thread.state.id === id && follower.pinned;
-  while (isThere() && !follower.restore(place) && thread.state.hasEarlier && !thread.state.earlierFailed) {
-    await thread.earlier();
-    await new Promise(afterPaint);
-  }
+  reading.begin(id, { isBack, found });
+  if (!found && matchMedia("(hover: hover)").matches) composer.focus();
 }
 
 /** The message that was written last: one that is queued, or the last of the thread. */
 function editLast() {
   const queued = thread.state.outbox.findLast((item) => item.queued && !item.isSending);
   if (queued) {
-    takeBack(queued);
+    words.takeBack(queued);
     return true;
   }
   const last = thread.state.messages.findLast(({ role }) => role === "user");
@@ -742,20 +620,19 @@ function listen() {
     else session.check();
   });
   addEventListener("pagehide", () => {
-    places.keep(thread.state.id, follower.place);
+    reading.keep();
     if (!session.isAsking) thread.pause();
   });
   element("log").addEventListener("copied", ({ detail }) => {
     element("status").textContent = detail === "copied" ? "Copied" : "Copying failed";
   });
   addEventListener("online", () => thread.comeBack());
-  onWord(async ({ type, id, waiting }) => {
+  onWord(({ type, id, waiting }) => {
     if (!["run", "threads", "gone"].includes(type)) return;
     list.refresh();
     search.refresh();
     if (type === "run" && id === thread.state.id) catchUp();
-    const items = type === "gone" && (await withImages(waiting));
-    if (items && id === thread.state.id) thread.deletedElsewhere(items);
+    if (type === "gone") words.deletedElsewhere(id, waiting);
   });
 }
 
@@ -793,5 +670,5 @@ listen();
 paintAll();
 session.check();
 list.refresh();
-open(currentId(), { isBack: true });
+open(currentId(), { isBack: true, found: takeMessage() });
 learnModel().catch(() => {});

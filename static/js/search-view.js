@@ -27,7 +27,12 @@ export function foundView(search, openId, actions) {
 
 const foundThread = ({ id, title, found, archived, updated_at: at }, openId, actions) => html`
   <li class="found ${id === openId ? "open" : ""}">
-    <a href=${urlOf(id)} data-thread=${id} aria-current=${id === openId ? "page" : nothing} @click=${(event) => actions.onOpen(event, id)}>
+    <a
+      href=${urlOf(id, null, found.message_id ?? null)}
+      data-thread=${id}
+      aria-current=${id === openId ? "page" : nothing}
+      @click=${(event) => actions.onOpen(event, id, placeOf(found))}
+    >
       <span class="thread-name">
         <span class="thread-title">${title ? marked(found.title) : "Untitled"}</span>
         ${found.text ? html`<span class="thread-excerpt">${marked(found.text)}</span>` : nothing}
@@ -36,6 +41,16 @@ const foundThread = ({ id, title, found, archived, updated_at: at }, openId, act
     </a>
   </li>
 `;
+
+/** Where the words were found; null: in the title alone. */
+const placeOf = ({ text, message_id: message }) =>
+  message
+    ? {
+        message,
+        words: text.filter(({ is_match: isMatch }) => isMatch).map((segment) => segment.text),
+        text: text.map((segment) => segment.text).join(""),
+      }
+    : null;
 
 const marked = (segments) =>
   segments.map(({ text, is_match: isMatch }) => (isMatch ? html`<mark>${text}</mark>` : text));

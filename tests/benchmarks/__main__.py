@@ -14,6 +14,7 @@ BENCHMARKS = (
     "tools",
     "mcp",
     "page",
+    "long_page",
     "attack",
     "users",
     "observation",

@@ -1,6 +1,7 @@
 """Images on the page: chosen, pasted, dropped; made smaller; kept; shown; refused."""
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,34 @@ async def test_a_chosen_image_is_made_smaller_described_sent_shown_and_enlarged(
     await expect(visit.said.locator("img")).to_have_count(2)
     await visit.idle()
     await expect(visit.reply).to_contain_text("(“The roof in May”)")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_what_is_taken_is_seen_before_an_image_is_sent(
+    visitors: Visitors, page_server: Client, look: str
+) -> None:
+    visit = await (await visitors(page_server.url, look)).open()
+    button, hint = visit.button("Attach images"), visit.page.locator("#image-limits")
+    limits = re.compile(r"Up to 10 images: PNG, JPEG, GIF, WEBP, \d+ MB in all")
+    await expect(button).to_have_accessible_description(limits)
+    await expect(hint).to_be_hidden()
+    async with visit.page.expect_file_chooser():
+        await button.click()
+    await expect(hint).to_be_visible()
+    await expect(hint).to_have_text(limits)
+    await visit.field.click()
+    await expect(hint).to_be_hidden()
+    await visit.page.evaluate(
+        DROP.replace('["dragover", "drop"]', '["dragover"]'), [["a.png", "image/png", ""]]
+    )
+    await expect(hint).to_be_visible()
+    await visit.page.evaluate(DROP, [["a.png", "image/png", base64_of(png(9, 9))]])
+    await expect(hint).to_have_text(re.compile("1 of 10 images: PNG"))
+    await expect(hint).to_be_visible()
+    assert await axe(visit.page, AXE) == []
+    await visit.button("Remove image 1").click()
+    await visit.field.click()
+    await expect(hint).to_be_hidden()
 
 
 async def test_an_image_is_pasted_and_one_beside_text_is_not_meant(
@@ -268,6 +297,9 @@ async def test_a_model_that_takes_no_images_is_offered_none(
         attach = visit.button("Attach images")
         await expect(attach).to_be_disabled()
         await expect(attach).to_have_attribute("title", "The model scripted takes no images.")
+        await attach.click(force=True)
+        await expect(visit.page.locator("#connection")).to_contain_text("scripted takes no images")
+        await expect(visit.page.locator("#image-limits")).to_be_visible()
         await visit.page.evaluate(DROP, [["a.png", "image/png", base64_of(png(9, 9))]])
         await expect(visit.page.locator("#connection")).to_contain_text("takes no images")
         await visit.page.get_by_role("combobox", name="Model").select_option("offline")
