@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import psycopg
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres import PostgresSaver
@@ -94,6 +95,20 @@ async def test_a_write_that_is_cancelled_comes_to_its_end(postgres_url: Postgres
                 assert await saved(worker, THREAD) == []
             await writes.settled()
             assert await saved(worker, THREAD) == [checkpoint["id"]]
+
+
+async def test_a_write_that_fails_at_its_end_leaves_nothing(postgres_url: PostgresUrl) -> None:
+    def fail_behind(saver: PostgresSaver) -> None:
+        saver.put(PLACE, empty_checkpoint(), {}, {})
+        with saver._cursor() as cursor:
+            cursor.execute("SELECT no_such_column FROM checkpoints")
+
+    async with workers(postgres_url, 1) as [worker]:
+        await begin(worker.store, THREAD, "r1")
+        fenced = worker.checkpointer._fenced
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            await asyncio.to_thread(fenced, THREAD.checkpoint_key, fail_behind)
+        assert await saved(worker, THREAD) == []
 
 
 async def test_the_heads_are_the_last_checkpoints_of_each_branch(
