@@ -136,9 +136,13 @@ class OtherWorkers:
         return holder is None or holder.lapsed
 
     async def leave(self, claim: Claim) -> None:
-        """A run of this process is lost: whoever is first ends it, and readers here get that."""
+        """A run of this process is lost: whoever is first ends it, and readers here get that.
+
+        Its lease may have been over for a moment only, and be renewed again.
+        """
         self._claims.lose(claim.run_id)
         self._claims.forget(claim.run_id)
+        self._leases.let_go(claim.key, claim.run_id)
         logger.warning("run %(run)s has lost its lease, and ends itself", {"run": claim.run_id})
         await self.hand_over(claim.run_id)
         self._begin(LostRun(claim.key, claim.run_id))

@@ -51,6 +51,9 @@ class Leases(Protocol):
     async def take_over(self, key: ThreadKey, run_id: str) -> bool:
         """Make a claim this worker's. False: its lease is not over, or another worker has it."""
 
+    def let_go(self, key: ThreadKey, run_id: str) -> None:
+        """Renew a claim of this worker no longer, so that whoever is first takes it over."""
+
     async def live_runs(self, owner: str) -> int:
         """How many runs of an owner's threads are live, or have their requests checked, at all
         workers."""

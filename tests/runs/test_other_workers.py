@@ -204,6 +204,22 @@ async def test_a_run_that_is_told_of_its_lost_lease_ends_itself(workers: list[Wo
     ]
 
 
+async def test_a_run_whose_lease_was_over_for_a_moment_does_not_keep_its_thread(
+    workers: list[Worker],
+) -> None:
+    a, b, _ = workers
+    run = await a.start(message())
+    await chunks_until(run, has_text)
+    row = a.leases.table.rows[key_of()]
+    for tell in a.leases.lost:
+        tell(run.header.run_id)  # a sweep found it over; it was renewed since
+    await until(lambda: not a.runs.unsaved)
+    await until(lambda: not row.is_renewed)
+    a.lapse()
+    await b.sweep()
+    assert await b.leases.holder(key_of()) is None
+
+
 @pytest.mark.parametrize("told", [0, 1, 2])
 async def test_the_log_of_a_lost_run_is_completed_with_what_its_thread_has(
     workers: list[Worker], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, told: int

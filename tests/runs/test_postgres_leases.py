@@ -268,6 +268,17 @@ async def test_renewals_keep_a_claim_and_find_what_was_lost(
     assert 50 < seconds <= 60
 
 
+async def test_a_claim_that_was_let_go_is_not_renewed(
+    pair: Sequence[PostgresStorage], postgres_url: PostgresUrl
+) -> None:
+    first, second = pair
+    await begin(first.store, THREAD, "r1")
+    let_lapse(postgres_url)
+    first.leases.let_go(THREAD, "r1")
+    await first.leases.renew()
+    assert await second.leases.take_over(THREAD, "r1")
+
+
 async def test_a_stop_is_noted_and_found_once_at_a_renewal(
     pair: Sequence[PostgresStorage], postgres_url: PostgresUrl
 ) -> None:

@@ -50,6 +50,8 @@ class Row:
     worker: str
     purpose: Any
     lapsed: bool = False
+    is_renewed: bool = True
+    """By its worker, again and again."""
 
 
 @dataclass
@@ -175,8 +177,13 @@ class TableLeases:
         for call in self.table.on_lost[row.worker]:
             # When it would have renewed its leases.
             asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, call, run_id)
-        row.worker, row.lapsed = self.worker, False
+        row.worker, row.lapsed, row.is_renewed = self.worker, False, True
         return True
+
+    def let_go(self, key: ThreadKey, run_id: str) -> None:
+        row = self.table.rows.get(key)
+        if row and (row.run_id, row.worker) == (run_id, self.worker):
+            row.is_renewed = False
 
     async def live_runs(self, owner: str) -> int:
         rows = self.table.rows.items()

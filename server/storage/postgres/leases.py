@@ -121,6 +121,9 @@ class PostgresLeases:
             self._held.add(key, run_id)
         return taken
 
+    def let_go(self, key: ThreadKey, run_id: str) -> None:
+        self._held.drop(key, run_id)
+
     async def live_runs(self, owner: str) -> int:
         def count(connection: Connection) -> int:
             return int(connection.execute(_LIVE_RUNS, {"owner": owner}).scalar_one())
