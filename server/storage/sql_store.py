@@ -70,6 +70,10 @@ class SqlStore(SqlTexts):
         Raises LeaseLost.
         """
 
+    @abstractmethod
+    async def write_last(self, key: ThreadKey, run_id: str, work: Callable[..., T]) -> T:
+        """The same, which gives the claim of this run back."""
+
     async def claim(
         self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
     ) -> ClaimResult:
@@ -123,10 +127,9 @@ class SqlStore(SqlTexts):
         def end(connection: Connection) -> None:
             if thread_list.end_run(connection, key, run_id, state):
                 approvals.add(connection, key, waiting)
-            claims.release(connection, key, run_id)
             audit_trail.append(connection, records)
 
-        await self.write_claimed(key, run_id, end)
+        await self.write_last(key, run_id, end)
 
     async def holder(self, key: ThreadKey) -> str | None:
         return await self.read(claims.holder, key)

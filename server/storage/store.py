@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from server.storage import tables, text_index, unused_space
+from sqlalchemy import Connection
+
+from server.storage import claims, tables, text_index, unused_space
 from server.storage.audit_records import Records
 from server.storage.database_file import usable
 from server.storage.interfaces import StorageUnavailable
@@ -79,6 +81,13 @@ class SqliteStore(SqlStore):
     ) -> T:
         """The file's lock is the lease of every claim."""
         return await self.write(work, *arguments)
+
+    async def write_last(self, key: ThreadKey, run_id: str, work: Callable[..., T]) -> T:
+        def last(connection: Connection) -> T:
+            claims.release(connection, key, run_id)
+            return work(connection)
+
+        return await self.write(last)
 
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         return await self._reads.do(work, *arguments)

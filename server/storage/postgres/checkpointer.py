@@ -24,11 +24,12 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg import Cursor
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow
 from sqlalchemy import Connection
 
 from server.storage.history_handover import History, HistoryHandover
 from server.storage.postgres.held_claims import FAILING_FENCE, REFUSED, HeldClaims, refused
+from server.storage.postgres.sent_saver import SentSaver
 from server.storage.postgres.transactions import PostgresTransactions, driver
 from server.storage.thread_writes import ThreadWrites, WatchedSaver
 
@@ -73,6 +74,7 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         self._transactions = transactions
         self._held = held
         self._handover = HistoryHandover()
+        self._sent_saver = SentSaver(serde)
         self._loop = asyncio.get_running_loop()
 
     @contextmanager
@@ -190,23 +192,13 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
 
         def fenced(own: psycopg.Connection[Any]) -> T:
             own.execute(FAILING_FENCE, claim.values)
-            return work(_SentWhole(own, serde=self.serde))
+            return work(self._sent_saver.on(own))
 
         try:
             return self._transactions.send_here(fenced)
         except REFUSED:
             self._loop.call_soon_threadsafe(self._held.lose, claim.run_id)
             raise refused(claim) from None
-
-
-class _SentWhole(PostgresSaver):
-    """LangGraph's own synchronizes the pipeline around each method, and thereby commits."""
-
-    @contextmanager
-    def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:  # noqa: ARG002
-        assert isinstance(self.conn, psycopg.Connection)
-        with self.conn.cursor(binary=True, row_factory=dict_row) as cursor:
-            yield cursor
 
 
 def _are_few(cursor: Cursor[DictRow], thread_id: str) -> bool:

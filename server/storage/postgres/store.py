@@ -15,7 +15,7 @@ from server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
-from server.storage.postgres.held_claims import HeldClaims, fence
+from server.storage.postgres.held_claims import HeldClaim, HeldClaims, fence, refused
 from server.storage.postgres.leases import PostgresLeases
 from server.storage.postgres.transactions import PostgresTransactions
 from server.storage.sql_store import SqlStore
@@ -28,6 +28,7 @@ _GIVE_BACK = text(
     "DELETE FROM claims WHERE owner = :owner AND thread_id = :thread_id AND run_id = :run_id "
     "AND worker = :worker"
 )
+_GIVE_BACK_HELD = text(f"{_GIVE_BACK} AND lease_until > clock_timestamp()")
 _FORGET_OLD_REQUESTS = text(
     "DELETE FROM requests WHERE made_at < now() - interval '1 day' "
     "AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.run_id = requests.run_id)"
@@ -137,8 +138,22 @@ class PostgresStore(SqlStore):
             fence(connection, claim)
             return work(connection, *arguments)
 
+        return await self._written(claim, fenced)
+
+    async def write_last(self, key: ThreadKey, run_id: str, work: Callable[..., T]) -> T:
+        """To give the claim back is its fence."""
+        claim = self._held.find(key.checkpoint_key, run_id)
+
+        def last(connection: Connection) -> T:
+            if not connection.execute(_GIVE_BACK_HELD, claim.values).rowcount:
+                raise refused(claim)
+            return work(connection)
+
+        return await self._written(claim, last)
+
+    async def _written(self, claim: HeldClaim, work: Callable[[Connection], T]) -> T:
         try:
-            return await self.write(fenced)
+            return await self.write(work)
         except LeaseLost:
             self._held.lose(claim.run_id)
             raise
