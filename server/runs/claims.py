@@ -33,14 +33,18 @@ def new_run_id() -> str:
     return "".join(secrets.choice(_ALPHABET) for _ in range(11))
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
     run_id: str
     key: ThreadKey
-    log: RunLog
-    stop: StopSignal
     thread: ThreadEntry | None = None
     """As the list has it; None: it is new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim(NewRun):
+    log: RunLog
+    stop: StopSignal
 
 
 @dataclass(slots=True)
@@ -100,7 +104,8 @@ class Claims:
         """The claim, given back if the block raises; or what is in its way."""
         run_id = new_run_id()
         # Log and signal come first: who finds the claim finds them too.
-        claim = Claim(run_id, key, await self._logs.create(run_id), self._signals.create(run_id))
+        log = await self._logs.create(run_id)
+        claim = Claim(run_id=run_id, key=key, log=log, stop=self._signals.create(run_id))
         active = self._active[run_id] = _Active(claim.log)
         result = None
         try:

@@ -13,13 +13,11 @@ from server.runs.claims import new_run_id
 from server.runs.retries import Retries
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
-from server.runs.thread_version import UnknownThread
 from server.storage.audit_records import Records
 from server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry
 from server.storage.run_logs import RunLogs
 from server.storage.undo import UndoStore
 from server.turns.header import ThreadKey
-from server.turns.requests import TurnRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +106,8 @@ class Deletions:
         async with self._lock(key):
             return await self._store.restore(key, self._audit.restored(key))
 
-    async def make_way(self, key: ThreadKey, request: TurnRequest) -> None:
-        """Forget a hidden thread for a request that begins one of the same id. Raises
-        UnknownThread if it is about the one that was deleted."""
-        if not request.begins_thread:
-            raise UnknownThread(key)
+    async def make_way(self, key: ThreadKey) -> None:
+        """Forget a hidden thread for a request that begins one of the same id."""
         await self.forget_hidden(key, math.inf)
 
     async def forget_hidden(self, key: ThreadKey, now: float | None = None) -> bool:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from graphs.classify import Classifier
 from graphs.context import TurnContext
 from graphs.rights import UNENFORCED
 from server.runs.approvals import Decider
-from server.runs.claims import Claim
+from server.runs.claims import NewRun, new_run_id
 from server.runs.client_tools import as_ui_tools
 from server.runs.client_values import check_values
 from server.runs.graph_user import GraphUser
@@ -16,8 +17,9 @@ from server.runs.served_graphs import ServedGraphs
 from server.runs.served_models import ServedModels
 from server.runs.setup_hash import setup_hash
 from server.runs.start import RunSettings, RunStart
-from server.runs.thread_version import check_version
+from server.runs.thread_version import UnknownThread, check_version
 from server.runs.tool_choice import narrowed
+from server.turns.header import ThreadKey
 from server.turns.requests import TurnRequest
 from server.users.principal import Principal
 from server.users.rights import Rights
@@ -35,50 +37,66 @@ class RunStarts:
     settings: RunSettings
     catalogue: CurrentCatalogue
 
+    async def check_new(
+        self,
+        key: ThreadKey,
+        request: TurnRequest,
+        wire_format: str,
+        rights: Rights,
+        by: Principal,
+    ) -> None:
+        """Before a hidden thread is forgotten for a request of the same id. Raises UnknownThread if
+        it is about the one that was deleted, and what `make` does if no new one can take it."""
+        if not request.begins_thread:
+            raise UnknownThread(key)
+        unused = ThreadKey(key.owner, f"thread_{uuid4().hex}")
+        run = NewRun(run_id=new_run_id(), key=unused)
+        await self.make(run, request, wire_format, rights, by)
+
     async def make(
         self,
-        claim: Claim,
+        run: NewRun,
         request: TurnRequest,
         wire_format: str,
         rights: Rights,
         by: Principal,
         stopped: Collection[str] = (),
     ) -> RunStart:
-        """Of a thread that is claimed; `by` gives the request's approvals, and the request has
-        `stopped` these runs.
+        """Of a thread that is claimed, or of none; `by` gives the request's approvals, and the
+        request has `stopped` these runs.
 
         Raises InvalidRequest if the thread cannot take the request, and UnknownThread or
         ThreadChanged if it is not the one that the request was made on.
         """
         catalogue, settings = self.catalogue.current, self.settings
-        graph = self.graphs.choose(request, claim.thread)
+        graph = self.graphs.choose(request, run.thread)
         checkpoints = self.graphs.checkpoints(graph)
-        await check_version(request, claim, checkpoints)
+        await check_version(request, run, checkpoints)
         self.models.check(request, checkpoints.attached, rights)
         check_values(request, checkpoints.attached, settings.client_values)
         client_tools = as_ui_tools(request.client_tools, catalogue)
-        rights = narrowed(rights, request, claim.thread, checkpoints.attached, catalogue)
+        rights = narrowed(rights, request, run.thread, checkpoints.attached, catalogue)
         user = GraphUser.of(rights.principal)
-        decider = Decider(by, claim.run_id, settings.approval_seconds, stopped=stopped)
-        if by.owner == claim.key.owner:
+        decider = Decider(by, run.run_id, settings.approval_seconds, stopped=stopped)
+        if by.owner == run.key.owner:
             decider = replace(decider, may_approve=rights.may_approve_own)
         is_built_in = checkpoints.attached.is_built_in
         enforced = rights if is_built_in else UNENFORCED
         # A graph of somebody's own was built with the tools of its choice.
         offered = catalogue if is_built_in else None
         plan = await prepare(
-            claim.key, request, checkpoints, catalogue, decider, settings.max_thread_bytes
+            run.key, request, checkpoints, catalogue, decider, settings.max_thread_bytes
         )
         model = self.models.choose(request, checkpoints.attached, plan, rights)
         model_name = self.models.name_of(model) if is_built_in else None
         self.models.check_images(plan, model_name)
         return RunStart(
-            run_id=claim.run_id,
-            key=claim.key,
+            run_id=run.run_id,
+            key=run.key,
             graph=graph,
             wire_format=wire_format,
             plan=plan,
-            context=TurnContext(claim.run_id, client_tools, rights, user, model, offered),
+            context=TurnContext(run.run_id, client_tools, rights, user, model, offered),
             rights=rights,
             values=request.values,
             classifier=replace(

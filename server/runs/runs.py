@@ -143,7 +143,9 @@ class Runs:
                     await self._busy.make_way(key, result, request)
                     stopped.append(run_id or "")
                 case Hidden():
-                    await self.deletions.make_way(key, request)
+                    await self._starts.check_new(key, request, wire_format, rights, by)
+                    await self._capacity.take_new_thread(rights)
+                    await self.deletions.make_way(key)
 
     async def _begin(
         self, start: RunStart, claim: Claim, request: TurnRequest, by: Principal, *, keyed: bool

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 from graphs import stored
 from graphs.history import from_user
 from server.runs.checkpoints import Checkpoints
-from server.runs.claims import Claim
+from server.runs.claims import NewRun
 from server.storage.interfaces import Held, ThreadEntry, ThreadStore
 from server.turns.header import ThreadKey
 from server.turns.requests import TurnRequest
@@ -35,14 +35,14 @@ class ThreadChanged(Exception):
         request was made on."""
 
 
-async def check_version(request: TurnRequest, claim: Claim, checkpoints: Checkpoints) -> None:
+async def check_version(request: TurnRequest, run: NewRun, checkpoints: Checkpoints) -> None:
     """Raises UnknownThread, ThreadChanged."""
-    entry = claim.thread
+    entry = run.thread
     if entry is None:
         if request.needs_thread:
-            raise UnknownThread(claim.key)
+            raise UnknownThread(run.key)
     elif request.based_on not in (None, entry.run_id):
-        state = await checkpoints.load(claim.key)
+        state = await checkpoints.load(run.key)
         raise ThreadChanged(entry, _since(state.messages, request.based_on))
 
 

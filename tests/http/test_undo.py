@@ -163,6 +163,27 @@ async def test_a_thread_that_nobody_brings_back_is_forgotten_in_time(tmp_path: P
         assert await restore(client) == 404
 
 
+REFUSED: list[tuple[Json, int, str]] = [
+    ({"message": "Again", "model": "nope"}, 422, "unknown_model"),
+    ({"message": "Again", "graph": "nope"}, 422, "unknown_graph"),
+    ({"message": "x" * 40_000}, 422, "message_too_long"),
+    ({"message": "Again", "version": "r1"}, 404, "thread_not_found"),
+    ({"edit": {"message_id": "m", "message": "Again"}}, 404, "thread_not_found"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "code"), REFUSED)
+async def test_a_request_that_is_refused_leaves_a_deleted_thread_to_be_restored(
+    client: Client, body: Json, status: int, code: str
+) -> None:
+    await say(client)
+    await delete(client)
+    answer = await client.http.post("/chat", json={"thread_id": "a", **body})
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert await restore(client) == 200
+    assert len((await client.thread("a"))["messages"]) == 2
+
+
 async def test_a_restart_loses_neither_the_thread_nor_its_deletion(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     async with serving(settings(path, undo_seconds=LONG)) as client:
