@@ -9,12 +9,13 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres import PostgresSaver
 
 from graphs.offline import OfflineChatModel
+from server.storage.interfaces import LeaseLost
 from server.storage.location import PostgresUrl
 from server.storage.postgres.checkpointer import PostgresCheckpointer
 from tests.runs.test_postgres_leases import held_inserts, waits_for_a_lock
 from tests.support.backend import backend, key_of, message
-from tests.support.contracts.threads import THREAD, begin
-from tests.support.postgres_workers import query, saved, workers
+from tests.support.contracts.threads import SECOND, THREAD, begin
+from tests.support.postgres_workers import let_lapse, put, query, saved, workers
 from tests.support.waiting import eventually
 
 PLACE: Any = {"configurable": {"thread_id": THREAD.checkpoint_key, "checkpoint_ns": ""}}
@@ -109,6 +110,25 @@ async def test_a_write_that_fails_at_its_end_leaves_nothing(postgres_url: Postgr
         with pytest.raises(psycopg.errors.UndefinedColumn):
             await asyncio.to_thread(fenced, THREAD.checkpoint_key, fail_behind)
         assert await saved(worker, THREAD) == []
+
+
+@pytest.mark.parametrize("earlier", range(4, 8))
+async def test_a_write_that_was_refused_spoils_no_connection(
+    postgres_url: PostgresUrl, earlier: int
+) -> None:
+    """psycopg prepares a statement that it has sent a few times; what it sends behind the fence is
+    not prepared."""
+    async with workers(postgres_url, 1) as [worker]:
+        await begin(worker.store, THREAD, "r1")
+        for _ in range(earlier):
+            await put(worker, THREAD)
+        await begin(worker.store, SECOND, "r2")
+        let_lapse(postgres_url)
+        with pytest.raises(LeaseLost):
+            await put(worker, SECOND)
+        await worker.leases.renew()
+        saved_later = [await put(worker, THREAD) for _ in range(2)]
+        assert {*saved_later} <= {*await saved(worker, THREAD)}
 
 
 async def test_the_heads_are_the_last_checkpoints_of_each_branch(

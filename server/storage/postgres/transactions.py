@@ -105,8 +105,14 @@ class PostgresTransactions:
             try:
                 with own.pipeline():
                     return work(own)
+            except psycopg.Error as error:
+                if not is_cut(error):
+                    # psycopg (read in 3.3.9) takes for prepared what it has sent behind a fault.
+                    pooled.invalidate()
+                raise
             finally:
-                own.autocommit = False
+                if not own.closed:
+                    own.autocommit = False
 
     @contextmanager
     def _undone_faults(self, connection: Connection | PoolProxiedConnection) -> Iterator[None]:
