@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -19,16 +19,34 @@ from server.storage.run_logs import RunLogs
 from server.storage.undo import UndoStore
 from server.turns.header import ThreadKey
 
+UNDOABLE = "undoable-"
+"""Begins the id of a deletion that is to hide its thread: so whoever takes the claim over knows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
     """What a deletion does once it has claimed its thread. One that was broken off can be done
-    again."""
+    again. `undo_seconds`: how long a hidden thread can be brought back."""
 
     graphs: ServedGraphs
     store: UndoStore
     logs: RunLogs
     retries: Retries
+    undo_seconds: float = 0
+    hidden: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a thread was hidden."""
+
+    async def carry_out(self, key: ThreadKey, deletion_id: str, records: Records) -> float | None:
+        """Hide the thread, or forget it, as the id of its deletion says. The Unix time until which
+        it can be brought back; None: it is forgotten. Raises as `forget`."""
+        if deletion_id.startswith(UNDOABLE):
+            due = time.time() + self.undo_seconds
+            until = await self.hide(key, deletion_id, due, records)
+            if until is not None:
+                self.hidden.set()
+                return until
+        await self.forget(key, deletion_id, records)
+        return None
 
     async def forget(self, key: ThreadKey, deletion_id: str, records: Records) -> None:
         """Raises StorageUnavailable; LeaseLost if another worker does it instead."""
@@ -58,7 +76,7 @@ class Forgetting:
 
 class Deletions:
     """`end_run` stops the run of a thread, and returns when the thread is free; with None it waits
-    for a deletion of another worker. `undo_seconds`: how long a thread can be brought back."""
+    for a deletion of another worker."""
 
     def __init__(
         self,
@@ -66,40 +84,30 @@ class Deletions:
         audit: RunAudit,
         forgetting: Forgetting,
         end_run: Callable[[ThreadKey, str | None], Awaitable[None]],
-        undo_seconds: float = 0,
     ) -> None:
         self._store = store
         self._audit = audit
         self._forgetting = forgetting
         self._end_run = end_run
-        self._undo_seconds = undo_seconds
         self._live: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
-        self.hidden = asyncio.Event()
-        """Set when a thread was hidden."""
+        self.hidden = forgetting.hidden
 
     async def delete(self, key: ThreadKey, *, at_once: bool) -> float | None:
         """Its live run is stopped first, and none can begin. The Unix time until which the thread
         can be brought back; None: it cannot, or there is none."""
         # One after the other: a deletion that is late would take what was begun after an early one.
         async with self._lock(key):
-            return await self._delete(key, at_once=at_once or not self._undo_seconds)
+            return await self._delete(key, at_once=at_once or not self._forgetting.undo_seconds)
 
     async def _delete(self, key: ThreadKey, *, at_once: bool) -> float | None:
-        deletion_id = f"deletion-{new_run_id()}"
+        deletion_id = f"{'' if at_once else UNDOABLE}deletion-{new_run_id()}"
         while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
             await self._end_run(key, held.run_id)
-        records = self._audit.deleted(key)
         try:
-            if not at_once:
-                due = time.time() + self._undo_seconds
-                until = await self._forgetting.hide(key, deletion_id, due, records)
-                if until is not None:
-                    self.hidden.set()
-                    return until
-            await self._forgetting.forget(key, deletion_id, records)
+            return await self._forgetting.carry_out(key, deletion_id, self._audit.deleted(key))
         except LeaseLost:  # Another worker deletes it.
             await self._end_run(key, None)
-        return None
+            return None
 
     async def restore(self, key: ThreadKey) -> ThreadEntry | None:
         """Bring a thread back that was deleted; one that is there stays. None: there is none."""

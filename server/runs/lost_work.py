@@ -43,7 +43,7 @@ class LostWork:
             logger.info("the claim of run %(run)s is another worker's", {"run": lost.run_id})
 
     async def _complete(self, lost: LostRun) -> None:
-        await self._forgetting.forget(lost.key, lost.run_id, self._audit.deleted(lost.key))
+        await self._forgetting.carry_out(lost.key, lost.run_id, self._audit.deleted(lost.key))
 
     async def _end(self, lost: LostRun) -> None:
         """The thread is saved and free, then readers hear, as of a run that is not lost."""

@@ -76,14 +76,12 @@ class Runs:
         self._audit = audit or RunAudit()
         self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
-        forgetting = Forgetting(graphs, store, logs, self._retries)
+        forgetting = Forgetting(graphs, store, logs, self._retries, settings.undo_seconds)
         self.others = join(workers, self._claims, forgetting, classifier, self._audit, settings)
         """None: this process has the database to itself."""
         self._reader = RunReader(graphs, store, logs)
         self._busy = BusyThreads(self._claims, self._reader, store, self.others)
-        self.deletions = Deletions(
-            store, self._audit, forgetting, self._busy.end, settings.undo_seconds
-        )
+        self.deletions = Deletions(store, self._audit, forgetting, self._busy.end)
         self._lives = Lives(
             store,
             logs,

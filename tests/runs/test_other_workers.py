@@ -323,6 +323,42 @@ async def test_a_deletion_that_broke_off_is_completed_by_another_worker(
     await deletion
 
 
+async def test_a_deletion_that_broke_off_before_it_hid_the_thread_can_be_undone(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {"a": ScriptedModel.of(), "b": ScriptedModel.of()}
+    async with several_workers(tmp_path / "t.db", redis_url, models, undo_seconds=3600) as (a, b):
+        await b.turn(message())
+        before = await b.messages()
+        held = HeldMethod(monkeypatch, a.store, "hide")
+        deletion = asyncio.create_task(a.runs.deletions.delete(key_of(), at_once=False))
+        await held.reached.wait()
+        a.lapse()
+        await b.sweep()
+        held.through.set()
+        await deletion
+        assert await b.entry() is None
+        assert b.runs.deletions.hidden.is_set(), "it is forgotten in time"
+        assert await b.runs.deletions.restore(key_of())
+        assert await b.messages() == before
+
+
+async def test_a_deletion_at_once_that_broke_off_is_completed_though_others_can_be_undone(
+    tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {"a": ScriptedModel.of(), "b": ScriptedModel.of()}
+    async with several_workers(tmp_path / "t.db", redis_url, models, undo_seconds=3600) as (a, b):
+        await b.turn(message())
+        held = HeldMethod(monkeypatch, a.store, "delete")
+        deletion = asyncio.create_task(a.runs.deletions.delete(key_of(), at_once=True))
+        await held.reached.wait()
+        a.lapse()
+        await b.sweep()
+        held.through.set()
+        await deletion
+        assert await b.runs.deletions.restore(key_of()) is None
+
+
 async def test_a_deletion_waits_for_that_of_another_worker(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:

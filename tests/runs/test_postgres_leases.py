@@ -312,6 +312,22 @@ async def test_a_later_deletion_takes_an_earlier_ones_claim_when_its_lease_is_ov
     assert query(postgres_url, "SELECT count(*) FROM claims") == [(1,)]
 
 
+async def test_whoever_takes_a_deletion_over_hides_the_thread_and_the_late_worker_does_not(
+    pair: Sequence[PostgresStorage], postgres_url: PostgresUrl
+) -> None:
+    first, second = pair
+    await begin(first.store, THREAD, "r1")
+    await first.store.end_run(THREAD, "r1", "finished")
+    await first.store.claim_for_deletion(THREAD, "d1")
+    let_lapse(postgres_url)
+    assert await second.leases.take_over(THREAD, "d1")
+    assert await second.store.hide(THREAD, "d1", 100.0) == 100.0
+    assert await second.store.restore(THREAD)
+    with pytest.raises(LeaseLost):
+        await first.store.hide(THREAD, "d1", 200.0)
+    assert await first.store.get(THREAD)
+
+
 async def test_the_end_of_a_run_whose_answer_was_lost_can_be_written_again(
     pair: Sequence[PostgresStorage],
 ) -> None:

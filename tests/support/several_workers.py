@@ -121,6 +121,13 @@ class LeasedStore(SqliteStore):
         self.fence(key)
         await super().delete(key, *args)
 
+    async def hide(self, key: ThreadKey, deletion_id: str, *args: Any) -> float | None:
+        self.fence(key, deletion_id)
+        due = await super().hide(key, deletion_id, *args)
+        if due is not None:
+            del self.table.rows[key]
+        return due
+
 
 class FencedCheckpointer(SqliteCheckpointer):
     fences: LeasedStore
@@ -220,6 +227,7 @@ async def several_workers(
     redis_url: str,
     models: Mapping[str, BaseChatModel],
     catalogue: Catalogue = CATALOGUE,
+    undo_seconds: float = 0,
 ) -> AsyncIterator[list[Worker]]:
     """A worker for each model, named by its key."""
     table = Table()
@@ -243,7 +251,7 @@ async def several_workers(
             saver.fences = own
             leases = TableLeases(name, table)
             workers = Workers(leases, shares.inbox, shares.logs, LEASE_SECONDS)
-            worker = assembled(saver, own, model, workers, catalogue)
+            worker = assembled(saver, own, model, workers, catalogue, undo_seconds)
             stack.push_async_callback(worker.runs.close)
             made.append(worker)
         yield made
@@ -255,6 +263,7 @@ def assembled(
     model: BaseChatModel,
     workers: Workers,
     catalogue: Catalogue,
+    undo_seconds: float,
 ) -> Worker:
     graph = attach(
         built_in(model, catalogue, checkpointer=saver, limits=Limits(), system_prompt=""),
@@ -272,7 +281,7 @@ def assembled(
         classifier,
         store,
         workers.logs,
-        RunSettings(RunLimits(60, 0), retention_seconds=60),
+        RunSettings(RunLimits(60, 0), retention_seconds=60, undo_seconds=undo_seconds),
         workers=workers,
     )
     reader = RunReader(graphs, store, workers.logs)
