@@ -55,18 +55,31 @@ class UndoTime:
         self._hidden.set()
 
     async def forget_due(self) -> float:
-        """Forget what is due, and say in how many seconds more will be. Raises
-        StorageUnavailable."""
-        while hidden := await self._store.hidden(AT_ONCE):
-            are_forgotten = True
+        """Forget what is due, and say in how many seconds to look again. A thread that cannot be
+        forgotten holds up no other. Raises StorageUnavailable."""
+        wait, last = LOOK_SECONDS, None
+        while hidden := await self._store.hidden(AT_ONCE, after=last):
             for key, due in hidden:
-                left = due - time.time()
-                if self._closing or left > 0:
-                    return max(left, 0)
-                are_forgotten &= await self._forget(key)
-            if not are_forgotten:
-                return AGAIN_SECONDS
-        return LOOK_SECONDS
+                left = max(due - time.time(), 0)
+                if self._closing or left:
+                    return min(wait, left)
+                if not await self._is_forgotten(key):
+                    wait = AGAIN_SECONDS
+            last = hidden[-1]
+        return wait
+
+    async def _is_forgotten(self, key: ThreadKey) -> bool:
+        """False: somebody else has it. One that cannot be forgotten waits for the next look. Raises
+        StorageUnavailable if the database can do nothing at all."""
+        try:
+            return await self._forget(key)
+        except StorageUnavailable as error:
+            await self._store.hidden(1)
+            named = {"thread": key.thread_id, "error": str(error)}
+            logger.warning("deleted thread %(thread)s stays for now: %(error)s", named)
+        except Exception:
+            logger.exception("deleted thread %(thread)s stays for now", {"thread": key.thread_id})
+        return True
 
 
 @asynccontextmanager

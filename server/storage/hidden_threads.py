@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select, tuple_, update
 
 from server.storage import claims, thread_list
 from server.storage.claims import UNLEASED, Taking
@@ -35,15 +35,20 @@ def restore(connection: Connection, key: ThreadKey) -> tuple[ThreadEntry | None,
 
 
 def page(
-    connection: Connection, limit: int, owner: str | None = None
+    connection: Connection,
+    limit: int,
+    owner: str | None = None,
+    after: tuple[ThreadKey, float] | None = None,
 ) -> Sequence[tuple[ThreadKey, float]]:
+    place = (threads.c.forget_at, threads.c.owner, threads.c.id)
     rows = connection.execute(
         select(threads.c.owner, threads.c.id, threads.c.forget_at)
         .where(
             threads.c.forget_at.is_not(None),
             *([threads.c.owner == owner] if owner is not None else []),
+            *([tuple_(*place) > (after[1], after[0].owner, after[0].thread_id)] if after else []),
         )
-        .order_by(threads.c.forget_at)
+        .order_by(*place)
         .limit(limit)
     )
     return [(ThreadKey(row.owner, row.id), row.forget_at) for row in rows]

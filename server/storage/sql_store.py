@@ -217,9 +217,9 @@ class SqlStore(SqlTexts):
         return await self.write(restore)
 
     async def hidden(
-        self, limit: int, owner: str | None = None
+        self, limit: int, owner: str | None = None, after: tuple[ThreadKey, float] | None = None
     ) -> Sequence[tuple[ThreadKey, float]]:
-        return await self.read(hidden_threads.page, limit, owner)
+        return await self.read(hidden_threads.page, limit, owner, after)
 
     async def claim_hidden(self, key: ThreadKey, deletion_id: str, now: float) -> ClaimResult:
         return await self.write(hidden_threads.claim, key, deletion_id, now, self.taking)

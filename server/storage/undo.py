@@ -24,9 +24,10 @@ class UndoStore(ThreadStore, Protocol):
         recorded. None: there is none, or it is being forgotten."""
 
     async def hidden(
-        self, limit: int, owner: str | None = None
+        self, limit: int, owner: str | None = None, after: tuple[ThreadKey, float] | None = None
     ) -> Sequence[tuple[ThreadKey, float]]:
-        """The threads that are to be forgotten next, and when; of all owners, or of one."""
+        """The threads that are to be forgotten next, and when; of all owners, or of one. `after` is
+        the last one of the page before."""
 
     async def claim_hidden(self, key: ThreadKey, deletion_id: str, now: float) -> ClaimResult:
         """Take a thread that is hidden, and due at `now`, to forget it; else Held."""

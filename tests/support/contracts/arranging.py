@@ -146,6 +146,18 @@ class UndoContract:
         assert await store.hidden(2) == [(OTHERS, 10.0), (SECOND, 20.0)]
         assert await store.hidden(9, "ann") == [(SECOND, 20.0), (THREAD, 30.0)]
 
+    async def test_a_walk_through_hidden_threads_of_one_time_names_each_once(
+        self, store: UndoStore
+    ) -> None:
+        for key in (THREAD, SECOND, OTHERS):
+            await run_through(store, key, f"r-{key.owner}-{key.thread_id}")
+            await hide(store, key, 10.1)
+        last, named = None, list[ThreadKey]()
+        while page := await store.hidden(1, after=last):
+            last = page[-1]
+            named.append(last[0])
+        assert named == sorted([THREAD, SECOND, OTHERS], key=lambda key: (key.owner, key.thread_id))
+
     async def test_one_forgets_a_thread_that_is_due(self, store: UndoStore) -> None:
         await run_through(store, THREAD, "r1")
         assert await store.claim_hidden(THREAD, "d2", math.inf) == Held(None)
