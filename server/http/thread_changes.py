@@ -4,6 +4,7 @@ from typing import Any
 
 from server.protocols import allowed_tools
 from server.protocols.fields import mapping, only, shown
+from server.storage.titles import one_line
 from server.turns.requests import InvalidRequest
 
 MAX_TITLE_CHARS = 200
@@ -44,4 +45,7 @@ def _title(title: Any) -> str:
         title.encode()
     except UnicodeEncodeError:
         raise InvalidRequest("invalid_title", "The title is not valid Unicode.") from None
-    return " ".join(title.split())
+    line = one_line(title)
+    if not line:
+        raise InvalidRequest("invalid_title", "The title has no character that can be seen.")
+    return line

@@ -7,7 +7,6 @@ meanwhile keeps its name.
 
 import asyncio
 import logging
-import unicodedata
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from contextvars import Context
@@ -21,7 +20,7 @@ from server.runs.plan import Plan
 from server.runs.run import Run
 from server.runs.transcript import user_content
 from server.storage.interfaces import ThreadStore
-from server.storage.titles import is_first_title, short_title
+from server.storage.titles import is_first_title, one_line, short_title
 from server.turns.chunks import Chunk, PartStart, TextDelta, TextPart
 from server.turns.header import ThreadKey
 from server.turns.requests import UserMessage
@@ -146,10 +145,6 @@ async def _answer(model: BaseChatModel, asked: str, said: str) -> AIMessageChunk
 def cleaned(text: str) -> str:
     """What a model says as a title: its first line, without marks around it and characters that are
     not seen. Empty: there is none."""
-    lines = ("".join(filter(_is_seen, line)).strip(" \t\"'“”„«»*#`_") for line in text.splitlines())
+    lines = (one_line(line).strip(" \"'“”„«»*#`_") for line in text.splitlines())
     line = next(filter(None, lines), "").removeprefix("Title:").strip().removesuffix(".")
     return short_title(line) if line else ""
-
-
-def _is_seen(character: str) -> bool:
-    return character == "\t" or not unicodedata.category(character).startswith("C")

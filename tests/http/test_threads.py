@@ -286,6 +286,17 @@ def test_a_title_is_one_short_line(text: str) -> None:
     assert title == " ".join(title.split())
 
 
+async def test_a_title_has_nothing_that_is_not_seen_or_turns_the_text_around(
+    client: Client,
+) -> None:
+    await say(client, "a", "\u202eWhat\0 is\x7f\n\u2066this\u2069?")
+    assert (await client.thread("a"))["title"] == "What is this?"
+    assert (await client.thread("a"))["messages"][0]["parts"][0]["text"][0] == "\u202e"
+    answer = await client.http.patch("/threads/a", json={"title": "\u202etxt\0.\x1bexe \ufeff"})
+    assert answer.json()["title"] == "txt.exe"
+    assert (await listed(client))["threads"] == [answer.json()]
+
+
 async def test_a_rename_keeps_the_place_and_the_times(client: Client) -> None:
     await say(client, "a")
     await say(client, "b")
@@ -308,6 +319,7 @@ async def test_a_rename_keeps_the_place_and_the_times(client: Client) -> None:
         {"title": None},
         {"title": "x" * 201},
         {"title": "\ud800"},
+        {"title": "\0 \u202e\u200d"},
     ],
 )
 async def test_a_title_that_is_none_is_refused(client: Client, body: Any) -> None:

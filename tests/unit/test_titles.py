@@ -3,13 +3,29 @@
 import pytest
 
 from server.runs.titles import cleaned
-from server.storage.titles import is_first_title, numbered, short_title
+from server.storage.titles import is_first_title, numbered, one_line, short_title
 
 
 def test_the_first_words_are_a_title_of_one_line() -> None:
     assert short_title(" What is\n17 * 23? ") == "What is 17 * 23?"
     assert short_title("") == "New thread"
     assert short_title("x" * 61) == "x" * 59 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\0b\x1b[31m\x7f c\x85d", "ab[31m c d"),
+        ("\u202etxt.exe\u202c \u2067x\u2069 \u200f\u061c", "txt.exe x"),
+        ("soft\xadhyphen \u200b \ufeffend", "softhyphen end"),
+        ("half \ud800 a pair", "half a pair"),
+        ("👩\u200d👧 \u0645\u06cc\u200c\u062e", "👩\u200d👧 \u0645\u06cc\u200c\u062e"),
+        ("\u200d \0", ""),
+    ],
+)
+def test_a_title_keeps_what_is_seen_and_what_joins_it(text: str, line: str) -> None:
+    assert one_line(text) == line
+    assert short_title(text) == (line or "New thread")
 
 
 @pytest.mark.parametrize("text", ["Hello", "Hello (2)", "x" * 100, ""])

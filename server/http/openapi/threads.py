@@ -109,7 +109,8 @@ OPERATIONS = {
                 title={
                     **TEXT,
                     "pattern": NOT_BLANK,
-                    "description": f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside.",
+                    "description": f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside. "
+                    "What cannot be seen in it, or turns the text around it, is left out.",
                 },
                 allowed_tools={"type": ["array", "null"], "items": TEXT},
                 pinned=YES_OR_NO,
