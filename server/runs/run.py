@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from langchain_core.messages import AIMessage
 from graphs import stored
 from graphs.dispositions import of_message
 from graphs.stored import Ended
+from server.runs.cancelling import cancelled
 from server.runs.checkpoints import Checkpoints
 from server.runs.exits import contained_exits
 from server.runs.failures import Failure, failure
@@ -22,6 +24,7 @@ from server.runs.log_writer import LogWriter, Watch
 from server.runs.saver import Writes
 from server.runs.signals import StopSignal
 from server.runs.start import RunStart
+from server.runs.telling import Item, Telling
 from server.runs.thread_changes import added_messages
 from server.runs.told_state import ToldState
 from server.runs.translate import Translator
@@ -45,8 +48,6 @@ from tools.threads import beside_loop
 logger = logging.getLogger(__name__)
 
 RunState = Literal["live", "finished", "waiting", "stopped", "failed"]
-_CANCEL_AGAIN_SECONDS = 0.1
-_CANCEL_TRIES = 20
 
 
 class Run:
@@ -137,28 +138,35 @@ class Run:
             plan.resume,
             rights=self.start.rights,
         )
-        async with aclosing(stream) as items:  # type: ignore[type-var]
-            async for item in items:
-                if item["type"] == "values":
-                    self._state.note(item)
-                # An update comes first where a breakpoint is ahead of the first node.
-                if not self._request_saved and item["type"] not in ("tasks", "updates"):
-                    continue
-                if item["type"] == "updates":
-                    # What was seen as finished must survive a stop and a crash.
-                    await writes.committed()
-                    await self._keep_dispositions(item["data"])
-                if not self._request_saved:
-                    await self._open_log(writes)
-                chunks = self.translator.feed(item)
-                if item["type"] == "values":
-                    chunks += self._state.tell()
-                if chunks:
-                    if self.first_word is None and any(map(_is_text, chunks)):
-                        self.first_word = time.monotonic()
-                    await self.log.write(chunks)
-                    self._words.note()
-                    await self._keep_to_size(chunks)
+        with writes.streaming():
+            async with (
+                aclosing(stream) as items,  # type: ignore[type-var]
+                Telling(partial(self._tell, writes)) as telling,
+            ):
+                async for item in items:
+                    await telling.add(item)
+
+    async def _tell(self, writes: Writes, item: Item) -> None:
+        if item["type"] == "values":
+            self._state.note(item)
+        # An update comes first where a breakpoint is ahead of the first node.
+        if not self._request_saved and item["type"] not in ("tasks", "updates"):
+            return
+        if item["type"] == "updates":
+            # What was seen as finished must survive a stop and a crash.
+            await writes.committed()
+            await self._keep_dispositions(item["data"])
+        if not self._request_saved:
+            await self._open_log(writes)
+        chunks = self.translator.feed(item)
+        if item["type"] == "values":
+            chunks += self._state.tell()
+        if chunks:
+            if self.first_word is None and any(map(_is_text, chunks)):
+                self.first_word = time.monotonic()
+            await self.log.write(chunks)
+            self._words.note()
+            await self._keep_to_size(chunks)
 
     async def _keep_to_size(self, chunks: Sequence[Chunk]) -> None:
         """What was said is in the log by now: it is in the thread too. Nothing follows it."""
@@ -193,9 +201,9 @@ class Run:
         await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if not pump.done():
             self._stop.send({"reason": "limit", "limit": "max_run_seconds", "value": seconds})
-            await self._cancelled(pump)
+            await cancelled(pump, self.start.run_id)
         await writes.settled()
-        reason, cause = self._stop.reason, _cause(pump)
+        reason, cause = self._stop.reason, _cause(pump) or writes.failure
         if isinstance(cause, LeaseLost):
             raise cause
         if reason and (cause or not pump.done()):
@@ -229,17 +237,6 @@ class Run:
             self._checkpoints,
         )
         return await finalize(unfinished, cause)
-
-    async def _cancelled(self, pump: asyncio.Task[None]) -> None:
-        """Cancel again and again: asyncio.wait_for and careless code swallow a cancel."""
-        for _ in range(_CANCEL_TRIES):
-            if pump.done():
-                return
-            pump.cancel()
-            await asyncio.wait({pump}, timeout=_CANCEL_AGAIN_SECONDS)
-        if not pump.done():
-            named = {"run": self.start.run_id}
-            logger.error("run %(run)s ignores its cancellation; it is abandoned", named)
 
     def _fail(self, cause: BaseException) -> Failure:
         self.state = "failed"

@@ -22,6 +22,11 @@ class Writes(Protocol):
 
     newest: str | None
     """The id of the newest checkpoint; None if there is none yet."""
+    failure: BaseException | None
+    """What a write has raised."""
+
+    def streaming(self) -> AbstractContextManager[None]:
+        """While a graph streams: what a task writes may wait for the checkpoint behind it."""
 
     async def committed(self) -> None:
         """Return when every write that was begun so far is on disk."""

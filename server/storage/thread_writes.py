@@ -26,12 +26,14 @@ class ThreadWrites:
     def __init__(self) -> None:
         self.newest: str | None = None
         """The id of the newest checkpoint of the root graph; None if there is none yet."""
+        self.failure: BaseException | None = None
+        """What the last write that failed has raised."""
+        self._has_cancelled = False
         self._unfinished: set[asyncio.Future[Any]] = set()
-        self._failure: BaseException | None = None
 
     async def committed(self) -> None:
         """Return when every write that LangGraph has begun so far is on disk. Raises what a write
-        raised.
+        raised; CancelledError if one was given up before it had begun.
 
         LangGraph (read in 1.2.22, `AsyncBackgroundExecutor`) hands a task's writes to the saver in
         a task of their own before it streams the task's update; that task has begun when the loop
@@ -39,8 +41,10 @@ class ThreadWrites:
         """
         await asyncio.sleep(0)
         await self.settled()
-        if self._failure:
-            raise self._failure
+        if self.failure:
+            raise self.failure
+        if self._has_cancelled:
+            raise asyncio.CancelledError
 
     async def settled(self) -> None:
         """Return when no write is under way: one that has begun comes to its end, also if who waits
@@ -48,14 +52,25 @@ class ThreadWrites:
         while self._unfinished:
             await asyncio.wait(set(self._unfinished))
 
+    @contextmanager
+    def streaming(self) -> Iterator[None]:
+        """While a graph streams: what a task writes may wait for the checkpoint behind it."""
+        yield
+
+    def note(self, config: RunnableConfig, checkpoint: Checkpoint) -> None:
+        if not config["configurable"].get("checkpoint_ns"):
+            self.newest = checkpoint["id"]
+
     def follow(self, write: asyncio.Future[Any]) -> None:
         self._unfinished.add(write)
         write.add_done_callback(self._ended)
 
     def _ended(self, write: asyncio.Future[Any]) -> None:
         self._unfinished.discard(write)
-        if not write.cancelled():
-            self._failure = write.exception() or self._failure
+        if write.cancelled():
+            self._has_cancelled = True
+        else:
+            self.failure = write.exception() or self.failure
 
 
 class WatchedSaver(BaseCheckpointSaver[str]):
@@ -76,12 +91,15 @@ class WatchedSaver(BaseCheckpointSaver[str]):
     @contextmanager
     def watch(self, checkpoint_key: str) -> Iterator[ThreadWrites]:
         """Follow the writes to a thread: its run does, and there is one at most."""
-        writes = self._watched[checkpoint_key] = ThreadWrites()
+        writes = self._watched[checkpoint_key] = self.followed(checkpoint_key)
         try:
             yield writes
         finally:
             if self._watched.get(checkpoint_key) is writes:
                 del self._watched[checkpoint_key]
+
+    def followed(self, checkpoint_key: str) -> ThreadWrites:  # noqa: ARG002
+        return ThreadWrites()
 
     async def aput(
         self,
@@ -92,8 +110,7 @@ class WatchedSaver(BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         writes = self._writes(config)
         saved = await self.write(writes, self.put, config, checkpoint, metadata, new_versions)
-        if not config["configurable"].get("checkpoint_ns"):
-            writes.newest = checkpoint["id"]
+        writes.note(config, checkpoint)
         return saved
 
     async def aput_writes(

@@ -131,6 +131,27 @@ async def test_a_write_that_was_refused_spoils_no_connection(
         assert {*saved_later} <= {*await saved(worker, THREAD)}
 
 
+async def test_a_step_of_a_run_is_one_transaction(
+    postgres_url: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.storage.postgres.held_writes.HELD_SECONDS", 3600)
+    async with backend(postgres_url, MODEL) as inside:
+        saver = inside.checkpoints._saver
+        assert isinstance(saver, PostgresCheckpointer)
+        fenced, transactions = saver._fenced, 0
+
+        def counted(thread_id: str, work: Any) -> Any:
+            nonlocal transactions
+            transactions += 1
+            return fenced(thread_id, work)
+
+        monkeypatch.setattr(saver, "_fenced", counted)
+        await inside.turn(message("What time is it in Tokyo?"))
+    saved = rows(postgres_url)
+    assert saved["checkpoint_writes"] >= 4
+    assert transactions == saved["checkpoints"]
+
+
 async def test_the_heads_are_the_last_checkpoints_of_each_branch(
     postgres_url: PostgresUrl,
 ) -> None:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -29,7 +30,8 @@ from sqlalchemy import Connection
 
 from server.storage.history_handover import History, HistoryHandover
 from server.storage.postgres.held_claims import FAILING_FENCE, REFUSED, HeldClaims, refused
-from server.storage.postgres.sent_saver import SentSaver
+from server.storage.postgres.held_writes import HeldWrites
+from server.storage.postgres.sent_saver import SentSaver, putting, putting_writes
 from server.storage.postgres.transactions import PostgresTransactions, driver
 from server.storage.thread_writes import ThreadWrites, WatchedSaver
 
@@ -74,7 +76,7 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         self._transactions = transactions
         self._held = held
         self._handover = HistoryHandover()
-        self._sent_saver = SentSaver(serde)
+        self._sent_whole = SentSaver(serde)
         self._loop = asyncio.get_running_loop()
 
     @contextmanager
@@ -85,6 +87,40 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
     def submit(self, work: Callable[..., T], *arguments: Any) -> "Future[T]":
         return self._transactions.submit(work, *arguments)
 
+    def followed(self, checkpoint_key: str) -> ThreadWrites:
+        return HeldWrites(partial(self._write_all, checkpoint_key))
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        writes = self._writes(config)
+        if not isinstance(writes, HeldWrites):
+            return await super().aput(config, checkpoint, metadata, new_versions)
+        saved: RunnableConfig = await writes.send(
+            putting(config, checkpoint, metadata, new_versions)
+        )
+        writes.note(config, checkpoint)
+        return saved
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """While a graph streams they are on disk when a checkpoint behind them is, or when
+        `ThreadWrites.committed` has returned."""
+        watched = self._writes(config)
+        if isinstance(watched, HeldWrites):
+            await watched.hold(putting_writes(config, writes, task_id, task_path))
+        else:
+            await super().aput_writes(config, writes, task_id, task_path)
+
     def put(
         self,
         config: RunnableConfig,
@@ -92,10 +128,8 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        def put(saver: PostgresSaver) -> RunnableConfig:
-            return saver.put(config, checkpoint, metadata, new_versions)
-
-        return self._fenced(config["configurable"]["thread_id"], put)
+        work = putting(config, checkpoint, metadata, new_versions)
+        return self._fenced(config["configurable"]["thread_id"], work)
 
     def put_writes(
         self,
@@ -104,10 +138,8 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        def put_writes(saver: PostgresSaver) -> None:
-            saver.put_writes(config, writes, task_id, task_path)
-
-        self._fenced(config["configurable"]["thread_id"], put_writes)
+        work = putting_writes(config, writes, task_id, task_path)
+        self._fenced(config["configurable"]["thread_id"], work)
 
     def delete_thread(self, thread_id: str) -> None:
         self._fenced(thread_id, lambda saver: saver.delete_thread(thread_id))
@@ -180,6 +212,14 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
 
         return await self._read(heads)
 
+    async def _write_all(
+        self, thread_id: str, works: Sequence[Callable[[PostgresSaver], Any]]
+    ) -> Sequence[Any]:
+        with self.meter.write():
+            return await asyncio.wrap_future(
+                self.submit(self._fenced, thread_id, lambda saver: [work(saver) for work in works])
+            )
+
     async def _read(self, work: Callable[[PostgresSaver], T]) -> T:
         return await self._transactions.read(self._reading, work)
 
@@ -192,7 +232,7 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
 
         def fenced(own: psycopg.Connection[Any]) -> T:
             own.execute(FAILING_FENCE, claim.values)
-            return work(self._sent_saver.on(own))
+            return work(self._sent_whole.on(own))
 
         try:
             return self._transactions.send_here(fenced)
