@@ -99,6 +99,7 @@ class WatchedSaver(BaseCheckpointSaver[str]):
                 del self._watched[checkpoint_key]
 
     def followed(self, checkpoint_key: str) -> ThreadWrites:  # noqa: ARG002
+        """What `watch` gives; an engine may have a kind of its own."""
         return ThreadWrites()
 
     async def aput(

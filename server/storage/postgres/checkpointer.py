@@ -76,7 +76,7 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         self._transactions = transactions
         self._held = held
         self._handover = HistoryHandover()
-        self._sent_whole = SentSaver(serde)
+        self._sent_saver = SentSaver(serde)
         self._loop = asyncio.get_running_loop()
 
     @contextmanager
@@ -100,9 +100,8 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         writes = self._writes(config)
         if not isinstance(writes, HeldWrites):
             return await super().aput(config, checkpoint, metadata, new_versions)
-        saved: RunnableConfig = await writes.send(
-            putting(config, checkpoint, metadata, new_versions)
-        )
+        work = putting(config, checkpoint, metadata, new_versions)
+        saved: RunnableConfig = await writes.send(work)
         writes.note(config, checkpoint)
         return saved
 
@@ -232,7 +231,7 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
 
         def fenced(own: psycopg.Connection[Any]) -> T:
             own.execute(FAILING_FENCE, claim.values)
-            return work(self._sent_whole.on(own))
+            return work(self._sent_saver.on(own))
 
         try:
             return self._transactions.send_here(fenced)

@@ -14,7 +14,7 @@ from server.storage.thread_writes import ThreadWrites
 Work = TypeVar("Work")
 
 HELD_SECONDS = 0.05
-"""At most, after what is streamed has not been waited for."""
+"""At most: while what a task streamed last is told, nobody waits for its writes."""
 ROUNDS = 8
 """Of the event loop, from a task's last item to the checkpoint; some more than LangGraph needs."""
 
