@@ -26,7 +26,7 @@ export class VersionWalk {
       const shown = article(log, message);
       if (!shown) return;
       if (Math.abs(follower.placeOf(shown).px - place.px) > 1) follower.restore({ ...place, message: message.id });
-      if (isFree(document.activeElement)) shown.querySelector(`[data-look=${step}]`)?.focus({ preventScroll: true });
+      if (isFree(document.activeElement, step)) shown.querySelector(`[data-look=${step}]`)?.focus({ preventScroll: true });
     });
   }
 
@@ -40,6 +40,6 @@ export class VersionWalk {
 }
 
 /** Nobody who went on to something else is taken away from it. */
-const isFree = (focused) => focused === document.body || Boolean(focused?.closest(".versions"));
+const isFree = (focused, step) => focused === document.body || focused?.dataset.look === step;
 
 const article = (log, { id }) => log.querySelector(`[data-message="${CSS.escape(id)}"]`);

@@ -159,6 +159,7 @@ async def test_what_a_reply_made_anew_has_replaced_is_there_after_a_kill(
             for tab in (visit, other):
                 await expect(tab.reply).to_contain_text("Four.")
                 await expect(tab.reply).to_have_attribute("aria-busy", "false")
+                await tab.page.reload()
                 await expect_version(tab.reply, "2/2")
                 await step(tab.reply, "Previous")
                 await expect_words(tab, "First", "One.", "Second", "Two.")
