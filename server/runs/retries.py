@@ -20,6 +20,7 @@ Write = Callable[[], Awaitable[None]]
 class Retries:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     async def write(self, write: Write) -> None:
         """Do it now; if it cannot be done, go on trying without the caller, who may also leave.
@@ -29,7 +30,9 @@ class Retries:
         await asyncio.shield(self._start(self._first_try(write)))
 
     def begin(self, write: Write) -> None:
-        """Do it without a caller."""
+        """Do it without a caller; not at all once this is closed, and the storage with it."""
+        if self._is_closed:
+            return
 
         async def alone() -> None:
             with suppress(LeaseLost):
@@ -39,6 +42,7 @@ class Retries:
 
     async def close(self) -> None:
         """What is not written by now is not written."""
+        self._is_closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -73,3 +73,11 @@ async def test_what_waits_for_a_further_try_ends_with_the_process() -> None:
     await asyncio.sleep(0)
     await writes.close()
     assert not writes._tasks
+
+
+async def test_nothing_begins_behind_the_close() -> None:
+    write, writes = Failing(), Retries()
+    await writes.close()
+    writes.begin(write)
+    assert not writes._tasks
+    assert write.tries == 0
