@@ -14,6 +14,7 @@ from server.commands import run
 from server.storage.interfaces import StorageError, StorageUnavailable
 from server.storage.location import PostgresUrl, location
 from server.storage.opened import open_storage
+from server.storage.postgres.checkpointer import PostgresCheckpointer
 from server.storage.postgres.faults import fault
 from server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
 from tests.support.contracts.threads import THREAD, begin, run_through
@@ -58,6 +59,26 @@ async def test_a_database_of_the_first_version_gets_what_it_lacks(
         await run_through(opened.store, THREAD, "r1")
         assert await opened.store.versions(THREAD) == []
         assert await opened.store.arrange(THREAD, pinned=True)
+
+
+async def test_a_write_whose_connection_is_cut_in_its_middle_is_done_again(
+    worker: PostgresStorage,
+) -> None:
+    tries: list[psycopg.Connection[Any]] = []
+
+    def write(own: psycopg.Connection[Any]) -> int:
+        tries.append(own)
+        if len(tries) == 1:
+            own.execute("BEGIN")  # The connection is not known to be closed, and takes no setting.
+            raise psycopg.errors.AdminShutdown
+        own.execute("SELECT 1")
+        return len(tries)
+
+    assert isinstance(worker.checkpointer, PostgresCheckpointer)
+    send = worker.checkpointer._transactions.send_here
+    assert await asyncio.to_thread(send, write) == 2
+    assert await asyncio.to_thread(send, write) == 3
+    assert tries[1] is tries[2]
 
 
 async def test_a_newer_schema_is_refused(own_postgres_url: PostgresUrl) -> None:

@@ -104,15 +104,15 @@ class PostgresTransactions:
             own.autocommit = True
             try:
                 with own.pipeline():
-                    return work(own)
-            except psycopg.Error as error:
-                if not is_cut(error):
-                    # psycopg (read in 3.3.9) takes for prepared what it has sent behind a fault.
+                    result = work(own)
+            except BaseException as error:
+                # psycopg (read in 3.3.9) takes for prepared what it has sent behind a fault. One
+                # that was cut is not always `closed` yet, and takes no setting.
+                if not (isinstance(error, psycopg.Error) and is_cut(error)):
                     pooled.invalidate()
                 raise
-            finally:
-                if not own.closed:
-                    own.autocommit = False
+            own.autocommit = False
+            return result
 
     @contextmanager
     def _undone_faults(self, connection: Connection | PoolProxiedConnection) -> Iterator[None]:
