@@ -15,6 +15,7 @@ from server.runs.versions import (
     NO_VERSIONS,
     ShownVersions,
     VersionTree,
+    with_empty_answer,
     with_versions,
 )
 from server.storage.interfaces import ThreadStore
@@ -100,7 +101,10 @@ class RunReader:
         running = state.unfinished and not state.interrupts
         transcript = _transcript(state, running=running)
         places = page.of(transcript.ids)
-        return with_versions(transcript.turns(places), versions), places.start > 0
+        turns = transcript.turns(places)
+        if places.stop >= len(transcript.ids):
+            turns = with_empty_answer(turns, versions)
+        return with_versions(turns, versions), places.start > 0
 
     async def versions(self, key: ThreadKey) -> VersionTree:
         """Those of the thread's turns."""

@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from graphs import stored_user
 from server.runs.transcript import assistant_id
 from server.storage.kept_versions import TurnVersion, VersionChanges
-from server.turns.messages import Turn
+from server.turns.messages import AssistantTurn, Turn, UserTurn
 from server.turns.requests import InvalidRequest
 from server.turns.versions import Versions
 
@@ -118,6 +118,15 @@ def with_versions(turns: tuple[Turn, ...], versions: ShownVersions) -> tuple[Tur
     return tuple(
         replace(turn, versions=versions[turn.id]) if turn.id in versions else turn for turn in turns
     )
+
+
+def with_empty_answer(turns: tuple[Turn, ...], versions: ShownVersions) -> tuple[Turn, ...]:
+    """The last turns of a thread. An answer made anew of which a crash has left nothing stands
+    there empty: its message is where the other versions are found."""
+    if not turns or not isinstance(turns[-1], UserTurn):
+        return turns
+    id = assistant_id(turns[-1].id)
+    return (*turns, AssistantTurn(id, ())) if id in versions else turns
 
 
 @dataclass(frozen=True, slots=True)

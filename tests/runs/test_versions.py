@@ -8,6 +8,7 @@ import pytest
 from server.runs.versions import ShownVersions
 from server.storage.checkpointer import SqliteCheckpointer
 from server.turns.messages import AssistantTurn, Text, Turn, UserTurn
+from server.turns.pages import WHOLE
 from server.turns.requests import Branch, InvalidRequest, TextContent, TurnRequest
 from tests.support.backend import Backend, after_crash, backend, key_of, message
 from tests.support.gated_tools import GatedTools, approvals
@@ -81,6 +82,12 @@ async def test_a_branch_that_was_cut_off_before_its_first_word_is_a_version(
         try:
             async with after_crash(path, ScriptedModel.of(says("C"))) as after:
                 assert said(await after.turns()) == ["One"]
+                _, empty = after.reader.page(await after.state(), WHOLE, await shown(after))[0]
+                assert isinstance(empty, AssistantTurn)
+                assert empty.steps == ()
+                assert empty.finish_reason is None
+                assert empty.versions is not None
+                assert empty.versions.shown == empty.versions.ids[1]
                 await after.turn(TurnRequest(continue_=True))
                 assert said(await after.turns()) == ["One", "C"]
                 [versions] = (await shown(after)).values()
