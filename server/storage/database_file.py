@@ -126,7 +126,7 @@ def usable(path: Path) -> Iterator[None]:
             yield
     except StorageUnavailable as error:
         advice = _ADVICE.get(error.code, _ANOTHER_FILE)
-        cause = error.cause or error
+        cause = str(error.cause or error).removesuffix(".")
         raise StorageError(f"{path} cannot be used as a database: {cause}. {advice}") from None
 
 

@@ -12,7 +12,9 @@ import pytest
 
 from server.__main__ import main
 from server.storage.checkpointer import open_checkpointer
+from server.storage.database_file import usable
 from server.storage.tables import SCHEMA_VERSION
+from server.storage.unavailable import StorageError, StorageUnavailable
 from tests.support.environment import isolate
 from tests.support.foreign_lock import foreign_lock
 from tests.support.forked_server import refused_start
@@ -109,6 +111,12 @@ async def test_the_schema_version_is_written(used: Path) -> None:
 def test_a_locked_database_is_refused(started: Callable[[object], str], tmp_path: Path) -> None:
     with foreign_lock(tmp_path / "t.db"):
         assert "Wait until the other program" in started("t.db")
+
+
+def test_a_database_that_has_too_much_to_do_is_refused_in_whole_sentences(tmp_path: Path) -> None:
+    with pytest.raises(StorageError) as refused, usable(tmp_path / "t.db"):
+        raise StorageUnavailable("storage_busy")
+    assert "Try again in a moment. Wait until the other program" in str(refused.value)
 
 
 @pytest.mark.parametrize("pages", ["schema", "all but the first", "the claims"])
