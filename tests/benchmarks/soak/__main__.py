@@ -150,6 +150,7 @@ async def soak(plan: Plan) -> int:
         with started(plan.server, *options, "--model", "offline", **plan.settings) as process:
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
                 soak = Soak(plan, Gauges(process, http, database))
+                await soak.gauges.begun()
                 before = await soak.gauges.rest()
                 await soak.use(process.url)
                 after = await soak.rest(before)

@@ -1,5 +1,6 @@
 """What is read of a server while it is used: from its own metrics, and from its files."""
 
+import asyncio
 import sqlite3
 import statistics
 import time
@@ -73,6 +74,13 @@ class Gauges:
     async def look(self) -> Counts:
         """All counters, without keeping them."""
         return read((await self.http.get("/metrics")).raise_for_status().text)
+
+    async def begun(self) -> None:
+        """Wait until the server has counted its tasks; before that, it says that there is none."""
+        counts = await self.look()
+        while counts["turnstream_event_loop_lag_seconds_count"] < 2:
+            await asyncio.sleep(0.05)
+            counts = await self.look()
 
     async def rest(self) -> Rest:
         counts = await self.look()
