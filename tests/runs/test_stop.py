@@ -281,8 +281,12 @@ async def test_a_result_that_is_being_written_at_the_stop_is_the_calls_only_answ
 
 
 async def test_a_message_that_was_saved_and_not_yet_told_is_told_before_the_end(
-    inside: Backend, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+    inside: Backend,
+    endpoint: StrictEndpoint,
+    counting_tools: CountingTools,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The graph goes on beside it, so the tool is at work then."""
     saved, commit = asyncio.Event(), ThreadWrites.committed
 
     async def committed_and_held(writes: ThreadWrites) -> None:
@@ -291,9 +295,10 @@ async def test_a_message_that_was_saved_and_not_yet_told_is_told_before_the_end(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(ThreadWrites, "committed", committed_and_held)
-    endpoint.script(Reply((Say("I ask. "), Call(0, "c1", "echo", '{"word":"a"}'))))
+    endpoint.script(Reply((Say("I ask. "), Call(0, "c1", "hold", '{"word":"a"}'))))
     run = await inside.start(message("Hello"))
     await saved.wait()
+    await counting_tools.begun("a")
     monkeypatch.setattr(ThreadWrites, "committed", commit)
     await stop(inside)
     _, call = (await settled(inside, run)).parts
