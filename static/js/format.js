@@ -24,7 +24,9 @@ export function formatValue(value) {
   return typeof value === "number" ? formatNumber(value) : String(value);
 }
 
-const COUNT = /\b(number|count|total|amount) of\b|\bcount\b/i;
+/** "Number of codes", "this year", "kWh / year": no name, whatever else the heading says. */
+const QUANTITY =
+  /\b(number|count|total|amount) of\b|\bcount\b|(\b(an?|per|each|every|this|last|next|previous)\s|\/ ?)years?\b/i;
 const NAME = /(^|[^a-z])(years?|codes?|ids?|no|nr|ports?|zip|pin|serials?)([^a-z]|$)/i;
 const isYear = (value) => Number.isInteger(value) && value >= 1900 && value <= 2100;
 
@@ -37,8 +39,8 @@ const isYear = (value) => Number.isInteger(value) && value >= 1900 && value <= 2
 export function formatterOf(heading, values) {
   const numbers = values.filter((value) => typeof value === "number");
   const words = heading.replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
-  const isNamed = NAME.test(words) && !COUNT.test(words) && numbers.every(Number.isInteger);
-  if (!isNamed && !(numbers.length && numbers.every(isYear))) return formatValue;
+  const isNamed = NAME.test(words) ? numbers.every(Number.isInteger) : numbers.length && numbers.every(isYear);
+  if (!isNamed || QUANTITY.test(words)) return formatValue;
   return (value) => (typeof value === "number" ? String(value) : formatValue(value));
 }
 
@@ -82,6 +84,9 @@ export function formatInstant(instant, now = new Date()) {
   const date = new Date(instant);
   return (date.toDateString() === now.toDateString() ? clockSecond : second).format(date);
 }
+
+/** Texts behind each other, without those that are empty. */
+export const paragraphs = (...texts) => texts.filter((text) => text.trim()).join("\n\n");
 
 export const plural = (count, noun) => `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;
 

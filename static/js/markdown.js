@@ -5,14 +5,14 @@
  * checked, images are never loaded: an image's address is the known way to leak what was said.
  *
  * While a text streams it is cut into blocks and only the last ones are made again; what is half
- * typed is closed for the eye by remend.
+ * typed is closed for the eye by remend, which is loaded with the first text that streams.
  */
 
 import "../vendor/dompurify/purify.min.js";
 import { Marked } from "../vendor/marked/marked.esm.js";
-import remend from "../vendor/remend/remend.js";
 import { Directive, directive } from "../vendor/lit-html/directive.js";
 import { noChange } from "../vendor/lit-html/lit-html.js";
+import { DATE } from "./dates.js";
 import { highlighted, languageOf, onceLoaded } from "./highlight.js";
 import { safeLink } from "./links.js";
 
@@ -67,6 +67,16 @@ const marked = new Marked({
   },
 });
 
+/** Until it is loaded, and without it, half-typed marks are shown as they are. */
+let remend = null;
+
+async function loadRemend(show) {
+  const loaded = await import("../vendor/remend/remend.js").catch(() => null);
+  if (loaded === null) return;
+  remend = loaded.default;
+  show();
+}
+
 /** Blocks at the end that more text may still change. */
 const OPEN_BLOCKS = 2;
 
@@ -85,9 +95,14 @@ class MarkdownView {
     if (text === this.#text && streaming === this.#streaming && this.#blocks.length) return;
     const goesOn = streaming && this.#streaming && text.startsWith(this.#text);
     if (!goesOn) this.#frozen = { blocks: 0, chars: 0 };
+    if (streaming && !this.#streaming && !remend) loadRemend(() => this.#streaming && this.#again());
     this.#text = text;
     this.#streaming = streaming;
-    this.#show(this.#frozen.blocks, marked.lexer(text.slice(this.#frozen.chars)), streaming);
+    this.#again();
+  }
+
+  #again() {
+    this.#show(this.#frozen.blocks, marked.lexer(this.#text.slice(this.#frozen.chars)), this.#streaming);
   }
 
   #show(from, tokens, streaming) {
@@ -122,7 +137,7 @@ class MarkdownView {
 
 /** The tokens of a block that is still being typed, closed. */
 function closed(token) {
-  if (token.type === "code") return [token];
+  if (token.type === "code" || !remend) return [token];
   return marked.lexer(remend(token.raw)).filter((item) => item.type !== "space");
 }
 
@@ -143,9 +158,6 @@ function paintLater(element) {
   if (markup !== null) element.replaceChildren(DOMPurify.sanitize(markup, CLEAN));
 }
 
-const DATE = /\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?/g;
-
-/** A line may break after a hyphen, but not after those of a date. */
 function keepDates(block) {
   const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
   const found = [];

@@ -9,6 +9,7 @@ import { isUndecided } from "./approvals.js";
 import { imagesView } from "./attachments.js";
 import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
+import { withDates } from "./dates.js";
 import { fitHeight } from "./field-height.js";
 import { formatInstant, formatMoment, formatMs, formatNumber, visible } from "./format.js";
 import { icons } from "./icons.js";
@@ -36,7 +37,7 @@ function userMessage(message, { editing, dropped, idle }, actions) {
     <article class="message user" aria-label="You" data-message=${message.id ?? nothing}>
       <div class="bubble">
         ${imagesView(imagesOf(message))}
-        ${text ? html`<p class="said">${text}</p>` : nothing}
+        ${text ? html`<p class="said">${withDates(text)}</p>` : nothing}
       </div>
       <div class="actions">
         ${text ? copyButton(message) : nothing}

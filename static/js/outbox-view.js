@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { imageParts, imagesView } from "./attachments.js";
+import { withDates } from "./dates.js";
 import { icons } from "./icons.js";
 import { isWhole } from "./outbox.js";
 import { holdOf } from "./queue.js";
@@ -33,7 +34,7 @@ const WHY = {
 };
 
 const bubble = ({ text, images }) => html`
-  <div class="bubble">${imagesView(imageParts(images))} ${text ? html`<p class="said">${text}</p>` : nothing}</div>
+  <div class="bubble">${imagesView(imageParts(images))} ${text ? html`<p class="said">${withDates(text)}</p>` : nothing}</div>
 `;
 
 const unsent = (item, actions) => html`

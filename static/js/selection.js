@@ -7,6 +7,7 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { keyed } from "../vendor/lit-html/directives/keyed.js";
+import { withDates } from "./dates.js";
 import { formatDate } from "./format.js";
 import { icons } from "./icons.js";
 
@@ -51,7 +52,7 @@ export function selection(part, answer, onAnswer) {
 
 const writing = (args) => html`
   <div class="question" aria-busy="true">
-    ${isText(args?.prompt) ? html`<p class="question-prompt">${args.prompt}</p>` : nothing}
+    ${isText(args?.prompt) ? html`<p class="question-prompt">${withDates(args.prompt)}</p>` : nothing}
     <div class="skeleton lines" role="img" aria-label="A question is being written"></div>
   </div>
 `;
@@ -60,7 +61,7 @@ function answered({ prompt, options }, result, isError, isSending = false) {
   const words = isError || result?.cancelled ? "Skipped" : answerWords(result, options);
   return html`
     <p class="answered" aria-busy=${isSending}>
-      <span class="answered-prompt">${prompt}</span>
+      <span class="answered-prompt">${withDates(prompt)}</span>
       <strong class=${words === "Skipped" ? "muted" : ""}>${words}</strong>
       ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
     </p>
@@ -88,7 +89,7 @@ function form(question, callId, answer, onAnswer) {
   return html`
     <form class="question" novalidate data-call=${callId} data-keep="call-${callId}" @submit=${submit}>
       <fieldset aria-describedby=${hintId}>
-        <legend class="question-prompt">${question.prompt}</legend>
+        <legend class="question-prompt">${withDates(question.prompt)}</legend>
         ${FIELDS[question.kind](question, answer?.result ?? presetOf(question))}
       </fieldset>
       <p class="question-hint" id=${hintId} role="alert"></p>
@@ -117,8 +118,8 @@ const option = (type, chosen) => ({ value, label, description }) => html`
   <label class="option">
     <input type=${type} name="choice" .value=${value} ?checked=${chosen.includes(value)} />
     <span>
-      <span class="option-label">${isText(label) && label ? label : value}</span>
-      ${isText(description) ? html`<span class="option-about">${description}</span>` : nothing}
+      <span class="option-label">${withDates(isText(label) && label ? label : value)}</span>
+      ${isText(description) ? html`<span class="option-about">${withDates(description)}</span>` : nothing}
     </span>
   </label>
 `;

@@ -9,7 +9,7 @@ from playwright.async_api import Locator, expect
 
 from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit
-from tests.support.endpoint import StrictEndpoint, call_reply
+from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
@@ -41,6 +41,8 @@ CARDS = {
         {"label": "Number of codes", "value": 3105},
         {"label": "Last seen", "value": "2024-03-31T01:00"},
         {"label": "First day of the data", "value": "2024-03-31"},
+        {"label": "Energy this year", "value": 31050, "unit": "kWh"},
+        {"label": "Saved per year", "value": 2050},
     ]
 }
 DAYS = [f"2024-03-{day:02}" for day in range(1, 32)]
@@ -148,10 +150,14 @@ async def test_years_and_codes_are_written_without_separators(
     )
     await expect(figures.nth(1).locator(".metric-value").nth(0)).to_have_text("3105")
     await expect(figures.nth(1).locator(".metric-value").nth(1)).to_have_text("3,105")
+    await expect(figures.nth(1).locator(".metric-value").nth(4)).to_have_text("31,050")
+    await expect(figures.nth(1).locator(".metric-value").nth(5)).to_have_text("2,050")
     await figures.nth(2).get_by_text("Data", exact=True).click()
     await expect(figures.nth(2).get_by_role("row").nth(1)).to_have_text("20191,500")
 
 
+TITLE = " ".join(f"2024-03-0{day}" for day in range(1, 7))
+"""As long as a title may be."""
 TEXTS = """(labels) => labels.map((label) =>
   [...label.childNodes].map(({ nodeType, data }) => nodeType === 3 ? data : "").join("").trim())"""
 
@@ -177,17 +183,54 @@ async def test_dates_are_not_broken(scripted_visit: Visit, endpoint: StrictEndpo
     assert all(left[1] <= right[0] for left, right in pairwise(ends))
 
 
+@pytest.mark.parametrize("width", [320, 340, 360])
+async def test_alerts_questions_and_table_texts_break_no_date(
+    scripted_visit: Visit, endpoint: StrictEndpoint, width: int
+) -> None:
+    words = "On 2024-03-31 and 2024-04-02 and again on 2024-04-03."
+    question = {
+        "kind": "multiple",
+        "prompt": words,
+        "options": [{"value": str(n), "label": words, "description": words} for n in range(2)],
+    }
+    table = {"columns": [{"key": "remark", "label": TITLE}], "rows": [{"remark": words * 3}]}
+    shown: dict[str, Any] = {"alert": {"title": TITLE, "message": words}, "table": table}
+    parts = [{"component": name, "props": props} for name, props in shown.items()]
+    calls = [("render_ui_component", json.dumps(part)) for part in parts]
+    endpoint.script(call_reply(*calls, ("request_user_selection", json.dumps(question))))
+    await scripted_visit.page.set_viewport_size({"width": width, "height": 800})
+    reply = await scripted_visit.ask("Show it")
+    counts = {
+        ".notice h3": 6,
+        ".notice p": 3,
+        "th": 6,
+        "td": 9,
+        ".question-prompt": 3,
+        ".option-label": 6,
+        ".option-about": 6,
+    }
+    for place, count in counts.items():
+        dates = reply.locator(f"{place} .iso")
+        await expect(dates).to_have_count(count)
+        assert set(await lines_of(dates)) == {1}, place
+
+
 async def test_a_report_breaks_no_date(scripted_visit: Visit, endpoint: StrictEndpoint) -> None:
     words = "From 2024-03-31T01:00 to 2024-04-01 and 2024-04-02 and on 2024-04-03 again. " * 9
     head = "| from | to | inverter | what | remark | seen |\n|---|---|---|---|---|---|\n"
     row = (
         "| 2024-03-31T01:00 | 2024-04-01T12:30 | North field | Temperature sensor | replaced | x |"
     )
+    endpoint.script(text_reply("Yes."))
+    await scripted_visit.ask(words)
     figures = await show(
-        scripted_visit, endpoint, report={"title": "R", "markdown": f"{words}\n\n{head}{row}"}
+        scripted_visit, endpoint, report={"title": TITLE, "markdown": f"{words}\n\n{head}{row}"}
     )
     await scripted_visit.page.set_viewport_size({"width": 360, "height": 800})
     assert await lines_of(figures.locator("td:nth-child(-n + 2)")) == [1, 1]
     dates = figures.locator("p .iso")
-    await expect(dates).to_have_count(36)
-    assert set(await lines_of(dates)) == {1}
+    said = scripted_visit.said.first.locator(".iso")
+    title = figures.locator(".component-title .iso")
+    for shown, count in ((dates, 36), (title, 6), (said, 36)):
+        await expect(shown).to_have_count(count)
+        assert set(await lines_of(shown)) == {1}

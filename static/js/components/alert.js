@@ -1,6 +1,7 @@
 /** A message that stands out. */
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { withDates } from "../dates.js";
 import { icons } from "../icons.js";
 
 const LOOKS = {
@@ -16,8 +17,8 @@ export function alert({ title, message, tone }) {
     <div class="notice ${look}" role="note" aria-label=${word}>
       ${icon}
       <div>
-        ${title ? html`<h3 class="component-title">${title}</h3>` : nothing}
-        <p>${message}</p>
+        ${title ? html`<h3 class="component-title">${withDates(title)}</h3>` : nothing}
+        <p>${withDates(message)}</p>
       </div>
     </div>
   `;

@@ -2,6 +2,7 @@
 
 import { guard } from "../../vendor/lit-html/directives/guard.js";
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { withDates } from "../dates.js";
 import { alert } from "./alert.js";
 import { barChart } from "./bar-chart.js";
 import { lineChart } from "./line-chart.js";
@@ -52,14 +53,14 @@ const frame = (component, props, streaming) => html`
   <figure class="component ${component}" aria-busy=${streaming}>
     ${component === "alert" || !props.title
       ? nothing
-      : html`<h3 class="component-title">${props.title}</h3>`}
+      : html`<h3 class="component-title">${withDates(props.title)}</h3>`}
     ${guard([props, streaming], () => COMPONENTS[component](props, streaming))}
   </figure>
 `;
 
 const skeleton = (component, props) => html`
   <figure class="component ${component}" aria-busy="true">
-    ${typeof props?.title === "string" ? html`<h3 class="component-title">${props.title}</h3>` : nothing}
+    ${typeof props?.title === "string" ? html`<h3 class="component-title">${withDates(props.title)}</h3>` : nothing}
     <div class="skeleton ${component}" role="img" aria-label="Being drawn"></div>
   </figure>
 `;

@@ -1,7 +1,8 @@
 /** A few figures, large. */
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { formatterOf, isDate } from "../format.js";
+import { withDates } from "../dates.js";
+import { formatterOf, formatValue, isDate } from "../format.js";
 
 const TONES = ["info", "success", "warning", "danger"];
 
@@ -16,9 +17,9 @@ const dateWords = (value) => value.split(/[T ]/).map((word) => html`<span class=
 
 const card = ({ label, value, unit, delta, tone }) => html`
   <div class="metric ${TONES.includes(tone) ? tone : ""}">
-    <dt>${label}</dt>
+    <dt>${withDates(label)}</dt>
     <dd>
-      <span class="metric-value ${isLong(value) ? "long" : ""}">${isDate(value) ? dateWords(value) : formatterOf(label, unit ? [] : [value])(value)}</span>
+      <span class="metric-value ${isLong(value) ? "long" : ""}">${isDate(value) ? dateWords(value) : (unit ? formatValue : formatterOf(label, [value]))(value)}</span>
       ${unit ? html`<span class="metric-unit">${unit}</span>` : nothing}
       ${delta ? html`<span class="metric-delta">${delta}</span>` : nothing}
     </dd>

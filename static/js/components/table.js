@@ -1,6 +1,7 @@
 /** Rows and columns; numbers to the right. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
+import { withDates } from "../dates.js";
 import { formatterOf, isDate, plural } from "../format.js";
 import { csvButton } from "./csv.js";
 
@@ -28,13 +29,13 @@ const scroller = (name, heads, rows, { isRight, formats }) => html`
     <table>
       <thead>
         <tr>
-          ${heads.map((head, i) => html`<th scope="col" class=${isRight[i] ? "right" : ""}>${head}</th>`)}
+          ${heads.map((head, i) => html`<th scope="col" class=${isRight[i] ? "right" : ""}>${withDates(head)}</th>`)}
         </tr>
       </thead>
       <tbody>
         ${rows.map(
           (row) => html`<tr>
-            ${row.map((value, i) => html`<td class="${isRight[i] ? "right" : ""} ${isDate(value) ? "iso" : ""}">${formats[i](value)}</td>`)}
+            ${row.map((value, i) => html`<td class="${isRight[i] ? "right" : ""} ${isDate(value) ? "iso" : ""}">${typeof value === "string" ? withDates(value) : formats[i](value)}</td>`)}
           </tr>`,
         )}
       </tbody>
