@@ -1,12 +1,11 @@
-/** Below the threads: who is logged in. */
+/** Below the threads: who is logged in, where people are told apart. */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { visible } from "./format.js";
 import { icons } from "./icons.js";
 
-/** @param {object | null} user  as `GET /me` has it @param {{onLogOut: () => void}} actions */
+/** @param {object} user  as `GET /me` has it @param {{onLogOut: () => void}} actions */
 export function accountView(user, { onLogOut }) {
-  if (user === null || user.method === "off") return nothing;
   const name = visible(user.display_name);
   return html`
     <div class="account" role="group" aria-label="Account">

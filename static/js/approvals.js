@@ -23,6 +23,10 @@ export const undecided = (message, approvalId) =>
 /** A decision that the server does not have yet. */
 export const isOnItsWay = (answer) => answer?.state === "waiting" || answer?.state === "sending";
 
+/** Decisions, by approval, without those in a state. */
+export const decisionsBut = (decisions, state) =>
+  Object.fromEntries(Object.entries(decisions).filter(([, answer]) => answer.state !== state));
+
 /** What was decided, in words: `{words, by?, reason?, isApproved}`; `isApproved` null: nothing. */
 export function decisionOf({ approval, result }) {
   const { approved, by, reason, args } = approval;

@@ -10,14 +10,17 @@ import { icons } from "./icons.js";
 
 const reader = () => import("./image-reader.js");
 const storage = () => import("./kept-images.js");
+const sizeOf = (bytes) => (bytes < 1_000_000 ? `${Math.floor(bytes / 1000)} kB` : `${Math.floor(bytes / 1_000_000)} MB`);
 const isFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes("Files");
 
 export class Attachments {
-  /** `{key, alt, dataUrl}`, in their order; without a `dataUrl` one is being read. */
+  /** `{key, alt, dataUrl}`, in their order; without a `dataUrl` one is being read, of a draft from where it is kept. */
   #items = [];
   /** Sent with a message that is not taken yet: still to be kept. */
   #sent = [];
   #kept = new Set();
+  /** Keys of those that are read from where they are kept. */
+  #opening = new Set();
   #limits = { types: [], max: 0, max_bytes: 0 };
   /** Why none can be sent. */
   #refusal = "Which images the server takes is not known yet. Try again in a moment.";
@@ -76,7 +79,7 @@ export class Attachments {
 
   /** All that is to be kept with the draft. */
   get all() {
-    return [...this.#sent, ...this.#items].filter(({ dataUrl }) => dataUrl);
+    return [...this.#sent, ...this.#items].filter(({ dataUrl, key }) => dataUrl || this.#opening.has(key));
   }
 
   /** The images of the message that is sent now. */
@@ -102,16 +105,19 @@ export class Attachments {
   /** Another thread is open, with the images that were kept with its draft. */
   async open(references) {
     this.#sent = [];
+    this.#opening = new Set();
     this.#show(references.map(({ key, alt }) => ({ key, alt })));
     if (!references.length) return;
-    const opened = this.#items;
-    const found = await this.loaded(references);
-    const isThere = ({ key }) => this.#items.some((item) => item.key === key);
-    if (!opened.every(isThere)) return;
-    const byKey = new Map(found.map((image) => [image.key, image]));
-    this.#show(this.#items.map((item) => (item.dataUrl ? item : byKey.get(item.key))).filter(Boolean));
+    const opening = new Set(references.map(({ key }) => key));
+    this.#opening = opening;
+    const found = new Map((await this.loaded(references)).map(({ key, dataUrl }) => [key, dataUrl]));
+    // Another thread may have been opened meanwhile, or further images attached.
+    if (this.#opening !== opening) return;
+    this.#opening = new Set();
+    const items = this.#items.map((item) => (opening.has(item.key) ? { ...item, dataUrl: found.get(item.key) } : item));
+    this.#show(items.filter(({ key, dataUrl }) => dataUrl || !opening.has(key)));
     this.actions.onChange();
-    if (found.length < references.length) this.actions.onProblem("Images of this draft were not kept. Attach them again.");
+    if (found.size < references.length) this.actions.onProblem("Images of this draft were not kept. Attach them again.");
   }
 
   /** Those that the browser still has. */
@@ -162,7 +168,7 @@ export class Attachments {
     const { types, max, max_bytes: bytes } = this.#limits;
     const kinds = types.map((type) => type.replace("image/", "").toUpperCase()).join(", ");
     const count = this.isEmpty ? `Up to ${max} images` : `${this.#items.length} of ${max} images`;
-    return `${count}: ${kinds}, ${(bytes / 1_000_000).toFixed(0)} MB in all`;
+    return `${count}: ${kinds}, ${sizeOf(bytes)} in all`;
   }
 
   /** Text that comes along is what was meant: spreadsheets put a picture of it beside it. */

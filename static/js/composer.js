@@ -2,6 +2,7 @@
 
 import { Attachments } from "./attachments.js";
 import { fitHeight } from "./field-height.js";
+import { paragraphs } from "./format.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 
 export class Composer {
@@ -43,10 +44,10 @@ export class Composer {
     this.#changed();
   }
 
-  /** Another thread is open: the field has the words that were written there. */
+  /** Another thread is open: the field has the words that were written there. Who types them now types on. */
   open(draft, images = []) {
     this.#sent = "";
-    this.#field.value = draft;
+    if (this.#field.value !== draft) this.#field.value = draft;
     this.attachments.open(images);
     this.#changed();
   }
@@ -74,7 +75,7 @@ export class Composer {
   restore(text, images = []) {
     this.#sent = "";
     this.attachments.restore(images);
-    this.#field.value = joined(text, this.#field.value);
+    this.#field.value = paragraphs(text, this.#field.value);
     this.#changed();
     this.#keep();
   }
@@ -95,7 +96,7 @@ export class Composer {
   #send(how) {
     const text = this.#field.value.trim();
     if (this.isEmpty || this.attachments.isReading) return;
-    this.#sent = joined(this.#sent, text);
+    this.#sent = paragraphs(this.#sent, text);
     this.#field.value = "";
     const images = this.attachments.take();
     this.#changed();
@@ -114,7 +115,7 @@ export class Composer {
   }
 
   #keep() {
-    this.actions.onDraft(joined(this.#sent, this.#field.value), this.attachments.all);
+    this.actions.onDraft(paragraphs(this.#sent, this.#field.value), this.attachments.all);
   }
 
   #changed() {
@@ -123,5 +124,3 @@ export class Composer {
     this.#queue.hidden = !this.#busy || this.isEmpty;
   }
 }
-
-const joined = (...texts) => texts.filter((text) => text.trim()).join("\n\n");

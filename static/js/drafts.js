@@ -1,11 +1,13 @@
 /**
  * What a person has written and not sent, by thread, until it is sent or somebody else logs in: drafts
  * and messages that wait in the browser's storage, open edits and forms in the tab's. So are drafts: two
- * tabs of a thread each have their own, and a new tab gets the last. Nothing is kept before it is known
- * who writes.
+ * tabs of a thread each have their own, and a new tab gets the last. Before it is known who writes see
+ * `early-words.js`.
  */
 
-import { changed } from "./queue.js";
+import { earlyOf, forgetEarly, keepEarly, takeEarly } from "./early-words.js";
+import { paragraphs } from "./format.js";
+import { changed, isFor, threadOf } from "./queue.js";
 
 const OWNER = "words-of";
 const PREFIX = "words:";
@@ -17,34 +19,61 @@ export const IMAGES = "images-of-words";
 
 const keyOf = (id) => `${PREFIX}${id ?? ""}`;
 const PLACES = [
-  [localStorage, ["draft", "images", "outbox"]],
+  [localStorage, ["draft", "images", "outbox", "isNew"]],
   [sessionStorage, ["draft", "images", "edit", "forms"]],
 ];
 const kept = (storage) => Object.keys(storage).filter((key) => key.startsWith(PREFIX));
 
 export class Drafts {
   isOpen = false;
+  #isOver = false;
   /** Ids of messages that found no room in the storage. */
   #unkept = new Set();
+  /** By the id of a thread that is not begun: when what waits for it is this tab's. */
+  #owned = new Map();
 
   /** @param {(id: string, before: object[], after: object[]) => void} onOutbox  another tab has changed it */
   constructor(onOutbox) {
     addEventListener("storage", ({ storageArea, key, oldValue, newValue }) => {
-      if (!this.isOpen || storageArea !== localStorage || !key?.startsWith(PREFIX) || key === keyOf(null)) return;
+      if (!this.isOpen || storageArea !== localStorage || !key?.startsWith(PREFIX)) return;
       const [before, after] = [oldValue, newValue].map((text) => parsed(text).outbox ?? []);
       onOutbox(key.slice(PREFIX.length), before, after);
     });
   }
 
-  /** @param {string} owner  whose words they are: those of anybody else are forgotten */
-  start(owner) {
-    if (localStorage.getItem(OWNER) !== owner) this.clear();
+  /**
+   * What was written in this tab until now is kept with the rest.
+   *
+   * @param {string} owner  whose words they are: those of anybody else are forgotten
+   * @param {string | null} openId  of the thread whose draft is in the field: it comes from there
+   */
+  start(owner, openId) {
+    if (localStorage.getItem(OWNER) !== owner) this.#clear();
     localStorage.setItem(OWNER, owner);
     this.isOpen = true;
+    // An earlier version of the page kept what begins threads all in one place.
+    this.keepOutbox(null, this.of(null).outbox, []);
+    this.keep(null, { outbox: [] });
+    for (const [id, { draft = "", edit, forms, outbox = [], isNew }] of takeEarly()) {
+      const before = this.of(id);
+      this.keep(id, {
+        draft: id === openId ? before.draft : paragraphs(before.draft, draft),
+        edit: edit ?? before.edit,
+        forms: { ...before.forms, ...forms },
+      });
+      this.keepOutbox(isNew ? null : id, outbox, []);
+    }
   }
 
+  /** For good: nothing more is kept. */
   clear() {
     this.isOpen = false;
+    this.#isOver = true;
+    forgetEarly();
+    this.#clear();
+  }
+
+  #clear() {
     localStorage.removeItem(OWNER);
     for (const [storage] of PLACES) for (const key of kept(storage)) storage.removeItem(key);
     indexedDB.deleteDatabase(IMAGES);
@@ -52,7 +81,7 @@ export class Drafts {
 
   /** @returns {{draft: string, images: object[], edit: {id, text, version} | null, forms: object, outbox: object[]}} */
   of(id) {
-    if (!this.isOpen) return NOTHING;
+    if (!this.isOpen) return { ...NOTHING, ...earlyOf(id), outbox: [] };
     const [shared, own] = PLACES.map(([storage]) => parsed(storage.getItem(keyOf(id))));
     const { draft = "", images = [] } = own.draft || own.images ? own : shared;
     return { ...NOTHING, ...shared, ...own, draft, images };
@@ -60,7 +89,11 @@ export class Drafts {
 
   /** @param {string | null} id  of a thread; null: the one that is not begun @param {object} changes */
   keep(id, changes) {
-    if (!this.isOpen) return;
+    if (this.#isOver) return;
+    if (!this.isOpen) {
+      keepEarly(id, changes);
+      return;
+    }
     for (const [storage, names] of PLACES) {
       const words = { ...parsed(storage.getItem(keyOf(id))), ...changes };
       const own = names.filter((name) => !isEmpty(words[name])).map((name) => [name, words[name]]);
@@ -69,20 +102,65 @@ export class Drafts {
     }
   }
 
-  /** Other tabs may have changed the stored messages meanwhile: these changes stay. */
+  /**
+   * Other tabs may have changed the stored messages meanwhile: these changes stay. What begins a thread is
+   * kept by that thread's id.
+   *
+   * @returns {boolean} whether there was room for what is added
+   */
   keepOutbox(id, after, before) {
-    this.keep(id, { outbox: changed(this.of(id).outbox, before, after) });
-    const stored = this.of(id).outbox;
-    const added = after.filter((item) => !has(before, item));
-    for (const item of added) if (!has(stored, item)) this.#unkept.add(item.id);
+    for (const to of new Set([...before, ...after].map(threadOf))) {
+      const { outbox: stored = [] } = this.isOpen ? this.of(to) : earlyOf(to);
+      const outbox = changed(stored, before.filter(isFor(to)), after.filter(isFor(to)));
+      const isNew = id === null && outbox.length > 0;
+      if (isNew) this.own(to);
+      this.keep(to, { outbox, isNew });
+    }
+    if (!this.isOpen) return true;
+    const lost = after.filter((item) => !has(before, item) && !this.#isStored(item));
+    for (const { id } of lost) this.#unkept.add(id);
+    return !lost.length;
+  }
+
+  /**
+   * What waits for a thread that is not begun is one tab's, as long as that is open: tabs learn late what
+   * others have changed in the storage.
+   *
+   * @param {AbortSignal} [signal]  it is not waited for any more
+   * @returns {Promise<void>} when it is this tab's; rejects when it is aborted before
+   */
+  own(id, signal) {
+    if (!this.#owned.has(id)) {
+      const isMine = new Promise((own, leave) => {
+        navigator.locks.request(`new:${id}`, { signal }, () => new Promise(() => own())).catch(leave);
+      });
+      isMine.catch(() => this.#owned.delete(id));
+      this.#owned.set(id, isMine);
+    }
+    return this.#owned.get(id);
+  }
+
+  /** Ids of threads that are not begun, for which messages wait. */
+  get notBegun() {
+    return idsOf(({ isNew }) => isNew);
+  }
+
+  /** Ids of threads for which messages wait. */
+  get unsent() {
+    return new Set(this.isOpen ? idsOf(({ outbox }) => outbox) : []);
   }
 
   /** Another tab has not sent the message, nor taken it back. */
-  isKept(id, item) {
-    return !this.isOpen || this.#unkept.has(item.id) || has(this.of(id).outbox, item);
+  isKept(item) {
+    return !this.isOpen || this.#unkept.has(item.id) || this.#isStored(item);
+  }
+
+  #isStored(item) {
+    return has(this.of(threadOf(item)).outbox, item);
   }
 
   forget(id) {
+    if (!this.isOpen) keepEarly(id, { draft: "", edit: null, forms: {}, outbox: [] });
     for (const [storage] of PLACES) storage.removeItem(keyOf(id));
   }
 }
@@ -90,9 +168,15 @@ export class Drafts {
 /** Whether what is kept has this text in it. */
 export const mentions = (text) => kept(localStorage).some((key) => localStorage.getItem(key).includes(text));
 
+/** Of the threads whose words in the browser's storage are such. */
+const idsOf = (isSuch) =>
+  kept(localStorage)
+    .filter((key) => isSuch(parsed(localStorage.getItem(key))))
+    .map((key) => key.slice(PREFIX.length));
+
 const has = (items, { id }) => items.some((item) => item.id === id);
 
-const isEmpty = (value) => !value || !(typeof value === "string" ? value : Object.keys(value).length);
+const isEmpty = (value) => !value || (typeof value === "object" && !Object.keys(value).length);
 
 function parsed(text) {
   try {

@@ -27,6 +27,16 @@ export class FormKeeper {
     this.#shown.clear();
   }
 
+  /** The same thread was painted in another version: its forms are others. */
+  again() {
+    this.open(this.#forms);
+  }
+
+  /** The server has the answers of these forms: the same may be asked anew. */
+  forget(names) {
+    this.#set(Object.entries(this.#forms).filter(([name]) => !names.includes(name)));
+  }
+
   /** After a painting; `isWhole`: what is not there now has been answered. */
   restore(isWhole) {
     const forms = [...this.#log.querySelectorAll("form[data-keep]")];

@@ -6,9 +6,11 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { withDates } from "./dates.js";
 import { visible } from "./format.js";
 import { icons } from "./icons.js";
 import { decisionOf, jsonKind, jsonOf, requestOf, reviewAnswer } from "./interrupts.js";
+import { sends } from "./keys.js";
 import { speakerOf } from "./steps.js";
 
 /** More than this is shown in part; an answer is made of the whole. */
@@ -62,6 +64,9 @@ function sendAll(interrupts, isShut, onAnswer) {
   </button>`;
 }
 
+/** What its form is kept under. */
+export const nameOfInterrupt = (id) => `interrupt-${id}`;
+
 const FIELDS = "input:not([hidden] *), textarea, button";
 
 function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
@@ -72,7 +77,7 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
     if (answer) onAnswer({ [id]: answer.value });
   };
   return html`
-    <form class="question interrupt" novalidate data-keep="interrupt-${id}" aria-busy=${isSending} @submit=${submit}>
+    <form class="question interrupt" novalidate data-keep=${nameOfInterrupt(id)} aria-busy=${isSending} @submit=${submit}>
       <fieldset class="interrupt-fields" ?disabled=${isShut} aria-describedby="${key}-hint">
         ${guard([interrupt], () => VIEWS[requestOf(interrupt).kind](requestOf(interrupt), interrupt))}
         <p class="question-hint" id="${key}-hint" role="alert"></p>
@@ -126,7 +131,7 @@ const box = (label, text) =>
 
 const promptView = (prompt, key) => html`
   <div id="${key}-prompt">
-    ${prompt.length > LONG_CHARS ? box("Question", prompt) : html`<p class="interrupt-prompt">${cut(prompt)}</p>`}
+    ${prompt.length > LONG_CHARS ? box("Question", prompt) : html`<p class="interrupt-prompt">${withDates(cut(prompt))}</p>`}
   </div>
 `;
 
@@ -139,7 +144,7 @@ function answerField(key, asJson) {
     choice.querySelector("span").textContent = `Send as JSON (${kind}), not as text`;
   };
   const keys = (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    if (!sends(event)) return;
     event.preventDefault();
     event.currentTarget.form.requestSubmit();
   };

@@ -2,6 +2,7 @@
 
 import { html, render } from "../vendor/lit-html/lit-html.js";
 import { IS_MAC, lettersOn, setLetters } from "./shortcuts.js";
+import { styled } from "./styles.js";
 
 const CONTROL = IS_MAC ? "⌘" : "Ctrl";
 
@@ -47,15 +48,10 @@ const GROUPS = [
   ],
 ];
 
-const styles = new Promise((loaded) => {
-  const link = document.createElement("link");
-  Object.assign(link, { rel: "stylesheet", href: "css/keys.css", onload: loaded, onerror: loaded });
-  document.head.append(link);
-});
+await styled("keys");
 
 /** @param {HTMLDialogElement} dialog */
-export async function showKeys(dialog) {
-  await styles;
+export function showKeys(dialog) {
   render(content(), dialog);
   if (!dialog.open) dialog.showModal();
 }

@@ -1,5 +1,6 @@
 /** What is done to threads in the list, the way back from it, and where the focus is after that. */
 
+import { afterPaint } from "./paint.js";
 import { tell } from "./tabs.js";
 
 const ARCHIVED_SECONDS = 10;
@@ -8,8 +9,8 @@ export class ListActions {
   #renaming = null;
 
   /**
-   * @param {{list, search, thread, drafts, field, node: Element, undoLine, told, confirmed, undoSeconds, afterPaint,
-   *   onOpen, onRename, onNothingLeft}} page  `field`: the composer; `node`: the list's element; `onRename` gets the
+   * @param {{list, search, thread, drafts, field, node: Element, showUndo, notice, confirmed, undoSeconds, onOpen,
+   *   onRename, onNothingLeft}} page  `field`: the composer; `node`: the list's element; `onRename` gets the
    *   id of the thread whose title is edited, or null
    */
   constructor(page) {
@@ -28,37 +29,38 @@ export class ListActions {
   };
 
   onRenamed = async (id, title, { isDone = false } = {}) => {
-    const { list, thread, told } = this.page;
+    const { list, thread, notice } = this.page;
     if (this.#renaming !== id) return;
     this.onRename(null);
     if (isDone) this.#focus(id);
     if (title === null) return;
-    if (!(await told(list.rename(id, title)))) return;
+    if (!(await notice.told(list.rename(id, title)))) return;
     thread.rename(id, title);
     tell({ type: "threads" });
   };
 
   /** What can be brought back is deleted without a question. */
   onForget = async (id, title) => {
-    const { list, thread, drafts, undoLine, told, confirmed, undoSeconds, onOpen } = this.page;
+    const { list, search, thread, drafts, showUndo, notice, confirmed, undoSeconds, onOpen } = this.page;
     const name = `“${title || "Untitled"}”`;
     const seconds = undoSeconds();
     if (!seconds && !(await confirmed(`Delete ${name}?`))) return;
     const wasOpen = thread.state.id === id;
     let until = null;
     const keepFocus = this.#beside(id);
-    if (!(await told(list.forget(id).then((moment) => (until = moment))))) return;
+    if (!(await notice.told(list.forget(id).then((moment) => (until = moment))))) return;
     const words = drafts.of(id);
     tell({ type: "gone", id, waiting: words.outbox });
-    drafts.forget(id);
     if (wasOpen) onOpen(null);
+    drafts.forget(id);
+    await search.refresh();
     keepFocus();
-    if (until !== null) undoLine.show(`Deleted ${name}.`, () => this.#restore(id, words, wasOpen), seconds);
+    if (until !== null) showUndo(`Deleted ${name}.`, () => this.#restore(id, words, wasOpen), seconds);
   };
 
   async #restore(id, words, wasOpen) {
-    const { list, thread, drafts, field, told, onOpen } = this.page;
-    if (!(await told(list.restore(id)))) return;
+    const { list, thread, drafts, field, notice, onOpen } = this.page;
+    if (!(await notice.told(list.restore(id)))) return;
     drafts.keep(id, words);
     tell({ type: "run", id });
     if (wasOpen && thread.state.id === null && field.isEmpty) await onOpen(id);
@@ -67,7 +69,7 @@ export class ListActions {
 
   /** @param {{pinned?: boolean, archived?: boolean}} changes */
   onArrange = async (id, changes, title) => {
-    const { undoLine } = this.page;
+    const { showUndo } = this.page;
     const keepFocus = "archived" in changes ? this.#beside(id) : () => this.#focus(id);
     if (!(await this.#arrange(id, changes))) return;
     keepFocus();
@@ -75,24 +77,24 @@ export class ListActions {
     const undo = async () => {
       if (await this.#arrange(id, { archived: false })) this.#focus(id);
     };
-    undoLine.show(`Archived “${title || "Untitled"}”.`, undo, ARCHIVED_SECONDS);
+    showUndo(`Archived “${title || "Untitled"}”.`, undo, ARCHIVED_SECONDS);
   };
 
   async #arrange(id, changes) {
-    const { list, told } = this.page;
-    const isDone = await told(list.arrange(id, changes));
+    const { list, notice } = this.page;
+    const isDone = await notice.told(list.arrange(id, changes));
     if (isDone) tell({ type: "threads" });
     return isDone;
   }
 
   onArchive = async (isArchive) => {
-    const { list, node, afterPaint } = this.page;
+    const { list, node } = this.page;
     await list.show(isArchive);
     afterPaint(() => node.querySelector(".archive")?.focus());
   };
 
-  onMoreFound = () => this.page.told(this.page.search.more());
-  onMore = () => this.page.told(this.page.list.more());
+  onMoreFound = () => this.page.notice.told(this.page.search.more());
+  onMore = () => this.page.notice.told(this.page.list.more());
   onReload = () => this.page.list.refresh();
 
   /** The link of a thread, if it is in the list. */
@@ -101,13 +103,13 @@ export class ListActions {
   }
 
   #focus(id) {
-    this.page.afterPaint(() => this.linkOf(id)?.focus());
+    afterPaint(() => this.linkOf(id)?.focus());
   }
 
   /** The focus goes to the thread beside one that leaves the list, unless it is elsewhere. */
   #beside(id) {
-    const { list, afterPaint, onNothingLeft } = this.page;
-    const { threads } = list.state;
+    const { list, search, onNothingLeft } = this.page;
+    const { threads } = search.isOn ? search.state : list.state;
     const at = threads.findIndex((entry) => entry.id === id);
     const next = threads[at + 1] ?? threads[at - 1];
     return () =>

@@ -18,6 +18,29 @@ export function takeMessage() {
   return { message, words: [], text: "" };
 }
 
+/** In the tab's storage: the thread that has begun here last, until another one is opened. */
+const BEGUN = "begun-thread";
+
+/** A new thread has its id. A reload that is on its way by now still goes to the address before this one. */
+export function showBegun(id) {
+  try {
+    sessionStorage.setItem(BEGUN, id);
+  } catch {
+    // There is no room: such a reload shows a new thread, and the list has this one.
+  }
+  showId(id);
+}
+
+export const leaveBegun = () => sessionStorage.removeItem(BEGUN);
+
+/** The thread to open when the page is loaded; null: a new one. */
+export function firstId() {
+  const begun = sessionStorage.getItem(BEGUN);
+  const isReload = performance.getEntriesByType("navigation")[0]?.type === "reload";
+  if (currentId() === null && begun !== null && isReload) showId(begun, { replace: true });
+  return currentId();
+}
+
 export function showId(id, { replace = false } = {}) {
   if (currentId() === id) return;
   if (replace) history.replaceState(null, "", urlOf(id));

@@ -1,22 +1,32 @@
-/** The form to log in. It stays until somebody is logged in, and keeps nothing of what is typed. */
+/**
+ * The form to log in, loaded with its styles when somebody has to. It stays until somebody is logged in, and
+ * keeps nothing of what is typed.
+ */
+
+import { styled } from "./styles.js";
+
+await styled("login");
 
 const ERRORS = {
   unauthenticated: "This key or token is not valid. Check that it is whole; it may have expired or been revoked.",
 };
 
 export class LoginDialog {
-  /** Gets what was typed; throws a Problem if that is not good. */
-  onCredential = async () => {};
   #dialog;
+  #onCredential;
   #field;
   #button;
   #needed = false;
   #mayType = true;
   #busy = false;
 
-  /** @param {HTMLDialogElement} dialog */
-  constructor(dialog) {
+  /**
+   * @param {HTMLDialogElement} dialog
+   * @param {(credential: string) => Promise<void>} onCredential  throws a Problem if it is not good
+   */
+  constructor(dialog, onCredential) {
     this.#dialog = dialog;
+    this.#onCredential = onCredential;
     this.#field = dialog.querySelector("input");
     this.#button = dialog.querySelector("button");
     dialog.querySelector("form").addEventListener("submit", (event) => {
@@ -75,7 +85,7 @@ export class LoginDialog {
     if (this.#busy || !credential) return;
     this.#setBusy(true);
     try {
-      await this.onCredential(credential);
+      await this.#onCredential(credential);
     } catch (error) {
       this.#say(ERRORS[error.code] ?? error.message);
       this.#field.select();

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 
 const KEY = "model";
+const RETRY_MS = 5000;
 
 export class Models {
   names = [];
@@ -21,7 +22,12 @@ export class Models {
 
   /** Whoever is logged in may use other models than whoever was. */
   async load() {
-    const { models, images } = await api.models().catch(() => ({ models: [], images: this.images }));
+    const loaded = await api.models().catch(() => null);
+    if (!loaded) {
+      setTimeout(() => this.load(), RETRY_MS);
+      return;
+    }
+    const { models, images } = loaded;
     this.images = images;
     this.#blind = new Set(models.filter((model) => model.images === false).map(({ name }) => name));
     this.names = models.map(({ name }) => name);

@@ -10,13 +10,13 @@ const hex = (length) => crypto.randomUUID().replaceAll("-", "").slice(0, length)
 /**
  * @param {string} text
  * @param {string | null} threadId  null: the message begins a thread
- * @param {object[]} waiting  those before it; the first of a new thread has named it
+ * @param {object | undefined} before  what it waits for, which has named a new thread
  * @param {object} further  keys of the body
  * @param {object[]} images  see `attachments.js`; they are not in the body that is kept
  */
-export function newItem(text, threadId, waiting, further, images = []) {
+export function newItem(text, threadId, before, further, images = []) {
   const where = threadId === null
-    ? { thread_id: waiting[0]?.body.thread_id ?? `thread_${hex(20)}` }
+    ? { thread_id: before?.body.thread_id ?? `thread_${hex(20)}` }
     : { thread_id: threadId, must_exist: true };
   const id = `msg_${hex(16)}`;
   const message = { id, parts: text ? [{ type: "text", text }] : [] };

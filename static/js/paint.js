@@ -1,5 +1,6 @@
-/** At most one painting a frame; a hidden tab has no frames, so there a timer paints. */
+/** When the page is painted. */
 
+/** At most once a frame; a hidden tab has no frames, so there a timer paints. */
 export function painter(paint) {
   let due = false;
   const run = () => {
@@ -13,3 +14,6 @@ export function painter(paint) {
     else requestAnimationFrame(run);
   };
 }
+
+/** What was to be painted until now has been. */
+export const afterPaint = (then) => requestAnimationFrame(() => requestAnimationFrame(then));

@@ -5,6 +5,11 @@
  * Tabs of one browser have the same queue. One at a time sends from it.
  */
 
+import { isAsked } from "./thread-state.js";
+
+export const threadOf = ({ body }) => body.thread_id;
+export const isFor = (id) => (item) => threadOf(item) === id;
+
 /** First what is to be sent as soon as that is possible, then what is queued. */
 export const ordered = (items) => [...items.filter(({ queued }) => !queued), ...items.filter(({ queued }) => queued)];
 
@@ -20,26 +25,27 @@ export const following = (items, runId) => items.map((item) => (item.queued ? qu
 export const basedOn = (item) =>
   item.queued && item.after && !item.body.based_on ? { ...item, body: { ...item.body, based_on: item.after } } : item;
 
+const inTab = (item) => item && { images: item.images, isSending: item.isSending };
+
 /**
  * What was changed in a list of messages, made in another: in this tab by another tab, or in the
  * storage by this one.
  */
 export function changed(items, before, after) {
-  const old = new Set(before.map(({ id }) => id));
-  const now = new Map(after.map((item) => [item.id, item]));
-  const left = items.filter(({ id }) => now.has(id) || !old.has(id));
-  const known = new Set(items.map(({ id }) => id));
-  const added = after.filter(({ id }) => !old.has(id) && !known.has(id));
+  const [old, now, known] = [before, after, items].map((list) => new Map(list.map((item) => [item.id, item])));
+  const own = after.filter(({ id }) => known.has(id) || !old.has(id));
+  const others = items.filter(({ id }) => !now.has(id) && !old.has(id));
   // What is stored has no images.
-  const same = ({ isSending, images, ...item }) => ({ ...(now.get(item.id) ?? item), images, isSending });
-  return ordered([...left.map(same), ...added]);
+  const shown = (item) => ({ ...item, ...inTab(known.get(item.id)) });
+  return ordered([...own.map(shown), ...others]);
 }
 
 /** Why the messages that are queued wait though no run is live; null: they go. */
-export function holdOf({ run, problem, interrupts, messages, runState }) {
+export function holdOf(state) {
+  const { run, problem, messages, runState } = state;
   if (run) return null;
   const last = messages.at(-1);
-  if (interrupts.length || last?.parts.some(({ state }) => state === "pending")) return "asked";
+  if (isAsked(state)) return "asked";
   if (last?.error || runState === "failed") return "failed";
   if (last?.ended || runState === "stopped") return "stopped";
   if (runState === "interrupted" || last?.role === "user") return "interrupted";
@@ -47,19 +53,25 @@ export function holdOf({ run, problem, interrupts, messages, runState }) {
   return problem ? "problem" : null;
 }
 
+/** By the id of a thread: the last sending from this tab, until it has others wait no more. */
+const held = new Map();
+
 /**
  * Send what waits in a thread unless another tab is about to.
  *
- * @param {string | null} id  of the thread
+ * @param {string} id  of the thread
  * @param {(done: () => void) => Promise | undefined} send  has others wait until it calls `done`, or is over
  */
 export async function alone(id, send) {
+  await held.get(id);
   let sent;
-  await navigator.locks.request(`outbox:${id ?? ""}`, { ifAvailable: true }, async (lock) => {
+  const hold = navigator.locks.request(`outbox:${id}`, { ifAvailable: true }, async (lock) => {
     if (!lock) return;
+    held.set(id, hold);
     await new Promise((done) => {
       sent = Promise.resolve(send(done)).finally(done);
     });
   });
+  await hold;
   await sent;
 }

@@ -1,6 +1,7 @@
 /** Where a thread is read from: its end, where somebody read before, or a message that was found. */
 
 import { showVersion } from "./location.js";
+import { afterPaint } from "./paint.js";
 import { Places } from "./places.js";
 
 const MARGIN_PX = 16;
@@ -10,7 +11,7 @@ export class Reading {
   #places = new Places();
 
   /**
-   * @param {{thread, follower, log: Element, scroller: Element, status: Element, afterPaint, told, onWhole}} page
+   * @param {{thread, follower, log: Element, scroller: Element, status: Element, notice, onWhole}} page
    *   `onWhole`: paint what stands before the end
    */
   constructor(page) {
@@ -33,12 +34,12 @@ export class Reading {
    * @param {{isBack: boolean, found: {message: string, words: string[], text: string} | null}} from
    */
   begin(id, { isBack, found }) {
-    const { afterPaint, told, onWhole } = this.page;
+    const { notice, onWhole } = this.page;
     const place = isBack && !found ? this.#places.of(id) : null;
     const focused = document.activeElement;
     const rest = () => {
       onWhole();
-      if (found) afterPaint(() => told(this.#showFound(id, found, focused)));
+      if (found) afterPaint(() => notice.told(this.#showFound(id, found, focused)));
       else if (place) afterPaint(() => this.#goTo(id, place));
     };
     requestAnimationFrame(() => setTimeout(rest));
@@ -51,7 +52,7 @@ export class Reading {
 
   /** Says whether the message is there; it may be further up than what is loaded. */
   async #goTo(id, place) {
-    const { thread, follower, afterPaint } = this.page;
+    const { thread, follower } = this.page;
     while (this.#isAtEnd(id)) {
       if (follower.restore(place)) return true;
       if (!thread.state.hasEarlier || thread.state.earlierFailed) return false;
@@ -63,7 +64,7 @@ export class Reading {
 
   /** Since it was found it may have been left for another version. */
   async #showFound(id, found, focused) {
-    const { thread, afterPaint } = this.page;
+    const { thread } = this.page;
     const { versionWith, markFound } = await import("./found-message.js");
     const place = { message: found.message, px: -MARGIN_PX };
     if (!(await this.#goTo(id, place))) {

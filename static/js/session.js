@@ -13,16 +13,17 @@ const KEY = "user";
 export class Session {
   /** As `GET /me` has it; null until it is known. */
   user = null;
-  #dialog;
+  #element;
+  /** Loaded when somebody has to log in. */
+  #dialog = null;
   #listeners;
   #waiting = [];
   #knownAt = -Infinity;
 
-  /** @param {import("./login-dialog.js").LoginDialog} dialog @param {{onUser, onEnd}} listeners */
-  constructor(dialog, listeners) {
-    this.#dialog = dialog;
+  /** @param {HTMLDialogElement} element  of the form @param {{onUser, onEnd}} listeners */
+  constructor(element, listeners) {
+    this.#element = element;
     this.#listeners = listeners;
-    dialog.onCredential = (credential) => this.#logIn(credential);
     api.onUnauthenticated((problem, sentAt) => this.#login(problem, sentAt));
     onWord(({ type, user }) => {
       if (type === "login") this.#is(user);
@@ -60,7 +61,10 @@ export class Session {
   }
 
   async #login(problem, sentAt) {
+    const form = await import("./login-dialog.js").catch(() => null);
     if (sentAt < this.#knownAt) return;
+    if (form === null) throw problem;
+    this.#dialog ??= new form.LoginDialog(this.#element, (credential) => this.#logIn(credential));
     if (!problem.body.login) {
       this.#dialog.offerReload();
       throw problem;
@@ -78,7 +82,7 @@ export class Session {
     sessionStorage.setItem(KEY, user.id);
     this.user = user;
     this.#knownAt = performance.now();
-    this.#dialog.close();
+    this.#dialog?.close();
     this.#listeners.onUser(user);
     for (const resolve of this.#waiting.splice(0)) resolve();
   }

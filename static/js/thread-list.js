@@ -11,6 +11,9 @@ const MOST = 100;
 
 export class ThreadList {
   #timer;
+  /** Of the refresh that was begun last. */
+  #asked = 0;
+  #isAsking = false;
   /** Whether somebody else may answer what a thread waits for. */
   isShared = false;
   /** The title that a thread has until a model has made another, by the thread's id. */
@@ -40,9 +43,11 @@ export class ThreadList {
     return this.state.threads.find((entry) => entry.id === id)?.title;
   }
 
-  /** The first pages again, as many threads as were shown. */
+  /** The first pages again, as many threads as were shown. What comes after a later one, or after a change, is old. */
   async refresh() {
+    const asked = (this.#asked += 1);
     const { isArchive } = this.state;
+    this.#isAsking = true;
     const wanted = Math.max(PAGE, this.state.threads.length);
     const load = (cursor, count) => api.threads(cursor, { limit: Math.min(count, MOST), archived: isArchive });
     try {
@@ -52,11 +57,14 @@ export class ThreadList {
         page = await load(page.cursor, wanted - threads.length);
         threads.push(...page.threads);
       }
-      if (this.state.isArchive !== isArchive) return;
+      if (asked !== this.#asked) return;
+      this.#isAsking = false;
       this.#set({ ...this.state, threads: this.#known(threads), cursor: page.cursor ?? null, loaded: true, failed: false });
       this.#watch();
     } catch {
-      if (this.state.isArchive === isArchive) this.#set({ ...this.state, loaded: true, failed: true });
+      if (asked !== this.#asked) return;
+      this.#isAsking = false;
+      this.#set({ ...this.state, loaded: true, failed: true });
     }
   }
 
@@ -97,7 +105,7 @@ export class ThreadList {
   async rename(id, title) {
     const entry = await api.rename(id, title);
     const threads = this.state.threads.map((item) => (item.id === id ? entry : item));
-    this.#set({ ...this.state, threads });
+    this.#change(threads);
     return entry;
   }
 
@@ -121,8 +129,12 @@ export class ThreadList {
   }
 
   #drop(id) {
-    const threads = this.state.threads.filter((item) => item.id !== id);
+    this.#change(this.state.threads.filter((item) => item.id !== id));
+  }
+
+  #change(threads) {
     this.#set({ ...this.state, threads });
+    if (this.#isAsking) this.refresh();
   }
 
   #set(state) {

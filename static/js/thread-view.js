@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { isUndecided } from "./approvals.js";
+import { withDates } from "./dates.js";
 import { icons } from "./icons.js";
 import { interruptsView } from "./interrupt-view.js";
 import { messageView } from "./message-view.js";
@@ -17,9 +18,9 @@ import { lookedAtView } from "./versions-view.js";
  * @param {object} actions
  */
 export function threadView(state, { examples, editing, limit, asker, tools }, actions) {
-  if (state.loading && !state.messages.length) return skeleton();
   if (state.missing) return missing(actions);
   const unsent = state.outbox.filter(({ isSending }) => !isSending);
+  if (state.loading && !state.messages.length) return html`${skeleton()} ${outboxView(unsent, state, actions)}`;
   if (!state.messages.length && !state.problem && !unsent.length) return empty(examples, actions);
   const idle = state.run === null;
   const messages = state.messages.filter((message) => !isEmpty(message, state));
@@ -76,7 +77,7 @@ const empty = (examples, actions) => html`
     <ul class="examples">
       ${examples.map(
         (example) => html`<li>
-          <button type="button" class="example" @click=${() => actions.onExample(example)}>${example}</button>
+          <button type="button" class="example" @click=${() => actions.onExample(example)}>${withDates(example)}</button>
         </li>`,
       )}
     </ul>

@@ -12,8 +12,8 @@ import { urlOf } from "./location.js";
 
 /**
  * @param {{threads, cursor, loaded, failed, isArchive}} list
- * @param {{openId: string | null, open: object | null, renaming: string | null}} about  `open`: the
- *   open thread's entry, for where the list has not come to it
+ * @param {{openId: string | null, open: object | null, renaming: string | null, unsent: Set<string>}} about
+ *   `open`: the open thread's entry, for where the list has not come to it
  * @param {{onOpen, onRename, onRenamed, onArrange, onForget, onMore, onReload, onArchive}} actions
  */
 export function threadsView(list, about, actions) {
@@ -51,7 +51,8 @@ const archiveTitle = (actions) => html`
   <button type="button" class="quiet more archive" @click=${() => actions.onArchive(false)}>Back to all threads</button>
 `;
 
-function row(thread, { openId, renaming }, actions) {
+function row(listed, { openId, renaming, unsent }, actions) {
+  const thread = { ...listed, mark: !Object.hasOwn(MARKS, listed.run_state) && unsent.has(listed.id) ? "unsent" : listed.run_state };
   const isOpen = thread.id === openId;
   const isRenamed = renaming === thread.id;
   const shown = () => (isRenamed ? nameForm(thread, actions) : entry(thread, isOpen, actions));
@@ -63,11 +64,15 @@ const dayKey = () => new Date().toDateString();
 
 const named = (title, told) => (told ? `${title}, ${told}` : title);
 
-/** Threads of one title get the moment of their last turn beside it, as fine as tells them apart. */
+/** Of a title in its row, at least. */
+const SEEN_CHARS = 24;
+
+/** Threads whose titles look alike get the moment of their last turn below it, as fine as tells them apart. */
 function distinct(threads) {
-  const titles = Map.groupBy(threads, ({ title }) => title);
+  const seenOf = ({ title }) => title.slice(0, SEEN_CHARS);
+  const alike = Map.groupBy(threads, seenOf);
   return threads.map((thread) => {
-    const twins = titles.get(thread.title);
+    const twins = alike.get(seenOf(thread));
     return twins.length > 1 ? { ...thread, told: tellApart(thread, twins) } : thread;
   });
 }
@@ -82,16 +87,16 @@ function tellApart(thread, twins) {
 }
 
 /** Dots before the title. */
-const MARKS = { live: "Generating", waiting: "Waiting for an answer" };
+const MARKS = { live: "Generating", waiting: "Waiting for an answer", unsent: "Messages are not sent yet" };
 
-const entry = ({ id, title, told, run_state: runState, updated_at: at, pinned, archived }, isOpen, actions) => html`
+const entry = ({ id, title, told, mark, updated_at: at, pinned, archived }, isOpen, actions) => html`
   <a
     href=${urlOf(id)}
     data-thread=${id}
     aria-current=${isOpen ? "page" : nothing}
     @click=${(event) => actions.onOpen(event, id)}
   >
-    ${Object.hasOwn(MARKS, runState) ? html`<span class="run-mark ${runState}" role="img" aria-label=${MARKS[runState]}></span>` : nothing}
+    ${Object.hasOwn(MARKS, mark) ? html`<span class="run-mark ${mark}" role="img" aria-label=${MARKS[mark]}></span>` : nothing}
     <span class="thread-name">
       <span class="thread-title">${title || "Untitled"}</span>
       ${told ? html`<span class="thread-told">${told}</span>` : nothing}

@@ -1,10 +1,11 @@
 /** From one version of a message to another: what is read stays where it is, and so does the focus. */
 
 import { showVersion } from "./location.js";
+import { afterPaint } from "./paint.js";
 import { inPlaceOf } from "./versions.js";
 
 export class VersionWalk {
-  /** @param {{thread, follower, log: Element, status: Element, afterPaint}} page */
+  /** @param {{thread, follower, composer, log: Element, status: Element}} page */
   constructor(page) {
     this.page = page;
   }
@@ -14,8 +15,8 @@ export class VersionWalk {
    * @param {object} from  the message in whose place it is
    * @param {"previous" | "next"} step  the button that was pressed
    */
-  async go(version, from, step) {
-    const { thread, follower, log, status, afterPaint } = this.page;
+  async version(version, from, step) {
+    const { thread, follower, log, status } = this.page;
     const place = follower.placeOf(article(log, from));
     await thread.look(version);
     showVersion(thread.state.looksAt);
@@ -31,11 +32,12 @@ export class VersionWalk {
   }
 
   /** To what the thread itself is. */
-  async back() {
-    const { thread, follower } = this.page;
+  async thread() {
+    const { thread, follower, composer } = this.page;
     await thread.look(null);
     showVersion(thread.state.looksAt);
     follower.pin();
+    afterPaint(() => document.activeElement === document.body && composer.focus());
   }
 }
 

@@ -1,6 +1,9 @@
-"""The network of one tab: slow, or cut off. Other tabs of its browser keep theirs."""
+"""The network of one tab: slow, held up, or cut off. Other tabs of its browser keep theirs."""
 
-from playwright.async_api import CDPSession
+import asyncio
+from re import Pattern
+
+from playwright.async_api import CDPSession, Route
 
 from tests.browser.site import Visit
 
@@ -34,3 +37,23 @@ async def network_of(visit: Visit) -> Network:
     devtools = await visit.page.context.new_cdp_session(visit.page)
     await devtools.send("Network.enable")
     return Network(devtools)
+
+
+class Held:
+    """A request of the page that goes on, or fails, when the test lets it."""
+
+    def __init__(self, *, fails: bool) -> None:
+        self.arrived, self.go_on = asyncio.Event(), asyncio.Event()
+        self._fails = fails
+
+    async def __call__(self, route: Route) -> None:
+        self.arrived.set()
+        await self.go_on.wait()
+        await (route.abort() if self._fails else route.continue_())
+
+
+async def hold(visit: Visit, address: str | Pattern[str], *, fails: bool = False) -> Held:
+    """The next request to this address."""
+    held = Held(fails=fails)
+    await visit.page.route(address, held, times=1)
+    return held

@@ -95,7 +95,7 @@ async def test_axe_finds_nothing_in_the_panels(visit: Visit, look: str) -> None:
 
 async def tab_to(visit: Visit, name: str, role: Literal["button", "link"] = "button") -> None:
     """Press Tab until the button or link of this name has the focus, once it is there."""
-    await expect(visit.page.get_by_role(role, name=name, exact=True).first).to_be_attached()
+    await expect(visit.page.get_by_role(role, name=name).first).to_be_attached()
     for _ in range(60):
         await visit.page.keyboard.press("Tab")
         focused = await visit.page.evaluate(

@@ -186,6 +186,21 @@ async def test_the_versions_of_a_reply_are_known_while_it_is_written(
     await expect_version(visit.reply, "2/2")
 
 
+async def test_who_comes_back_from_a_version_writes_on(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("One."), text_reply("Two."))
+    visit = scripted_visit
+    await visit.ask("First")
+    await regenerate(visit)
+    await visit.idle()
+    await step(visit.reply, "Previous")
+    await expect_words(visit, "First", "One.")
+    await visit.button("Back to the thread").click()
+    await expect_words(visit, "First", "Two.")
+    await expect(visit.field).to_be_focused()
+
+
 async def test_a_thread_that_has_gone_on_elsewhere_is_not_left_for_a_version(
     scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -198,6 +213,7 @@ async def test_a_thread_that_has_gone_on_elsewhere_is_not_left_for_a_version(
     await visit.idle()
     await step(visit.reply, "Previous")
     await expect(visit.log.get_by_role("note")).to_contain_text(LOOKS_AT)
+    await expect_words(visit, "First", "One.")
     thread_id = (await visit.thread_id()).partition("&")[0]
     await scripted.turn({"thread_id": thread_id, "message": "Elsewhere"})
     await visit.field.fill("Second")
@@ -275,3 +291,21 @@ async def test_another_tab_shows_the_version_that_the_thread_went_on_from(
     await step(visit.said, "Previous")
     await visit.ask("Second")
     await expect_words(other, "First", "One.", "Second", "Three.")
+
+
+async def test_what_is_ticked_in_the_thread_is_there_after_a_look_at_another_version(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    visit = scripted_visit
+    question = QUESTION.replace("single", "multiple")
+    endpoint.script(text_reply("Answer."), call_reply(("request_user_selection", question)))
+    await visit.ask("First")
+    await edit(visit, "Ask me")
+    box = visit.page.get_by_role("checkbox", name="sat")
+    await box.check()
+    await step(visit.said, "Previous")
+    await expect(box).to_have_count(0)
+    await visit.button("Back to the thread").click()
+    await expect(box).to_be_checked()
+    await visit.page.reload()
+    await expect(box).to_be_checked()

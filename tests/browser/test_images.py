@@ -1,19 +1,20 @@
 """Images on the page: chosen, pasted, dropped; made smaller; kept; shown; refused."""
 
+import asyncio
 import base64
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import FilePayload, Locator, expect
+from playwright.async_api import FilePayload, Locator, Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.support.endpoint import StrictEndpoint
 from tests.support.pictures import gif, png
-from tests.support.serving import Client, endpoint_settings, serving
+from tests.support.serving import Client, endpoint_settings, serving, settings
 
 EVIL = '"><img src=x onerror=alert(1)>.png'
 ROTATED = b"\xff\xe1\x00\x22Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
@@ -175,6 +176,25 @@ async def test_dropped_files_are_taken_if_they_are_images_and_named_if_not(visit
     await expect(attached(visit).locator("img")).to_have_count(10)
 
 
+async def test_images_that_are_too_large_together_are_refused_until_one_is_removed(
+    visitors: Visitors, tmp_path: Path, look: str
+) -> None:
+    async with serving(settings(tmp_path / "t.db", max_image_bytes=12_000)) as client:
+        visit = await (await visitors(client.url, look)).open()
+        await choose(visit, payload("first.png", png(640, 480)))
+        async with visit.page.expect_file_chooser() as chooser:
+            await visit.button("Attach images").click()
+        await (await chooser.value).set_files([payload("second.png", png(640, 480, (9, 90, 9)))])
+        note = visit.page.locator("#connection")
+        await expect(note).to_contain_text("“second.png” is too much.")
+        await expect(note).to_contain_text("12 kB in all")
+        await expect(attached(visit)).to_have_count(1)
+        await visit.field.fill("What is this?")
+        await visit.button("Remove image 1").click()
+        await choose(visit, payload("second.png", png(640, 480, (9, 90, 9))))
+        await expect(await send(visit)).to_contain_text("pixels (“second.png”)")
+
+
 async def test_a_photograph_stands_the_right_way_up_and_tells_no_place(visit: Visit) -> None:
     drawn: str = await visit.page.evaluate(
         """() => {
@@ -208,6 +228,26 @@ async def test_images_of_a_draft_outlive_a_reload_and_are_forgotten_once_they_ar
     await expect(attached(visit).locator("input")).to_have_value("A leaf")
     await expect(await send(visit)).to_contain_text("24 by 16 pixels (“A leaf”)")
     await page.wait_for_function(f"({KEPT})().then((count) => count === 0)")
+
+
+async def test_words_typed_while_a_draft_is_opened_leave_its_images(visit: Visit) -> None:
+    await choose(visit, payload("roof.png", png(40, 30)))
+    await visit.page.wait_for_function(f"({KEPT})().then((count) => count === 1)")
+    known = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await known.wait()
+        await route.continue_()
+
+    await visit.page.route("**/me", hold)
+    await visit.page.reload()
+    await visit.field.fill("Which roof is this?")
+    await expect(attached(visit)).to_have_count(0)
+    known.set()
+    for _ in range(2):
+        await expect(attached(visit).locator("img")).to_have_count(1)
+        await expect(visit.field).to_have_value("Which roof is this?")
+        await visit.page.reload()
 
 
 async def test_images_of_somebody_elses_draft_are_forgotten(visit: Visit) -> None:
@@ -305,3 +345,14 @@ async def test_a_model_that_takes_no_images_is_offered_none(
         await visit.page.get_by_role("combobox", name="Model").select_option("offline")
         await choose(visit, payload("leaf.png", png(24, 16)))
         await visit.leave()
+
+
+async def test_limits_that_could_not_be_loaded_are_loaded_again(
+    visitors: Visitors, client: Client
+) -> None:
+    visit = await visitors(client.url)
+    await visit.page.route("**/models", lambda route: route.abort(), times=1)
+    await visit.open()
+    await visit.button("Attach images").click(force=True)
+    await expect(visit.status).to_have_text(re.compile("is not known yet"))
+    await expect(visit.page.locator(".image-limits")).to_contain_text("Up to 10 images")

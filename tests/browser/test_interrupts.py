@@ -22,6 +22,7 @@ from tests.browser.scripted_wire import (
     spoken,
 )
 from tests.browser.site import Visit, axe
+from tests.browser.test_charts import lines_of
 from tests.browser.test_injection import EVIL, nothing_came_in
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
@@ -202,6 +203,20 @@ async def test_of_several_questions_one_is_answered_and_another_keeps_what_was_t
     await expect(form.nth(1).get_by_role("textbox")).to_have_value("")
 
 
+async def test_what_was_answered_is_not_the_answer_to_the_next_question_of_the_same_id(
+    wired: Visit, wire: ScriptedWire
+) -> None:
+    form = await stop_to_ask(wired, wire, interrupt("i1", value="Delete it?"))
+    await form.get_by_role("textbox").fill("Yes")
+    again = interrupt("i1", value="The backup too?")
+    wire.script(Reply([data("interrupt", **again), finish()]))
+    await send(form)
+    await expect(form).to_contain_text("The backup too?")
+    await expect(form.get_by_role("textbox")).to_have_value("")
+    stored = await wired.page.evaluate("() => JSON.stringify({ ...sessionStorage })")
+    assert "Yes" not in stored
+
+
 async def test_a_form_is_shut_while_its_answer_is_on_its_way_and_open_again_when_that_failed(
     wired: Visit, wire: ScriptedWire
 ) -> None:
@@ -212,7 +227,7 @@ async def test_a_form_is_shut_while_its_answer_is_on_its_way_and_open_again_when
         answered = asyncio.Event()
         wire.script(Refusal(refusal.status, refusal.code, refusal.detail, answered))
         await field.fill("This one")
-        await field.press("Enter")
+        await field.press("Control+Enter")
         await expect(field).to_be_disabled()
         answered.set()
         words = refusal.detail or "The server cannot be reached."
@@ -300,3 +315,13 @@ async def test_axe_finds_nothing_in_the_forms_and_the_keyboard_is_enough(
     assert await axe(wired.page, AXE) == []
     await wired.page.emulate_media(color_scheme="dark")
     assert await axe(wired.page, AXE) == []
+
+
+@pytest.mark.parametrize("width", [320, 340])
+async def test_what_is_asked_breaks_no_date(wired: Visit, wire: ScriptedWire, width: int) -> None:
+    words = "On 2024-03-31 and 2024-04-02 and again on 2024-04-03?"
+    await wired.page.set_viewport_size({"width": width, "height": 800})
+    form = await load(wired, wire, interrupt("i1", value=words))
+    dates = form.locator(".iso")
+    await expect(dates).to_have_count(3)
+    assert set(await lines_of(dates)) == {1}

@@ -217,6 +217,23 @@ async def test_a_message_that_waits_for_a_login_is_a_draft_after_a_reload(
     await expect(tab.field).to_have_value("Do not lose me")
 
 
+@beside_the_threads
+async def test_a_message_that_waits_for_a_login_is_never_that_of_somebody_else(
+    tab: Visit, locked: Client
+) -> None:
+    await log_in(tab, await key_of("ann", locked))
+    await expect(account(tab)).to_contain_text("ann")
+    await tab.field.fill("My secret")
+    await end_session(tab)
+    await tab.field.press("Control+Enter")
+    await expect(dialog(tab)).to_be_visible()
+    await log_in(tab, await key_of("bob", locked))
+    await expect(account(tab)).to_contain_text("bob")
+    await expect(tab.page.get_by_text("Your threads will be listed here.")).to_be_visible()
+    await expect(tab.field).to_have_value("")
+    assert "secret" not in await everything(tab)
+
+
 async def begin_a_reply(tab: Visit, client: Client, endpoint: StrictEndpoint) -> Pause:
     """Ann's login ends while she is answered; the reply goes on when the pause is over."""
     pause = Pause(asyncio.Event())

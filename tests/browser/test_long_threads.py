@@ -7,6 +7,8 @@ from playwright.async_api import Route, expect
 
 from tests.browser.conftest import Visitors
 from tests.browser.site import Visit, axe
+from tests.browser.test_branches import edit
+from tests.browser.test_words_kept import begin_edit, editor
 from tests.support.backend import key_of
 from tests.support.long_threads import history
 from tests.support.serving import Client
@@ -110,6 +112,19 @@ async def test_a_thread_that_was_edited_meanwhile_is_loaded_anew(
     await client.turn({"thread_id": "long", "edit": edit})
     await visit.button("Earlier messages").click()
     await expect(visit.said.last).to_contain_text("Let us begin again")
+
+
+async def test_an_edit_of_a_message_that_is_gone_from_a_long_thread_goes_to_the_field(
+    visit: Visit, visitors: Visitors
+) -> None:
+    field = await begin_edit(visit, 24)
+    await field.fill("My own words")
+    other = await (await visitors.beside(visit)).open("long")
+    await edit(other, "And the first?", 24)
+    await expect(visit.said.last).to_contain_text("And the first?")
+    await expect(editor(visit)).to_have_count(0)
+    await expect(visit.field).to_have_value("My own words")
+    await expect(visit.button("Earlier messages")).to_be_attached()
 
 
 async def test_the_button_breaks_no_rule_of_accessibility(visit: Visit) -> None:

@@ -10,6 +10,7 @@ from playwright.async_api import Locator, Route, expect
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
+from tests.browser.test_charts import lines_of
 from tests.browser.test_threads_page import show_list
 from tests.support.endpoint import Break, Call, Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client
@@ -255,4 +256,18 @@ async def test_a_queue_does_not_follow_into_another_thread(
     await visit.ask("Another")
     gate.set()
     await visit.open(thread_id)
+    await expect(visit.reply).to_contain_text("Two.")
+
+
+async def test_a_message_that_waits_breaks_no_date(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await visit.page.set_viewport_size({"width": 340, "height": 800})
+    await begin(visit, endpoint, gate, "Two.")
+    await queue(visit, "From 2024-03-31T01:00 to 2024-04-01 and 2024-04-02 again. " * 3)
+    dates = waiting(visit).locator(".iso")
+    await expect(dates).to_have_count(9)
+    assert set(await lines_of(dates)) == {1}
+    gate.set()
     await expect(visit.reply).to_contain_text("Two.")

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
@@ -20,6 +20,7 @@ both_looks = pytest.mark.parametrize("look", LOOKS)
 async def test_a_click_elsewhere_ends_renaming_and_keeps_the_title(visit: Visit) -> None:
     await visit.ask("Hello there")
     await show_list(visit)
+    await visit.page.get_by_role("link", name="Hello there").hover()
     await visit.button("Rename Hello there").click()
     await visit.page.get_by_role("textbox", name="New title").fill("Greetings")
     await visit.page.locator(".brand").click()
@@ -45,6 +46,44 @@ async def test_renaming_and_deleting_leave_the_focus_in_the_list(
         await visit.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
         await expect(visit.page.get_by_role("link", name=gone)).to_have_count(0)
         await expect(visit.page.get_by_role("link", name=next_)).to_be_focused()
+
+
+async def test_a_list_that_was_asked_for_before_a_deletion_brings_no_row_back(
+    visitors: Visitors, client: Client
+) -> None:
+    ids = [(await client.turn({"message": f"Thread {n}"}))[0] for n in (1, 2)]
+    visit = await (await visitors(client.url)).open(ids[1])
+    rows = visit.page.locator("#thread-list a")
+    await expect(rows).to_have_count(2)
+    await expect(visit.replies).to_have_count(1)
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()
+        asked.set()
+        await go_on.wait()
+        await route.fulfill(response=answer)
+
+    await visit.page.route("**/threads?*", late, times=1)
+    await visit.ask("And?")  # The list is asked for.
+    await asked.wait()
+    await visit.page.get_by_role("link", name="Thread 1").hover()
+    await visit.button("Delete Thread 1").click()
+    await visit.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(rows).to_have_count(1)
+    await visit.page.evaluate(
+        """() => {
+          window.rows = [];
+          const list = document.querySelector("#thread-list");
+          new MutationObserver(() => rows.push(list.querySelectorAll("a").length))
+            .observe(list, { childList: true, subtree: true });
+        }"""
+    )
+    async with visit.page.expect_response("**/threads?*"):
+        go_on.set()
+    await visit.ask("And now?")
+    await expect(rows).to_have_count(1)
+    assert 2 not in await visit.page.evaluate("() => rows")
 
 
 @both_looks
@@ -183,6 +222,40 @@ async def test_threads_that_begin_alike_have_titles_of_their_own(visit: Visit) -
     await show_list(visit)
     titles = visit.page.locator("#thread-list .thread-title")
     await expect(titles).to_have_text(["Hello (2)", "Hello"])
+
+
+async def test_titles_that_look_alike_in_the_list_have_their_times_below(
+    client: Client, visitors: Visitors, look: str
+) -> None:
+    for _ in range(2):
+        await client.turn({"message": "What is 6 * 7, and draw a bar chart"})
+    visit = await (await visitors(client.url, look)).open()
+    await show_list(visit)
+    times = visit.page.locator("#thread-list .thread-told")
+    await expect(times).to_have_count(2)
+    assert len(set(await times.all_inner_texts())) == 2
+
+
+@pytest.mark.parametrize("look", ["desktop light"])
+async def test_the_open_thread_has_its_buttons_only_where_somebody_points(visit: Visit) -> None:
+    await visit.ask("Hello")
+    button = visit.button("Delete Hello")
+    await expect(visit.page.locator("#thread-list time")).to_be_visible()
+    await expect(button).to_be_hidden()
+    await visit.page.get_by_role("link", name="Hello").hover()
+    await expect(button).to_be_visible()
+    await visit.log.hover()
+    await expect(button).to_be_hidden()
+    await visit.page.get_by_role("link", name="Hello").focus()
+    await expect(button).to_be_visible()
+
+
+@pytest.mark.parametrize("look", ["phone dark"])
+async def test_where_nothing_points_the_open_thread_always_has_its_buttons(visit: Visit) -> None:
+    """A tablet is as wide as a desktop and has no pointer."""
+    await visit.page.set_viewport_size({"width": 1024, "height": 768})
+    await visit.ask("Hello")
+    await expect(visit.button("Delete Hello")).to_be_visible()
 
 
 async def test_a_title_that_a_model_makes_comes_after_the_answer_in_every_tab(

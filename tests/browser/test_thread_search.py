@@ -1,12 +1,13 @@
 """The search in the list of threads; what is pinned, archived, deleted and brought back; days."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
 from tests.browser.site import axe
@@ -15,6 +16,14 @@ from tests.browser.test_threads_page import show_list
 from tests.support.serving import Client, serving, settings
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
+
+
+WATCH_FOUND = """() => {
+  const list = document.querySelector("#thread-list");
+  globalThis.foundSince = [];
+  new MutationObserver(() => foundSince.push(list.textContent)).observe(
+    list, { subtree: true, childList: true, characterData: true });
+}"""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -48,6 +57,35 @@ async def test_words_are_found_in_titles_and_texts_and_marked(
     await field.fill("zebra")
     await expect(visit.page.locator(".threads-note")).to_have_text("No thread has these words.")
     await expect(visit.status).to_have_text("No thread found")
+
+
+async def test_an_answer_that_comes_late_is_not_shown_for_other_words(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    for message in ("Hello one", "Hello two"):
+        await client.turn({"message": message})
+    visit = await (await visitors(client.url, look)).open()
+    await show_list(visit)
+    answers = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()
+        await answers.wait()
+        await route.fulfill(response=answer)
+
+    await visit.page.route("**/threads?*q=one*", late)
+    field = visit.page.get_by_role("searchbox", name="Search threads")
+    async with visit.page.expect_request("**/threads?*q=one*"):
+        await field.fill("one")
+    await field.fill("two")
+    titles = visit.page.locator("#thread-list .found .thread-title")
+    await expect(titles).to_have_text(["Hello two"])
+    await visit.page.evaluate(WATCH_FOUND)
+    async with visit.page.expect_response("**/threads?*q=one*"):
+        answers.set()
+    await field.fill("zebra")
+    await expect(visit.page.locator(".threads-note")).to_have_text("No thread has these words.")
+    assert not any("one" in seen for seen in await visit.page.evaluate("() => foundSince"))
 
 
 async def test_the_search_is_used_with_keys_alone(visitors: Visitors, client: Client) -> None:
@@ -106,6 +144,23 @@ async def test_a_deleted_thread_is_brought_back(
     await expect(visit.field).to_have_value("And then?")
     await show_list(visit)
     await expect(link).to_be_visible()
+
+
+async def test_a_thread_that_was_found_is_deleted_by_its_own_name(
+    visitors: Visitors, undoing: Client
+) -> None:
+    await undoing.turn({"message": "Needle"})
+    for number in range(31):
+        await undoing.turn({"message": f"Thread {number}"})
+    visit = await (await visitors(undoing.url)).open()
+    await visit.page.get_by_role("searchbox", name="Search threads").fill("needle")
+    found = visit.page.locator("#thread-list .found a")
+    await expect(found).to_have_count(1)
+    await found.press("F2")
+    await found.press("Delete")
+    await expect(visit.page.locator("#undo")).to_contain_text("Deleted “Needle”.")
+    await expect(visit.page.locator(".threads-note")).to_have_text("No thread has these words.")
+    await expect(visit.button("New thread")).to_be_focused()
 
 
 @both_looks

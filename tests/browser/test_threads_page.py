@@ -18,6 +18,11 @@ async def show_list(visit: Visit) -> None:
         await visit.button("Threads").click()
 
 
+async def begin_anew(visit: Visit) -> None:
+    await show_list(visit)
+    await visit.button("New thread").click()
+
+
 async def beside_threads(
     visitors: Visitors, client: Client, look: str, count: int, *, opened: int
 ) -> Visit:
@@ -66,6 +71,7 @@ async def test_threads_are_opened_from_the_list_and_by_the_browsers_back(visit: 
 async def test_a_thread_is_renamed_in_place(visit: Visit) -> None:
     await visit.ask("Hello there")
     await show_list(visit)
+    await visit.page.get_by_role("link", name="Hello there").hover()
     await visit.button("Rename Hello there").click()
     title = visit.page.get_by_role("textbox", name="New title")
     await expect(title).to_be_focused()
@@ -80,6 +86,7 @@ async def test_a_thread_is_renamed_in_place(visit: Visit) -> None:
 async def test_escape_leaves_a_title_as_it_was(visit: Visit) -> None:
     await visit.ask("Hello there")
     await show_list(visit)
+    await visit.page.get_by_role("link", name="Hello there").hover()
     await visit.button("Rename Hello there").click()
     await visit.page.get_by_role("textbox", name="New title").fill("Greetings")
     await visit.page.keyboard.press("Escape")
@@ -89,9 +96,11 @@ async def test_escape_leaves_a_title_as_it_was(visit: Visit) -> None:
 async def test_a_thread_is_deleted_only_after_a_question(visit: Visit, client: Client) -> None:
     await visit.ask("Hello there")
     await show_list(visit)
+    await visit.page.get_by_role("link", name="Hello there").hover()
     await visit.button("Delete Hello there").click()
     await visit.button("Cancel").click()
     await expect(visit.page.get_by_role("link", name="Hello there")).to_be_visible()
+    await visit.page.get_by_role("link", name="Hello there").hover()
     await visit.button("Delete Hello there").click()
     await visit.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(visit.page.get_by_role("link", name="Hello there")).to_have_count(0)

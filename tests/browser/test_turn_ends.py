@@ -8,8 +8,9 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.conftest import Visitors
+from tests.browser.site import Visit
 from tests.support.counting_tools import CountingTools
-from tests.support.endpoint import Finish, Reply, Say, StrictEndpoint, call_reply
+from tests.support.endpoint import Finish, Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.scripted_model import ScriptedModel, finish, reasoning, text
 from tests.support.serving import endpoint_settings, serving, settings
 
@@ -76,3 +77,25 @@ async def test_thoughts_are_open_while_they_stream_and_closed_behind_the_answer(
         await thoughts.locator("summary").click()
         await expect(thoughts.get_by_text("The moon pulls.")).to_be_visible()
         await visit.leave()
+
+
+async def test_who_has_a_reply_continued_writes_on(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    visit = scripted_visit
+    endpoint.script(Reply((Say("One "), Pause(asyncio.Event()))), text_reply("and two."))
+    await visit.say("Count")
+    await expect(visit.reply).to_contain_text("One")
+    await visit.button("Stop").click()
+    await visit.idle()
+    await visit.button("Continue").click()
+    await expect(visit.reply).to_contain_text("and two.")
+    await expect(visit.field).to_be_focused()
+
+
+async def test_who_has_a_message_sent_again_writes_on(visit: Visit) -> None:
+    await visit.page.route("**/chat", lambda route: route.abort(), times=1)
+    await visit.say("Hello")
+    await visit.button("Retry").click()
+    await expect(visit.replies).to_have_count(1)
+    await expect(visit.field).to_be_focused()

@@ -159,10 +159,33 @@ async def test_what_a_reply_made_anew_has_replaced_is_there_after_a_kill(
             for tab in (visit, other):
                 await expect(tab.reply).to_contain_text("Four.")
                 await expect(tab.reply).to_have_attribute("aria-busy", "false")
-                await tab.page.reload()
                 await expect_version(tab.reply, "2/2")
                 await step(tab.reply, "Previous")
                 await expect_words(tab, "First", "One.", "Second", "Two.")
+
+
+async def test_what_a_reply_made_anew_replaces_is_there_after_a_kill_before_its_first_word(
+    visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path, look: str
+) -> None:
+    endpoint.script(text_reply("One."), reply(Pause(asyncio.Event())), text_reply("Two."))
+    given = endpoint_settings(tmp_path / "t.db", endpoint)
+    async with forked_server(tmp_path / "t.db", **endpoint_environment(endpoint)) as server:
+        visit = await (await visitors(server.url, look)).open()
+        await visit.ask("First")
+        await visit.reply.hover()
+        await visit.button("Regenerate reply").click()
+        await until(lambda: len(endpoint.requests) == 2)
+        async with next_after(server, given):
+            await reconnect(visit)
+            await expect(visit.alert).to_contain_text("interrupted", timeout=20_000)
+            await expect_version(visit.reply, "2/2")
+            await step(visit.reply, "Previous")
+            await expect_words(visit, "First", "One.")
+            await step(visit.reply, "Next")
+            await expect(visit.alert).to_contain_text("interrupted")
+            await visit.button("Continue").click()
+            await expect_words(visit, "First", "Two.")
+            await expect_version(visit.reply, "2/2")
 
 
 async def test_what_is_edited_and_drafted_outlives_the_server_and_asks_before_it_drops_anything(

@@ -3,6 +3,7 @@
 Slow networks of one tab, and servers that are killed, have modules of their own.
 """
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 from playwright.async_api import Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.networks import hold
 from tests.browser.site import Visit
+from tests.browser.test_threads_page import begin_anew, show_list
 from tests.support.endpoint import Call, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client
 
@@ -235,6 +238,204 @@ async def test_a_new_thread_and_all_that_was_said_to_it_offline_is_begun_when_ba
     await expect(visit.said).to_have_count(2)
 
 
+@both_looks
+async def test_the_list_says_in_which_threads_messages_wait_to_be_sent(visit: Visit) -> None:
+    await visit.ask("First")
+    thread_id = await visit.thread_id()
+    await visit.page.route("**/chat", lambda route: route.abort())
+    await visit.say("Second")
+    await expect(visit.said.last).to_contain_text("Not sent yet")
+    await begin_anew(visit)
+    await expect(visit.said).to_have_count(0)
+    await show_list(visit)
+    mark = visit.page.get_by_role("img", name="Messages are not sent yet")
+    await expect(mark).to_have_count(1)
+    await visit.page.reload()
+    await show_list(visit)
+    await visit.page.unroute("**/chat")
+    row = visit.page.locator(f"a[data-thread={thread_id}]")
+    await expect(row.get_by_role("img", name="Messages are not sent yet")).to_be_visible()
+    await row.click()
+    await expect(visit.replies).to_have_count(2)
+    await visit.idle()
+    await expect(mark).to_have_count(0)
+
+
+@pytest.mark.parametrize("status", [502, 504])
+async def test_a_message_is_sent_again_by_itself_when_a_gateway_has_no_server_for_a_while(
+    visit: Visit, client: Client, status: int
+) -> None:
+    async def away(route: Route) -> None:
+        await route.fulfill(status=status, content_type="text/html", body="<h1>Away</h1>")
+
+    await visit.page.clock.install()
+    await visit.page.route("**/chat", away)
+    await visit.say("Hello")
+    await expect(visit.said).to_contain_text("Not sent yet")
+    await expect(visit.button("Retry")).to_be_visible()
+    await visit.page.unroute("**/chat")
+    await visit.page.clock.run_for(10_000)
+    await expect(visit.replies).to_have_count(1)
+    await visit.page.clock.resume()
+    await visit.idle()
+    assert [thread["title"] for thread in await threads(client)] == ["Hello"]
+
+
+BEHIND = """() => {
+  const { getItem, setItem, removeItem } = Storage.prototype;
+  const seen = new Map(Object.entries(localStorage));
+  Storage.prototype.getItem = function (key) {
+    return this === localStorage ? (seen.get(key) ?? null) : getItem.call(this, key);
+  };
+  Storage.prototype.setItem = function (key, text) {
+    if (this === localStorage) seen.set(key, text);
+    setItem.call(this, key, text);
+  };
+  Storage.prototype.removeItem = function (key) {
+    if (this === localStorage) seen.delete(key);
+    removeItem.call(this, key);
+  };
+}"""
+"""A tab sees the storage as it is now, and as it changes it itself: tabs may be processes, and hear
+of each other's changes later."""
+
+
+async def test_a_new_thread_of_one_tab_leaves_the_message_that_waits_in_another(
+    visit: Visit, visitors: Visitors, client: Client
+) -> None:
+    other = await visitors.beside(visit)
+    async with other.page.expect_response("**/models"):  # it is asked for by a tab that knows
+        await other.open()
+    await go_offline(visit)
+    for tab, words in ((visit, "Here"), (other, "There")):
+        await tab.say(words)
+        await expect(tab.said).to_contain_text("Not sent yet")
+    await other.page.evaluate(BEHIND)
+    posted = await hold(other, "**/chat", fails=True)
+    await go_online(visit)
+    await expect(visit.replies).to_have_count(1)
+    await visit.idle()
+    await posted.arrived.wait()
+    posted.go_on.set()
+    await expect(other.button("Retry")).to_be_visible()
+    await expect(other.said).to_contain_text("Not sent yet")
+    await other.page.reload()
+    await expect(other.replies).to_have_count(1)
+    await other.idle()
+    assert sorted(thread["title"] for thread in await threads(client)) == ["Here", "There"]
+
+
+async def test_what_waits_for_a_new_thread_is_sent_by_another_tab_when_its_own_is_closed(
+    visit: Visit, visitors: Visitors, client: Client
+) -> None:
+    await visit.page.context.route("**/chat", lambda route: route.abort())
+    await visit.say("First")
+    await expect(visit.said).to_contain_text("Not sent yet")
+    other = await (await visitors.beside(visit)).open()
+    await other.say("Second")
+    await expect(other.said).to_have_text(re.compile("Second"))
+    await visit.leave()
+    await expect(other.said).to_have_text([re.compile("Second"), re.compile("First")])
+    await other.page.context.unroute("**/chat")
+    await other.button("Retry").click()
+    await expect(other.replies).to_have_count(1)
+    await other.idle()
+    await begin_anew(other)
+    await expect(other.said).to_have_text(re.compile("First"))
+    await expect(other.replies).to_have_count(1)
+    await other.idle()
+    assert sorted(thread["title"] for thread in await threads(client)) == ["First", "Second"]
+
+
+async def test_a_message_of_a_new_thread_stays_with_a_tab_that_is_reloaded_beside_another(
+    visit: Visit, visitors: Visitors
+) -> None:
+    await visit.ask("Another thread")
+    thread_id = await visit.thread_id()
+    await begin_anew(visit)
+    await visit.page.context.route("**/chat", lambda route: route.abort())
+    await visit.say("First")
+    await expect(visit.said).to_contain_text("Not sent yet")
+    other = await visitors.beside(visit)
+    async with other.page.expect_response("**/models"):
+        await other.open()
+    await show_list(other)
+    await other.page.locator(f"a[data-thread={thread_id}]").click()
+    await expect(other.replies).to_have_count(1)
+    await visit.page.reload()
+    await expect(visit.said).to_contain_text("First")
+    await expect(visit.said).to_contain_text("Not sent yet")
+
+
+async def test_a_message_of_a_new_thread_waits_no_more_when_another_tab_sees_it_in_the_thread(
+    visit: Visit, visitors: Visitors, client: Client
+) -> None:
+    async def lost(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
+
+    await visit.page.route("**/chat", lost)
+    await visit.say("First")
+    await expect(visit.said).to_contain_text("Not sent yet")
+    (thread,) = await threads(client)
+    other = await (await visitors.beside(visit)).open(thread["id"])
+    await expect(other.said).to_have_text(re.compile("First"))
+    await other.idle()
+    await expect(visit.said).to_have_count(0)
+    await visit.page.unroute("**/chat")
+    await visit.ask("Second")
+    assert len(await threads(client)) == 2
+
+
+IN_ONE_PLACE = """() => {
+  const key = Object.keys(localStorage).find((name) => name.startsWith("words:thread_"));
+  const { outbox } = JSON.parse(localStorage.getItem(key));
+  localStorage.removeItem(key);
+  localStorage.setItem("words:", JSON.stringify({ outbox, at: 0 }));
+}"""
+
+
+async def test_what_an_earlier_version_of_the_page_has_kept_is_sent_once(
+    visit: Visit, client: Client
+) -> None:
+    await visit.page.route("**/chat", lambda route: route.abort())
+    await visit.say("First")
+    await expect(visit.said).to_contain_text("Not sent yet")
+    await visit.page.evaluate(IN_ONE_PLACE)
+    await visit.page.unroute("**/chat")
+    await visit.page.reload()
+    await expect(visit.replies).to_have_count(1)
+    await visit.idle()
+    assert [thread["title"] for thread in await threads(client)] == ["First"]
+    await begin_anew(visit)
+    await expect(visit.log).to_contain_text("What is 17")
+    await expect(visit.said).to_have_count(0)
+
+
+async def test_an_open_edit_is_not_replaced_by_another(visit: Visit) -> None:
+    for words in ("Hello", "Hello again"):
+        await visit.ask(words)
+    await (await begin_edit(visit)).fill("In other words")
+    await visit.said.first.hover()
+    await visit.said.first.get_by_role("button", name="Edit message").click()
+    await expect(visit.status).to_have_text(re.compile("Another message is being edited"))
+    await expect(editor(visit)).to_have_value("In other words")
+    await expect(editor(visit)).to_be_focused()
+    await visit.field.press("ArrowUp")
+    await expect(editor(visit)).to_have_value("In other words")
+    await visit.page.reload()
+    await expect(editor(visit)).to_have_value("In other words")
+
+
+async def test_the_last_message_that_is_edited_already_keeps_what_was_typed(visit: Visit) -> None:
+    await visit.ask("Hello")
+    await (await begin_edit(visit)).fill("In other words")
+    await visit.field.press("ArrowUp")
+    await expect(editor(visit)).to_be_focused()
+    await visit.page.reload()
+    await expect(editor(visit)).to_have_value("In other words")
+
+
 async def test_a_message_whose_answer_alone_was_lost_is_in_the_thread_once(
     visit: Visit, client: Client
 ) -> None:
@@ -257,6 +458,23 @@ async def test_a_message_whose_answer_alone_was_lost_is_in_the_thread_once(
     assert len((await client.thread(thread_id))["messages"]) == 4
 
 
+async def test_a_reload_in_the_moment_in_which_a_thread_begins_opens_it(
+    visit: Visit, client: Client
+) -> None:
+    # The browser goes to the address that it had when the reload was asked for.
+    await visit.page.add_init_script("history.pushState = () => {}")
+    await visit.page.reload()
+    await visit.ask("Hello")
+    assert "thread=" not in visit.page.url
+    await visit.page.reload()
+    await expect(visit.replies).to_have_count(1)
+    (entry,) = await threads(client)
+    assert visit.page.url == f"{visit.url}/?thread={entry['id']}"
+    await visit.page.goto(visit.url)
+    await expect(visit.page.locator("#thread-list")).to_contain_text("Hello")
+    await expect(visit.replies).to_have_count(0)
+
+
 async def test_a_message_that_was_not_sent_is_taken_back(visit: Visit) -> None:
     await go_offline(visit)
     await visit.say("Never mind")
@@ -266,6 +484,34 @@ async def test_a_message_that_was_not_sent_is_taken_back(visit: Visit) -> None:
     await go_online(visit)
     await visit.page.reload()
     await expect(visit.field).to_have_value("Never mind")
+
+
+async def test_what_is_written_before_it_is_known_who_writes_outlives_reloads(visit: Visit) -> None:
+    await is_known(visit)
+    await visit.field.fill("An older draft")
+    known = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await known.wait()
+        await route.continue_()
+
+    await visit.page.route("**/me", hold)
+    await visit.page.route("**/chat", lambda route: route.abort())
+    await visit.page.reload()
+    await expect(visit.field).to_have_value("")
+    await visit.say("Sent early")
+    await expect(visit.said.last).to_contain_text("Not sent yet")
+    await visit.field.fill("Typed early")
+    await visit.page.reload()
+    await expect(visit.field).to_have_value("Typed early")
+    await visit.page.unroute("**/chat")
+    await expect(visit.said).to_have_count(0)
+    known.set()
+    await expect(visit.said).to_have_text([re.compile("Sent early")])
+    await visit.idle()
+    await expect(visit.field).to_have_value("An older draft\n\nTyped early")
+    await visit.page.reload()
+    await expect(visit.field).to_have_value("An older draft\n\nTyped early")
 
 
 @both_looks

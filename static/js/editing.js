@@ -1,0 +1,117 @@
+/** The message of the open thread that is edited: its words are kept until the server has them. */
+
+import { textOf } from "./parts.js";
+import { sentenceOf } from "./sentences.js";
+
+const BUSY = "A reply is being written. Stop it, or wait for its end.";
+const OPEN = "Another message is being edited. Send it or cancel it first.";
+const MOVED = "What you had typed in another message is in the field.";
+const GONE = "The message that you edit is gone. What you have typed is in the field.";
+
+export class Editing {
+  /** `{id, text, version, error?}`; null: none is. */
+  message = null;
+  /** One of an earlier visit may stand further up than what is loaded. */
+  #wasShown = false;
+
+  /** @param {{thread, drafts, composer, follower, notice, onChange}} page */
+  constructor(page) {
+    this.page = page;
+  }
+
+  /** Another thread is open, with what was edited there. */
+  open(message) {
+    this.message = message;
+    this.#wasShown = false;
+  }
+
+  /** @param {string | null} id  null: what is edited is dropped */
+  begin(id) {
+    const { thread, composer, onChange } = this.page;
+    const { messages, version } = thread.state;
+    if (id !== null && this.#isKept(id)) return;
+    const message = messages.find((one) => one.id === id);
+    this.#is(id === null ? null : { id, text: textOf(message), version });
+    onChange();
+    if (id === null) composer.focus();
+    else requestAnimationFrame(focusEditor);
+  }
+
+  /** An open edit stays. What was typed in one that is not shown is in the field. */
+  #isKept(id) {
+    const { thread, composer, notice } = this.page;
+    if (this.message === null) return false;
+    const shown = thread.state.messages.find((one) => one.id === this.message.id);
+    const isTyped = this.message.text !== (shown && textOf(shown));
+    if (shown && (this.message.id === id || isTyped)) {
+      if (this.message.id !== id) notice.say(OPEN);
+      focusEditor();
+      return true;
+    }
+    if (isTyped) {
+      composer.restore(this.message.text);
+      notice.say(MOVED);
+    }
+    return false;
+  }
+
+  type(text) {
+    this.#is({ ...this.message, text });
+  }
+
+  send(id, text) {
+    const { thread, composer, follower, onChange } = this.page;
+    if (thread.busy) {
+      this.message = { ...this.message, error: BUSY };
+      onChange();
+      return;
+    }
+    const { version } = this.message;
+    this.message = null;
+    follower.pin();
+    composer.focus();
+    thread.edit(id, text, version);
+  }
+
+  /** A run has begun in this tab: what is edited is about the thread as it is by now. */
+  begun() {
+    const { thread } = this.page;
+    if (this.message === null) this.#is(null);
+    else this.#is({ ...this.message, version: thread.state.version });
+  }
+
+  /** The server has not taken the edit. */
+  refused({ id, text }, error) {
+    const { thread, onChange } = this.page;
+    this.#is({ id, text, version: thread.state.version, error: sentenceOf(error) });
+    this.check();
+    onChange();
+    requestAnimationFrame(focusEditor);
+  }
+
+  /** The message may be gone by now: what was typed goes to the field. */
+  check() {
+    const { thread, composer, notice } = this.page;
+    const { messages, loading, run, hasEarlier, looksAt } = thread.state;
+    if (this.message === null || loading || run || !messages.length || looksAt !== null) return;
+    const isShown = messages.some(({ id }) => id === this.message.id);
+    this.#wasShown ||= isShown;
+    if (isShown || (hasEarlier && !this.#wasShown)) return;
+    const { text, error } = this.message;
+    this.#is(null);
+    composer.restore(text);
+    notice.say(error ?? GONE);
+  }
+
+  #is(message) {
+    const { thread, drafts } = this.page;
+    this.message = message;
+    drafts.keep(thread.state.id, { edit: message });
+  }
+}
+
+function focusEditor() {
+  const field = document.querySelector(".editor textarea");
+  field?.focus();
+  field?.setSelectionRange(field.value.length, field.value.length);
+}

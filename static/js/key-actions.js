@@ -1,0 +1,40 @@
+/** What the keys of the page do; see `shortcuts.js` for which these are. */
+
+/** @param {{thread, editing, words, composer, panels, roving, threads: Element, log: Element, keys: Element, onOpen}} page */
+export function keyActions(page) {
+  const { thread, editing, words, composer, panels, roving, threads, log, keys } = page;
+  const toList = () => {
+    panels.show("threads", true);
+    return threads.querySelector("input[type=search]");
+  };
+  return {
+    async onNew() {
+      await page.onOpen(null);
+      composer.focus();
+    },
+    onSearch: () => (toList() ?? roving).focus(),
+    onThreads() {
+      toList();
+      roving.focus();
+    },
+    onField: () => composer.focus(),
+    onCopy() {
+      const buttons = log.querySelectorAll(".message.assistant .actions [aria-label^='Copy']");
+      [...buttons].at(-1)?.click();
+    },
+    /** The message that was written last: one that is queued, or the last of the thread. */
+    onEditLast() {
+      const { outbox, messages } = thread.state;
+      const queued = outbox.findLast((item) => item.queued && !item.isSending);
+      const last = messages.findLast(({ role }) => role === "user");
+      if (queued) words.takeBack(queued);
+      else if (last?.id && !thread.busy) editing.begin(last.id);
+      else return false;
+      return true;
+    },
+    async onKeys() {
+      const { showKeys } = await import("./keys-dialog.js");
+      showKeys(keys);
+    },
+  };
+}

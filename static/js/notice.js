@@ -1,0 +1,38 @@
+/** What went wrong, said above the field for a while. */
+
+const SHOWN_MS = 6000;
+
+export class Notice {
+  /** Null: nothing did. */
+  words = null;
+  #timer;
+
+  /** @param {Element} status  that screen readers read out @param {() => void} onChange */
+  constructor(status, onChange) {
+    this.status = status;
+    this.onChange = onChange;
+  }
+
+  say(words) {
+    clearTimeout(this.#timer);
+    this.status.textContent = words;
+    this.#show(words);
+    this.#timer = setTimeout(() => this.#show(null), SHOWN_MS);
+  }
+
+  /** Whether it went well; if not, why is said. */
+  async told(promise) {
+    try {
+      await promise;
+      return true;
+    } catch (error) {
+      this.say(error.message);
+      return false;
+    }
+  }
+
+  #show(words) {
+    this.words = words;
+    this.onChange();
+  }
+}

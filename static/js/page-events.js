@@ -1,0 +1,68 @@
+/** What the browser tells the page: clicks outside the views, history, the network, coming and going. */
+
+import { copy } from "./clipboard.js";
+import { isComposing } from "./keys.js";
+import { currentId, currentVersion } from "./location.js";
+import { lighten } from "./theme.js";
+
+const element = (id) => document.getElementById(id);
+
+/** @param {{thread, follower, panels, session, reading, onOpen, onSeen}} page  `onSeen`: the page comes into view */
+export function listen(page) {
+  listenToRegions(page);
+  listenToKeys(page);
+  listenToVisits(page);
+  addEventListener("beforeprint", () => lighten(true));
+  addEventListener("afterprint", () => lighten(false));
+  addEventListener("online", () => page.thread.comeBack());
+}
+
+function listenToRegions({ thread, follower, panels, onOpen }) {
+  const log = element("log");
+  element("new").addEventListener("click", () => onOpen(null));
+  element("menu").addEventListener("click", () => panels.toggle("threads"));
+  element("latest").addEventListener("click", () => follower.pin());
+  // What failed to load is loaded only when it is asked for.
+  const readOn = () => follower.isNearTop && !thread.state.earlierFailed && thread.earlier();
+  element("scroller").addEventListener("scroll", readOn, { passive: true });
+  log.addEventListener("click", ({ target }) => {
+    const button = target.closest?.(".copy-code");
+    if (button) copy(button.closest(".code").querySelector("code").textContent, button);
+  });
+  log.addEventListener("copied", ({ detail }) => {
+    element("status").textContent = detail === "copied" ? "Copied" : "Copying failed";
+  });
+}
+
+function listenToKeys({ thread, panels }) {
+  addEventListener("keydown", (event) => {
+    const isOpen = document.querySelector("dialog[open], :popover-open");
+    if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || isOpen) return;
+    if (panels.closeDrawer()) return;
+    if (thread.busy) thread.stop();
+    else if (event.target === element("message")) element("scroller").focus({ preventScroll: true });
+  });
+}
+
+function listenToVisits({ thread, session, reading, onOpen, onSeen }) {
+  addEventListener("popstate", () => {
+    // A link to a place in the page is no way to another thread.
+    if (currentId() !== thread.state.id || currentVersion() !== thread.state.looksAt) onOpen(currentId(), { isBack: true });
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    session.check();
+    onSeen();
+  });
+  addEventListener("pageshow", ({ persisted }) => {
+    if (!persisted) return;
+    if (document.body.hidden) location.reload();
+    else session.check();
+  });
+  addEventListener("pagehide", () => {
+    // Of whoever was logged in nothing is kept.
+    if (document.body.hidden) return;
+    reading.keep();
+    if (!session.isAsking) thread.sender.pause();
+  });
+}

@@ -1,0 +1,139 @@
+/** What is painted where: each painter shows one region of the page as things are, at most once a frame. */
+
+import { render } from "../vendor/lit-html/lit-html.js";
+import { barView, noteView } from "./bar-view.js";
+import { painter } from "./paint.js";
+import { textOf } from "./parts.js";
+import { threadView } from "./thread-view.js";
+import { threadsView } from "./threads-view.js";
+
+const element = (id) => document.getElementById(id);
+
+export class Painting {
+  /** Of the first message of the thread that was painted last. */
+  #firstKey = null;
+  /** The thread whose row was painted last as that of the open one. */
+  #shownId = null;
+  #isSaved = false;
+  #looksAt = null;
+  /** Those that not everybody needs, by name, once they are loaded. */
+  #views = {};
+  /** A long list is not made anew after each search. */
+  #rows = { all: document.createElement("div"), found: document.createElement("div") };
+
+  /**
+   * @param {object} page
+   *   `about`: `{model, examples, limit, renaming, asker, tools}`; and thread, list, search, roving, follower, composer,
+   *   editing, forms, drafts, announcer, notice, models, panels, session, approvals, inspector; `actions`: threadActions,
+   *   listActions, barActions, approvalActions, accountActions
+   */
+  constructor(page) {
+    this.page = page;
+  }
+
+  all() {
+    this.thread();
+    this.list();
+    this.account();
+    this.approvals();
+    this.page.inspector.paint();
+    this.bar();
+  }
+
+  thread = painter(() => {
+    const { thread, follower, editing, forms, composer, announcer, notice } = this.page;
+    const { state } = thread;
+    follower.hasEnd = state.messages.length > 0;
+    editing.check();
+    this.#log(state);
+    if (this.#looksAt !== state.looksAt) forms.again();
+    this.#looksAt = state.looksAt;
+    forms.restore(state.looksAt === null && state.run === null && !state.loading && state.messages.length > 0);
+    render(noteView(state.run, notice.words), element("connection"));
+    element("latest").hidden = follower.pinned;
+    composer.show(thread.busy, Boolean(state.run?.stopping));
+    announcer.follow(state);
+    if (this.#isSaved !== isSaved(state)) this.bar();
+    const title = state.id === null ? "New thread" : state.title || titleOf(state);
+    element("title").textContent = title;
+    document.title = `${title} · turnstream`;
+  });
+
+  /** Messages that are put before those which are seen move none of these. */
+  #log(state) {
+    const { about, editing, follower, threadActions } = this.page;
+    const log = element("log");
+    const change = () => render(threadView(state, { ...about, editing: editing.message }, threadActions), log);
+    const first = log.querySelector("article");
+    const key = state.messages[0]?.key;
+    const isEarlier = this.#firstKey !== key && state.messages.some((one) => one.key === this.#firstKey);
+    this.#firstKey = key;
+    if (isEarlier && first && !follower.pinned) follower.keep(first, change);
+    else change();
+  }
+
+  list = painter(() => {
+    const { about, thread, list, search, roving, drafts, listActions } = this.page;
+    const { id, title, missing, messages, runState } = thread.state;
+    const open = id && !missing && messages.length ? { id, title, run_state: runState } : null;
+    const foundView = search.isOn && this.#view("foundView", () => import("./search-view.js"), this.list);
+    if (search.isOn && !foundView) return;
+    const shown = search.isOn ? this.#rows.found : this.#rows.all;
+    const view = search.isOn
+      ? foundView(search.state, id, listActions)
+      : threadsView(list.state, { openId: id, open, renaming: about.renaming, unsent: drafts.unsent }, listActions);
+    render(view, shown);
+    if (!shown.isConnected) element("thread-list").replaceChildren(shown);
+    const row = listActions.linkOf(id);
+    if (row && this.#shownId !== id) row.scrollIntoView({ block: "nearest" });
+    this.#shownId = row ? id : null;
+    roving.update();
+  });
+
+  /** A view, once it is loaded, which is painted then. What cannot be loaded is asked for again by the next painting. */
+  #view(name, load, paint) {
+    const keep = (loaded) => {
+      this.#views[name] = loaded[name];
+      paint();
+    };
+    if (!this.#views[name]) load().then(keep, () => {});
+    return this.#views[name];
+  }
+
+  bar = painter(() => {
+    const { about, thread, models, panels, session, approvals, barActions } = this.page;
+    this.#isSaved = isSaved(thread.state);
+    const shown = {
+      model: about.model,
+      models,
+      inspecting: panels.isOpen("inspector"),
+      approving: panels.isOpen("approvals"),
+      waiting: session.user?.approves ? approvals.state.calls.length : null,
+      saved: this.#isSaved,
+    };
+    render(barView(shown, barActions), element("bar"));
+  });
+
+  account = painter(() => {
+    const { session, accountActions } = this.page;
+    if ((session.user?.method ?? "off") === "off") return;
+    const view = this.#view("accountView", () => import("./account-view.js"), this.account);
+    if (view) render(view(session.user, accountActions), element("account"));
+  });
+
+  approvals = painter(() => {
+    const { about, panels, session, approvals, approvalActions } = this.page;
+    if (!session.user?.approves) return;
+    const view = this.#view("approvalsView", () => import("./approvals-view.js"), this.approvals);
+    if (!view || !panels.isOpen("approvals")) return;
+    render(view(approvals.state, about.tools, approvalActions), element("approvals"));
+  });
+}
+
+const isSaved = ({ id, messages }) => id !== null && messages.length > 0;
+
+function titleOf({ messages }) {
+  const [first] = messages;
+  const said = first && (textOf(first) || first.parts.find(({ alt }) => alt)?.alt);
+  return said ? said.slice(0, 60) : "Thread";
+}

@@ -1,0 +1,87 @@
+/** What a person does in the log of a thread. */
+
+import { afterPaint } from "./paint.js";
+import { textOf } from "./parts.js";
+
+/**
+ * @param {{thread, editing, questions, words, drafts, composer, follower, notice, log: Element, scroller: Element,
+ *   status: Element, confirmed, onSend, onOpen}} page
+ */
+export function threadActions(page) {
+  const { thread, editing, questions, words, drafts, composer, follower, notice, scroller } = page;
+  /** The end of the thread is what happens next. */
+  const goOn = () => {
+    follower.pin();
+    composer.focus();
+  };
+  const walk = async () => {
+    const { VersionWalk } = await import("./version-walk.js");
+    return new VersionWalk(page);
+  };
+  return {
+    onAnswer(callId, result) {
+      goOn();
+      thread.answers.answer(callId, result);
+    },
+    onDecide: (id, decision) => questions.decide(id, decision),
+    async onAnswerInterrupts(values) {
+      goOn();
+      await thread.answers.answerInterrupts(values);
+      if (thread.state.resuming) questions.showNext();
+    },
+    onEdit: (messageId) => editing.begin(messageId),
+    onEditInput: (text) => editing.type(text),
+    onEdited: (messageId, text) => editing.send(messageId, text),
+    async onRegenerate(messageId) {
+      const { messages } = thread.state;
+      const dropped = messages.slice(messages.findIndex(({ id }) => id === messageId) + 1);
+      if (dropped.length && !(await page.confirmed(questionOf(dropped), "Regenerate"))) return;
+      if (thread.busy) return;
+      goOn();
+      thread.regenerate(messageId);
+    },
+    async onEarlier() {
+      await thread.earlier();
+      afterPaint(() => {
+        if (document.activeElement === document.body) scroller.focus({ preventScroll: true });
+      });
+    },
+    onLook: (version, message, step) => notice.told(walk().then((to) => to.version(version, message, step))),
+    onLookBack: () => notice.told(walk().then((to) => to.thread())),
+    onExample: (text) => page.onSend(text),
+    onRetry() {
+      goOn();
+      thread.retry();
+    },
+    onResume() {
+      goOn();
+      thread.resume();
+    },
+    onWithdraw: (item) => words.takeBack(item),
+    onDiscard(item) {
+      thread.sender.withdraw(item);
+      composer.focus();
+    },
+    onSendNow(item) {
+      goOn();
+      thread.sender.sendNow(item);
+    },
+    /** The thread is gone: what was written comes along. */
+    async onNew() {
+      const { text } = composer;
+      const images = composer.attachments.take();
+      drafts.forget(thread.state.id);
+      await page.onOpen(null);
+      if (text.trim() || images.length) composer.restore(text, images);
+      composer.focus();
+    },
+  };
+}
+
+function questionOf(messages) {
+  const count = messages.length === 1 ? "The message" : `The ${messages.length} messages`;
+  const first = messages.map(textOf).find(Boolean) ?? "";
+  const quoted = first.length > 60 ? `${first.slice(0, 60)}…` : first;
+  const stays = messages.length === 1 ? "stays" : "stay";
+  return `Regenerate this reply? ${count} after it${quoted ? `, from “${quoted}” on,` : ""} ${stays} with this version.`;
+}
