@@ -74,6 +74,9 @@ class Plan:
     """The interrupts that the request goes past."""
     versions: VersionChanges = NO_CHANGES
     """What the run changes of the versions of the thread's turns."""
+    found: ThreadState | None = None
+    """The thread with what the tasks of a run that broke off have finished, where the run goes on
+    from there and tells of it once more; None: that is nothing but `before`."""
 
     @property
     def message_id(self) -> str:
@@ -98,12 +101,16 @@ class Plan:
     def waiting(self) -> set[str | None]:
         """The ids of the calls that wait for a person as the run begins, also of those that it is
         to run."""
-        return {call["id"] for call in self.before.pending("client", "approval")}
+        return {call["id"] for call in self._found.pending("client", "approval")}
 
     @property
     def closes_approvals(self) -> bool:
         """Whether calls may have waited for an approval before the run."""
-        return self.point is not None or bool(self.before.pending("approval"))
+        return self.point is not None or bool(self._found.pending("approval"))
+
+    @property
+    def _found(self) -> ThreadState:
+        return self.found or self.before
 
     @cached_property
     def continues(self) -> bool:
@@ -112,7 +119,7 @@ class Plan:
 
     def looked_up(self) -> Self:
         """The plan, with what its run asks of the whole thread looked up."""
-        _ = self.after, self.continues, self.before.unanswered
+        _ = self.after, self.continues, self.before.unanswered, self._found.unanswered
         return self
 
 

@@ -44,7 +44,8 @@ async def prepare(
     planned = await _plan_on(state, key, request, checkpoints, catalogue, decider)
     if state.unfinished and request.head is None and (request.continue_ or request.resume):
         # The tasks that finished are part of the run again: it streams their results.
-        planned = replace(planned, before=await checkpoints.load(key, state.checkpoint_id))
+        before = await checkpoints.load(key, state.checkpoint_id)
+        planned = replace(planned, before=before, found=state)
     elif state.unfinished:
         at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
         planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)

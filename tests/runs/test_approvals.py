@@ -1,6 +1,7 @@
 """A call that a person must approve waits for the decision, and runs at most once for it."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from graphs.answers import client_view
 from graphs.approvals import asked_in
 from graphs.rights import NEEDS_APPROVAL
 from server.runs.waiting_approvals import asker_of
+from server.storage.checkpointer import SqliteCheckpointer
 from server.turns.chunks import Approval, Chunk, MessageFinish, ToolApproval, ToolSettled
 from server.turns.header import ThreadKey
 from server.turns.messages import AssistantTurn, ToolCall
@@ -39,6 +41,7 @@ from tests.support.run_chunks import (
     tool_call_message,
 )
 from tests.support.scripted_model import ScriptedModel, finish, text
+from tests.support.waiting import eventually
 
 PAY = ("c1", "pay", '{"word": "rent"}')
 MORE = ("c2", "pay", '{"word": "food"}')
@@ -389,6 +392,46 @@ async def test_after_a_crash_an_approved_call_is_asked_about_again(tmp_path: Pat
             run = await decide(inside, ("c1", True))
             assert run.text == "Done."
     assert dict(tools.calls) == {"rent": 2, "food": 1}
+
+
+async def test_a_call_that_waited_after_a_crash_waits_on_when_the_run_that_goes_on_is_stopped(
+    tmp_path: Path,
+) -> None:
+    """The crash came when the model's message was saved, and no checkpoint had it."""
+    tools, path = GatedTools(), tmp_path / "t.db"
+    model = ScriptedModel.of(tool_call_message(PAY, ("c2", "hold", '{"word": "one"}')))
+    async with backend(path, model, catalogue=tools.catalogue) as before:
+        with pytest.MonkeyPatch.context() as patch:
+            hold_checkpoints(patch, lambda: len(model.prompts) > 0)
+            await before.start(message())
+            await eventually(lambda: shown(before))
+            async with after_crash(path, model, tools.catalogue) as inside:
+                assert (await shown(inside))["c1"].awaits_approval
+                patch.undo()
+                run = await inside.start(TurnRequest(continue_=True))
+                await tools.begun("one")
+                assert not await inside.store.approvals("local", (), 0, 10)
+                await inside.stop()
+                RunChunks(await chunks_of(run))
+                calls = await shown(inside)
+                assert calls["c1"].approval == Approval("c1")
+                assert calls["c2"].end == "cancelled"
+                [waiting] = await inside.store.approvals("local", (), 0, 10)
+                assert waiting.tool_call_id == "c1"
+                assert (await decide(inside, ("c1", True))).text == "Done."
+    assert dict(tools.calls) == {"one": 1, "rent": 1}
+
+
+def hold_checkpoints(patch: pytest.MonkeyPatch, begin: Callable[[], bool]) -> None:
+    """From then on what tasks write is saved, and no checkpoint behind it."""
+    put = SqliteCheckpointer.aput
+
+    async def held(*given: Any, **named: Any) -> Any:
+        if begin():
+            await asyncio.Event().wait()
+        return await put(*given, **named)
+
+    patch.setattr(SqliteCheckpointer, "aput", held)
 
 
 async def test_typing_past_a_call_that_may_have_run_tells_the_model_so(tmp_path: Path) -> None:
