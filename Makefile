@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
+CLIENTS := tests/clients/node_modules/.package-lock.json
 # Tests wait as much as they work: two processes for each core of a small machine. A part of them
 # is not worth as many: each process first imports everything.
 WORKERS ?= $(if $(ARGS),2,4)
@@ -23,10 +24,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
 
-test: $(DEV_READY)  ## every test; long ones try a sample
+test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sample
 	$(PYTEST) -n $(WORKERS) $(ARGS)
 
-test-long: $(DEV_READY)  ## the long tests, with all that they can try
+test-long: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## the long tests, with all that they can try
 	LONG_TESTS=1 $(PYTEST) -n $(WORKERS) -m long --timeout 600 $(if $(ARGS),$(ARGS),--ignore $(ALONE))
 	$(if $(ARGS),,LONG_TESTS=1 $(PYTEST) -m long --timeout 600 $(ALONE))
 
@@ -68,6 +69,9 @@ $(READY): pyproject.toml constraints.txt
 $(DEV_READY): $(READY)
 	$(PIP) --editable '.[dev]'
 	@touch $@
+
+$(CLIENTS): tests/clients/package-lock.json | $(DEV_READY)
+	@$(BIN)/python -m tests.clients.npm
 
 clean:
 	rm -rf $(VENV) *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
