@@ -54,12 +54,12 @@ const approve = (waiting, approving, { onApprove }) => html`
   </button>
 `;
 
-const exporting = ({ onExport }) => html`
+const exporting = ({ onExport, onPrint }) => html`
   <button type="button" class="icon-button" aria-label="Export thread" title="Export thread" popovertarget="export">${icons.down}</button>
   <div id="export" class="menu" popover role="group" aria-label="Export thread" @click=${({ currentTarget }) => currentTarget.hidePopover()}>
     <button type="button" @click=${() => onExport("md")}>Markdown</button>
     <button type="button" @click=${() => onExport("json")}>JSON</button>
-    <button type="button" @click=${() => print()}>Print</button>
+    <button type="button" @click=${onPrint}>Print</button>
   </div>
 `;
 

@@ -224,6 +224,7 @@ const painting = new Painting({
     onKeys: keys.onKeys,
     onExport: (format) =>
       notice.told(import("./export.js").then(({ exportThread }) => exportThread(thread.state, format))),
+    onPrint: () => notice.told(import("./print.js").then(({ printThread }) => printThread(thread))),
     onInspect: () => panels.toggle("inspector"),
     onApprove() {
       panels.toggle("approvals");

@@ -74,6 +74,30 @@ async def test_what_is_read_stays_where_it_is_when_earlier_messages_come(visit: 
     await expect(first).to_be_in_viewport()
 
 
+PRINTED = """() => {
+  window.printed = [];
+  window.print = () => window.printed.push(document.querySelectorAll('.said').length);
+}"""
+
+
+async def test_what_is_printed_is_the_whole_thread(visit: Visit) -> None:
+    await visit.page.evaluate(PRINTED)
+    await visit.button("Export thread").click()
+    await visit.button("Print").click()
+    await expect(visit.said).to_have_count(TURNS + 1)
+    await visit.page.wait_for_function("window.printed.length")
+    assert await visit.page.evaluate("window.printed") == [TURNS + 1]
+
+
+async def test_a_thread_that_cannot_be_loaded_whole_is_not_printed_in_part(visit: Visit) -> None:
+    await visit.page.evaluate(PRINTED)
+    await visit.page.route("**/threads/long?*before=*", lambda route: route.abort())
+    await visit.button("Export thread").click()
+    await visit.button("Print").click()
+    await expect(visit.page.locator("#status")).to_contain_text("server")
+    assert await visit.page.evaluate("window.printed") == []
+
+
 async def test_the_keyboard_loads_earlier_messages(visit: Visit) -> None:
     await visit.button("Earlier messages").focus()
     await visit.page.keyboard.press("Enter")

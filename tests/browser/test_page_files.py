@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from server.app import STATIC
+from tests.browser.site import Visit
 from tests.support.serving import Client
 
 VENDOR = STATIC / "vendor"
@@ -16,6 +17,14 @@ MAKES_HTML = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|unsafeHTML|createContextualFragment|document\.write"
     r"|DOMPurify|\beval\(|new Function"
 )
+
+MAX_FIRST_LOAD_BYTES = 179_300
+"""Of compressed bodies. What is seldom used is loaded when it is."""
+SIZES = """() => Object.fromEntries(
+  performance.getEntries()
+    .filter((entry) => "encodedBodySize" in entry)
+    .map((entry) => [new URL(entry.name).pathname, entry.encodedBodySize])
+)"""
 
 
 def own_modules() -> list[Path]:
@@ -55,6 +64,13 @@ def test_the_page_has_no_inline_script_or_style() -> None:
     page = (STATIC / "index.html").read_text()
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", page)
     assert not re.search(r"(?:href|src)=\"(?:https?:)?//", page)
+
+
+async def test_the_first_load_weighs_no_more_than_it_may(visit: Visit) -> None:
+    await visit.page.wait_for_load_state("networkidle")
+    sizes: dict[str, int] = await visit.page.evaluate(SIZES)
+    assert "/js/main.js" in sizes
+    assert sum(sizes.values()) <= MAX_FIRST_LOAD_BYTES, sizes
 
 
 @pytest.mark.parametrize("path", ["/", "/js/main.js", "/css/base.css", "/vendor/VENDOR.json"])
