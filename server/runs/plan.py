@@ -101,16 +101,12 @@ class Plan:
     def waiting(self) -> set[str | None]:
         """The ids of the calls that wait for a person as the run begins, also of those that it is
         to run."""
-        return {call["id"] for call in self._found.pending("client", "approval")}
+        return {call["id"] for call in (self.found or self.before).pending("client", "approval")}
 
     @property
     def closes_approvals(self) -> bool:
         """Whether calls may have waited for an approval before the run."""
-        return self.point is not None or bool(self._found.pending("approval"))
-
-    @property
-    def _found(self) -> ThreadState:
-        return self.found or self.before
+        return self.point is not None or bool((self.found or self.before).pending("approval"))
 
     @cached_property
     def continues(self) -> bool:
@@ -119,7 +115,7 @@ class Plan:
 
     def looked_up(self) -> Self:
         """The plan, with what its run asks of the whole thread looked up."""
-        _ = self.after, self.continues, self.before.unanswered, self._found.unanswered
+        _ = self.after, self.continues, self.before.unanswered, self.waiting
         return self
 
 
