@@ -55,7 +55,10 @@ from tools.contract import Disposition
 from tools.current import CurrentCatalogue
 
 STATIC = Path(__file__).parent.parent / "static"
-EXPOSED_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "Location", "Content-Location")
+EXPOSED_HEADERS = (
+    *("X-Thread-Id", "X-Run-Id", "X-Previous-Run-Id", "X-Message-Id"),
+    *("Location", "Content-Location"),
+)
 
 
 def create() -> Starlette:

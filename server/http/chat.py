@@ -144,11 +144,13 @@ def _own_format(run: LoggedRun) -> WireFormat:
 
 
 def run_headers(run: LoggedRun) -> dict[str, str]:
-    return {
-        "X-Thread-Id": run.header.key.thread_id,
-        "X-Run-Id": run.header.run_id,
-        "X-Message-Id": run.header.user_message_id,
+    header = run.header
+    ids = {
+        "X-Thread-Id": header.key.thread_id,
+        "X-Run-Id": header.run_id,
+        "X-Message-Id": header.user_message_id,
     }
+    return {**ids, "X-Previous-Run-Id": header.follows} if header.follows else ids
 
 
 def _accepted(run: LoggedRun) -> Response:

@@ -109,4 +109,5 @@ class RunStarts:
             limits=settings.limits,
             model=model_name,
             setup=setup_hash(settings.system_prompt, catalogue) if is_built_in else None,
+            follows=(run.thread and run.thread.run_id) or None,
         )

@@ -39,6 +39,8 @@ class RunStart:
     """Its name in the settings; None: a graph's own."""
     setup: str | None = None
     """The hash of system prompt and tools; None: a graph's own."""
+    follows: str | None = None
+    """The thread's last run before this one; None: it had none."""
 
     def header(self, checkpoint_id: str | None) -> RunHeader:
         return RunHeader(
@@ -50,6 +52,7 @@ class RunStart:
             wire_format=self.wire_format,
             checkpoint_id=checkpoint_id,
             continues=self.plan.continues,
+            follows=self.follows,
         )
 
 

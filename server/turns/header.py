@@ -43,3 +43,5 @@ class RunHeader:
     """The thread as the run begins, with what the request added. None: it could not be saved."""
     continues: bool = False
     """Whether earlier runs have said a part of the message."""
+    follows: str | None = None
+    """The thread's last run before this one; None: it had none."""

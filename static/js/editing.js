@@ -3,7 +3,7 @@
 import { textOf } from "./parts.js";
 import { sentenceOf } from "./sentences.js";
 
-const BUSY = "A reply is being written. Stop it, or wait for its end.";
+export const BUSY = "A reply is being written. Stop it, or wait for its end.";
 const OPEN = "Another message is being edited. Send it or cancel it first.";
 const MOVED = "What you had typed in another message is in the field.";
 const GONE = "The message that you edit is gone. What you have typed is in the field.";
@@ -73,11 +73,15 @@ export class Editing {
     thread.edit(id, text, version);
   }
 
-  /** A run has begun in this tab: what is edited is about the thread as it is by now. */
-  begun() {
-    const { thread } = this.page;
-    if (this.message === null) this.#is(null);
-    else this.#is({ ...this.message, version: thread.state.version });
+  /**
+   * A run has begun in this tab: what is edited is about the thread as it is by now, if this was its state before.
+   *
+   * @param {string | null} follows  the thread's last run before it
+   */
+  begun(follows) {
+    const { message, page } = this;
+    const { version } = page.thread.state;
+    this.#is(message?.version === follows ? { ...message, version } : message);
   }
 
   /** The server has not taken the edit. */
@@ -89,16 +93,18 @@ export class Editing {
     requestAnimationFrame(focusEditor);
   }
 
-  /** The message may be gone by now: what was typed goes to the field. */
+  /** The message may be gone by now: what was typed goes to the field, unless the thread has it. */
   check() {
     const { thread, composer, notice } = this.page;
-    const { messages, loading, run, hasEarlier, looksAt } = thread.state;
-    if (this.message === null || loading || run || !messages.length || looksAt !== null) return;
+    const { messages, missing, loading, run, hasEarlier, looksAt } = thread.state;
+    if (this.message === null || loading || run || (!missing && (!messages.length || looksAt !== null))) return;
     const isShown = messages.some(({ id }) => id === this.message.id);
     this.#wasShown ||= isShown;
-    if (isShown || (hasEarlier && !this.#wasShown)) return;
+    if (isShown || (!missing && hasEarlier && !this.#wasShown)) return;
     const { text, error } = this.message;
     this.#is(null);
+    // It came through, and the page was left before it heard so.
+    if (messages.some((one) => one.role === "user" && textOf(one) === text)) return;
     composer.restore(text);
     notice.say(error ?? GONE);
   }

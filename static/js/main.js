@@ -133,13 +133,13 @@ const approvals = new WaitingApprovals(() => {
 });
 const thread = new ThreadStore({
   onChange: () => painting.thread(),
-  onStarted(id, isNew) {
+  onStarted(id, isNew, follows) {
     if (isNew) {
       drafts.keep(null, { draft: "", images: [], edit: null, forms: {} });
       showBegun(id);
     }
     composer.taken();
-    editing.begun();
+    editing.begun(follows);
     showVersion(null);
     list.refresh();
     tell({ type: "run", id });

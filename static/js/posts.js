@@ -47,7 +47,9 @@ export class Posts {
     });
     if (this.#open.get(body.thread_id) === open) this.#open.delete(body.thread_id);
     const isTaken = response && !signal.aborted;
-    const isElsewhere = (body.version ?? null) !== this.#thread.state.looksAt;
+    const { looksAt, version } = this.#thread.state;
+    const follows = response?.headers.get("X-Previous-Run-Id") ?? version;
+    const isElsewhere = (body.version ?? null) !== looksAt || follows !== version;
     if (isTaken) this.#taken(response.headers, turn, how);
     else if (response) this.#takenLate(open, body.thread_id, how);
     how.onAnswered?.();
@@ -96,7 +98,7 @@ export class Posts {
     thread.set({ ...about, interrupts: how.interrupts ?? [], resuming: null });
     how.onTaken?.(turn);
     thread.run.show(turn);
-    thread.listeners.onStarted(id, isNew);
+    thread.listeners.onStarted(id, isNew, headers.get("X-Previous-Run-Id"));
     if (learns) this.#learnVersions(turn);
     thread.sender.begun(how.item, run.id, isNew);
     if (run.stopping) thread.stop();

@@ -1,5 +1,6 @@
 /** What a person does in the log of a thread. */
 
+import { BUSY } from "./editing.js";
 import { afterPaint } from "./paint.js";
 import { textOf } from "./parts.js";
 
@@ -33,12 +34,12 @@ export function threadActions(page) {
     onEditInput: (text) => editing.type(text),
     onEdited: (messageId, text) => editing.send(messageId, text),
     async onRegenerate(messageId) {
-      const { messages } = thread.state;
+      const { messages, version } = thread.state;
       const dropped = messages.slice(messages.findIndex(({ id }) => id === messageId) + 1);
       if (dropped.length && !(await page.confirmed(questionOf(dropped), "Regenerate"))) return;
-      if (thread.busy) return;
+      if (thread.busy) return notice.say(BUSY);
       goOn();
-      thread.regenerate(messageId);
+      thread.regenerate(messageId, version);
     },
     async onEarlier() {
       await thread.earlier();

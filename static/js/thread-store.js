@@ -177,9 +177,10 @@ export class ThreadStore {
     if (this.state.id === id) this.listeners.onEditRefused(edited, error);
   }
 
-  regenerate(messageId) {
+  /** @param {string} version  the last run of the thread that was shown */
+  regenerate(messageId, version) {
     const before = this.state.messages;
-    const body = { regenerate: messageId, ...placeOf(this.state), based_on: this.state.version, ...this.named };
+    const body = { regenerate: messageId, ...placeOf(this.state), based_on: version, ...this.named };
     this.set({ messages: [...upTo(before, messageId), newAnswer()] });
     return this.posts.post(body, { before, learns: true });
   }

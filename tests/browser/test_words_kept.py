@@ -174,6 +174,86 @@ async def test_the_last_reply_is_made_anew_only_if_it_is_still_the_last(
     assert len((await scripted.thread(thread_id))["messages"]) == 4
 
 
+async def test_a_reply_is_made_anew_only_on_what_the_question_has_said(
+    scripted_visit: Visit, visitors: Visitors, scripted: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("One."), text_reply("Two."), text_reply("Three."))
+    await scripted_visit.ask("First")
+    await scripted_visit.ask("Second")
+    thread_id = await scripted_visit.thread_id()
+    first = scripted_visit.replies.first
+    await first.hover()
+    await first.get_by_role("button", name="Regenerate reply").click()
+    question = scripted_visit.page.get_by_role("dialog")
+    await expect(question).to_contain_text("The 2 messages after it")
+    other = await (await visitors.beside(scripted_visit)).open(thread_id)
+    await expect(other.replies).to_have_count(2)
+    await other.ask("Third")
+    await expect(scripted_visit.reply).to_contain_text("Three.")
+    await question.get_by_role("button", name="Regenerate").click()
+    await expect(scripted_visit.log.get_by_role("alert")).to_contain_text("gone on elsewhere")
+    assert len((await scripted.thread(thread_id))["messages"]) == 6
+
+
+@both_looks
+async def test_turns_of_another_device_are_shown_after_the_next_turn_and_dropped_by_no_edit_unseen(
+    scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(*(text_reply(f"Answer {number}.") for number in (1, 2, 3)))
+    await scripted_visit.ask("First")
+    thread_id = await scripted_visit.thread_id()
+    field = await begin_edit(scripted_visit)
+    await field.fill("First, in other words")
+    await scripted.turn({"thread_id": thread_id, "message": "From elsewhere"})
+    await scripted_visit.say("Mine")
+    await expect(scripted_visit.reply).to_contain_text("Answer 3.")
+    await expect(scripted_visit.log).to_contain_text("From elsewhere")
+    await send_edit(scripted_visit)
+    await expect(scripted_visit.log.get_by_role("alert")).to_contain_text("gone on elsewhere")
+    await expect(field).to_have_value("First, in other words")
+    assert len((await scripted.thread(thread_id))["messages"]) == 6
+
+
+@both_looks
+async def test_what_is_typed_in_an_editor_comes_along_from_a_thread_that_is_gone(
+    visit: Visit, client: Client
+) -> None:
+    await visit.ask("Hello")
+    field = await begin_edit(visit)
+    await field.fill("Hello, in other words")
+    await client.http.delete(f"/threads/{await visit.thread_id()}")
+    await visit.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await expect(visit.log).to_contain_text("This thread is gone")
+    await expect(visit.field).to_have_value("Hello, in other words")
+    await visit.log.get_by_role("button", name="New thread").click()
+    await expect(visit.field).to_have_value("Hello, in other words")
+
+
+async def test_an_edit_whose_answer_was_lost_in_a_reload_is_said_to_be_gone_by_nobody(
+    visit: Visit, client: Client
+) -> None:
+    await visit.ask("Hello")
+    thread_id = await visit.thread_id()
+    came = asyncio.Event()
+
+    async def lose(route: Route) -> None:
+        await client.turn(json.loads(route.request.post_data or ""))
+        came.set()
+
+    await visit.page.route("**/chat", lose, times=1)
+    await (await begin_edit(visit)).fill("Good day")
+    await send_edit(visit)
+    await came.wait()
+    await visit.page.reload()
+    await expect(visit.said).to_have_text([re.compile("Good day")])
+    await expect(visit.replies).to_have_count(1)
+    await is_known(visit)
+    await expect(editor(visit)).to_have_count(0)
+    await expect(visit.field).to_have_value("")
+    await expect(visit.status).not_to_contain_text("gone")
+    assert len((await client.thread(thread_id))["messages"]) == 2
+
+
 @both_looks
 async def test_an_edit_that_is_refused_keeps_its_words_in_the_editor(visit: Visit) -> None:
     await visit.ask("Hello")

@@ -171,6 +171,18 @@ async def test_other_values_are_refused(client: Client, wrong: Json) -> None:
     assert (await problem(client, 422, message="Hello", **wrong))["code"] == "invalid_body"
 
 
+async def test_a_run_names_the_one_that_it_follows(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("A"), text_reply("B"), text_reply("C"))
+    body = {"thread_id": "t1", "message": "Hello"}
+    first, second = [(await client.http.post("/chat", json=body)).headers for _ in "12"]
+    assert "X-Previous-Run-Id" not in first
+    assert second["X-Previous-Run-Id"] == first["X-Run-Id"]
+    detached = await client.http.post("/chat", json=body, headers={"Prefer": "respond-async"})
+    assert detached.headers["X-Previous-Run-Id"] == second["X-Run-Id"]
+
+
 def part(words: str) -> Json:
     return {"type": "text", "text": words}
 

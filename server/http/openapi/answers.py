@@ -15,6 +15,8 @@ TIME: Schema = {"type": "string", "format": "date-time"}
 NAMES: Schema = {"type": "array", "items": TEXT}
 RUN_STATE = choice(*get_args(ThreadRunState))
 RUN_HEADERS = {"X-Thread-Id": TEXT, "X-Run-Id": TEXT, "X-Message-Id": TEXT}
+FOLLOWS = {"X-Previous-Run-Id": TEXT}
+"""Of a run of a thread that has had one before."""
 _EVENT: Schema = {
     "type": "object",
     "required": ["data"],
