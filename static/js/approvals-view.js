@@ -5,6 +5,9 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { approvalCard } from "./approval-card.js";
 import { formatMoment, plural } from "./format.js";
 import { icons } from "./icons.js";
+import { styled } from "./styles.js";
+
+await styled("inspector");
 
 /**
  * @param {object} state  of `WaitingApprovals` @param {import("./tools.js").Tools} tools

@@ -55,14 +55,16 @@ export class FormKeeper {
 
   #restoreOnce(form) {
     if (this.#seen.has(form)) return;
-    this.#seen.add(form);
     const name = form.dataset.keep;
     // The form before it was answered: the same is asked anew.
-    const isAnew = this.#shown.has(name);
+    const isAnew = this.#shown.has(name) && this.#shown.get(name) !== form;
     this.#shown.set(name, form);
     const values = isAnew ? undefined : this.#forms[name];
     const fields = fieldsOf(form);
-    if (values?.length !== fields.length) return;
+    // Until its tool is known, a form has not all of its fields.
+    if (values && values.length !== fields.length) return;
+    this.#seen.add(form);
+    if (!values) return;
     this.#isRestoring = true;
     fields.forEach((field, index) => put(field, values[index]));
     this.#isRestoring = false;

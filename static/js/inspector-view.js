@@ -5,6 +5,9 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { formatNumber, plural } from "./format.js";
 import { icons } from "./icons.js";
 import { code } from "./markdown.js";
+import { styled } from "./styles.js";
+
+await styled("inspector");
 
 const TYPES = [
   "step-start",

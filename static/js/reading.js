@@ -9,6 +9,8 @@ const GONE = "The message that was found is no longer in this thread.";
 
 export class Reading {
   #places = new Places();
+  /** Where somebody is led back to by now. */
+  #goal = null;
 
   /**
    * @param {{thread, follower, log: Element, scroller: Element, status: Element, notice, onWhole}} page
@@ -21,7 +23,7 @@ export class Reading {
   /** Another thread is opened, or the page is left. */
   keep() {
     const { thread, follower } = this.page;
-    this.#places.keep(thread.state.id, follower.place);
+    if (thread.state.messages.length && !this.#goal) this.#places.keep(thread.state.id, follower.place);
   }
 
   clear() {
@@ -37,12 +39,18 @@ export class Reading {
     const { notice, onWhole } = this.page;
     const place = isBack && !found ? this.#places.of(id) : null;
     const focused = document.activeElement;
+    this.#goal = place;
     const rest = () => {
       onWhole();
       if (found) afterPaint(() => notice.told(this.#showFound(id, found, focused)));
-      else if (place) afterPaint(() => this.#goTo(id, place));
+      else if (place) afterPaint(() => this.#goBack(id, place));
     };
     requestAnimationFrame(() => setTimeout(rest));
+  }
+
+  async #goBack(id, place) {
+    await this.#goTo(id, place);
+    if (this.#goal === place) this.#goal = null;
   }
 
   /** Nobody has gone elsewhere meanwhile. */

@@ -1,9 +1,18 @@
+/** The styles of what is loaded when it is needed. */
+
+const loading = new Map();
+
 /**
- * The styles of what is loaded when it is needed. If they cannot be loaded it is shown without them.
+ * Once for all who need them. If they cannot be loaded it is shown without them.
  *
  * @param {string} name  of the file
  */
-export const styled = (name) =>
+export function styled(name) {
+  if (!loading.has(name)) loading.set(name, load(name));
+  return loading.get(name);
+}
+
+const load = (name) =>
   new Promise((loaded) => {
     const link = document.createElement("link");
     Object.assign(link, { rel: "stylesheet", href: `css/${name}.css`, onload: loaded, onerror: loaded });

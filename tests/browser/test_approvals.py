@@ -87,6 +87,29 @@ async def test_an_approved_call_runs_as_it_was_asked_for_and_locks(
 
 
 @both_looks
+async def test_what_is_typed_in_a_card_outlives_a_reload_and_another_thread(
+    asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
+) -> None:
+    card = await be_asked(asked, endpoint, plan_visit(note="Bring a ladder"))
+    await card.get_by_label("crew").fill("4")
+    await card.get_by_label("work").select_option("service")
+    await card.get_by_label("Reason").fill("Too early")
+    await asked.page.reload()
+    await expect(card.get_by_label("crew")).to_have_value("4")
+    await expect(card.get_by_label("work")).to_have_value("2")
+    await expect(card.get_by_label("note")).to_have_value("Bring a ladder")
+    await expect(card.get_by_label("Reason")).to_have_value("Too early")
+    address = asked.page.url
+    await asked.open()
+    await asked.page.goto(address)
+    await expect(card.get_by_label("crew")).to_have_value("4")
+    endpoint.script(text_reply("It is planned."))
+    await approve(card)
+    await expect(asked.reply).to_contain_text("It is planned.")
+    assert [(visit["crew"], visit["work"]) for visit in tools.visits] == [(4, "service")]
+
+
+@both_looks
 async def test_arguments_are_changed_in_the_form_and_the_changes_shown(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import beside_threads, show_list
@@ -172,6 +173,19 @@ async def test_a_reload_returns_to_what_was_being_read(
     await visit.page.reload()
     await expect(visit.reply).to_be_in_viewport()
     await expect(visit.button("Latest")).to_be_hidden()
+
+
+async def test_a_second_reload_before_the_thread_is_there_returns_to_what_was_being_read(
+    visitors: Visitors, client: Client, look: str
+) -> None:
+    visit, fourth = await reading(visitors, client, look)
+    top = await top_of(fourth)
+    held = await hold(visit, re.compile(r"/threads/[^/?]+[?]"))
+    await visit.page.reload()
+    await held.arrived.wait()
+    await visit.page.reload()
+    held.go_on.set()
+    await reads_on(visit, fourth, top)
 
 
 RECORD = """
