@@ -18,6 +18,7 @@ from server.authentication import open_audit_trail, open_authentication
 from server.graph_resources import open_graph_store, open_models
 from server.http.audited import Audited
 from server.http.bodies import Bodies
+from server.http.chat import EXPOSED_HEADERS
 from server.http.event_streams import EventStreams
 from server.http.guard import Guard
 from server.http.headers import ApiHeaders
@@ -55,10 +56,6 @@ from tools.contract import Disposition
 from tools.current import CurrentCatalogue
 
 STATIC = Path(__file__).parent.parent / "static"
-EXPOSED_HEADERS = (
-    *("X-Thread-Id", "X-Run-Id", "X-Previous-Run-Id", "X-Message-Id"),
-    *("Location", "Content-Location"),
-)
 
 
 def create() -> Starlette:

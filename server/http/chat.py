@@ -17,6 +17,11 @@ from server.turns.header import ThreadKey
 from server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
 
 MAX_KEY_CHARS = 255
+EXPOSED_HEADERS = (
+    *("X-Thread-Id", "X-Run-Id", "X-Previous-Run-Id", "X-Message-Id"),
+    *("Location", "Content-Location"),
+)
+"""What a page of another origin may read of an answer."""
 
 
 class Chat(HTTPEndpoint):

@@ -15,8 +15,7 @@ TIME: Schema = {"type": "string", "format": "date-time"}
 NAMES: Schema = {"type": "array", "items": TEXT}
 RUN_STATE = choice(*get_args(ThreadRunState))
 RUN_HEADERS = {"X-Thread-Id": TEXT, "X-Run-Id": TEXT, "X-Message-Id": TEXT}
-FOLLOWS = {"X-Previous-Run-Id": TEXT}
-"""Of a run of a thread that has had one before."""
+PREVIOUS_RUN = {"X-Previous-Run-Id": TEXT}
 _EVENT: Schema = {
     "type": "object",
     "required": ["data"],

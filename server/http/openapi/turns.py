@@ -1,7 +1,7 @@
 """The operations of turns: start a run, attach to one, stop one."""
 
 from server.http.chat import MAX_KEY_CHARS
-from server.http.openapi.answers import EVENT_STREAM, FOLLOWS, RUN_HEADERS, TEXT
+from server.http.openapi.answers import EVENT_STREAM, PREVIOUS_RUN, RUN_HEADERS, TEXT
 from server.http.openapi.operation import EVENTS, Answer, Example, Operation, header, query
 from server.http.openapi.problems import (
     BODY,
@@ -22,7 +22,7 @@ PROTOCOL_PARAMETER = query(
     "protocol", choice(*WIRE_FORMATS), "The wire format of the answer, in place of the body's own."
 )
 STREAM = Answer(
-    "The run as an event stream.", EVENT_STREAM, EVENTS, may_have={**RUN_HEADERS, **FOLLOWS}
+    "The run as an event stream.", EVENT_STREAM, EVENTS, may_have={**RUN_HEADERS, **PREVIOUS_RUN}
 )
 
 STARTED = {
@@ -31,7 +31,7 @@ STARTED = {
         "With `Prefer: respond-async`: where the stream of the run is.",
         ref("Accepted"),
         headers={**RUN_HEADERS, "Location": TEXT, "Preference-Applied": TEXT},
-        may_have=FOLLOWS,
+        may_have=PREVIOUS_RUN,
     ),
 }
 """What answers each post that starts a run."""

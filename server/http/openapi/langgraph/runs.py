@@ -1,6 +1,6 @@
 """LangGraph SDK: the operations of runs."""
 
-from server.http.openapi.answers import FOLLOWS, RUN_HEADERS, TEXT
+from server.http.openapi.answers import PREVIOUS_RUN, RUN_HEADERS, TEXT
 from server.http.openapi.operation import EVENTS, Answer, Example, Operation, header, query
 from server.http.openapi.problems import (
     BODY,
@@ -27,7 +27,9 @@ _OF_RUN = {**_OF_THREAD, "run_id": "{run}"}
 _RUN_PATH = {"thread_id": TEXT, "run_id": TEXT}
 _PLACES = {**RUN_HEADERS, "Content-Location": TEXT, "Location": TEXT}
 _EVENT = {**ref("LangGraph.Event"), "description": "One event; `error` or `end` is the last."}
-_STREAM = Answer("The run as an event stream.", _EVENT, EVENTS, headers=_PLACES, may_have=FOLLOWS)
+_STREAM = Answer(
+    "The run as an event stream.", _EVENT, EVENTS, headers=_PLACES, may_have=PREVIOUS_RUN
+)
 _RUN = Answer("The run.", ref("LangGraph.Run"))
 _FOUND = (THREAD, LANGGRAPH_RUNS.only("run_not_found"), STORAGE)
 _START = (
