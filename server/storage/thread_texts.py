@@ -5,6 +5,7 @@ known, whatever kept them away: a crash, an older server, a database that has ha
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -70,7 +71,7 @@ _NOTE: Any = (
     .returning(threads.c.title)
 )
 _ADVANCE = _NOTE.where(threads.c.indexed_run.is_not_distinct_from(bindparam("before")))
-_KNOWN = select(texts.c.message_id).where(*_OF_THREAD)
+_KNOWN = select(texts.c.message_id, texts.c.shown_id, texts.c.text).where(*_OF_THREAD)
 _REMOVE = delete(texts).where(*_OF_THREAD)
 _REMOVE_SOME = _REMOVE.where(texts.c.message_id.in_(bindparam("messages", expanding=True)))
 _ADD = insert(texts).inline()
@@ -124,12 +125,13 @@ def behind(
 def _put_all(
     connection: Connection, key: ThreadKey, title: str, wanted: Sequence[ThreadText]
 ) -> None:
-    """What is there already, by the ids of the messages, stays."""
+    """What is there already stays: to index a text takes far longer than to read it. An edit may
+    have left the id of a message and changed its words."""
     mine = {"of_owner": key.owner, "of_thread": key.thread_id}
-    known = {*connection.scalars(_KNOWN, mine)} - {TITLE}
-    by_id = {text.message_id: text for text in wanted}
-    added = [text for id, text in by_id.items() if id not in known]
-    _replace(connection, key, known - by_id.keys(), [*added, _of_title(title)])
+    known = {row.message_id: ThreadText(*row) for row in connection.execute(_KNOWN, mine)}
+    by_id = {text.message_id: replace(text, text=_storable(text.text)) for text in wanted}
+    added = [text for id, text in by_id.items() if text != known.get(id)]
+    _replace(connection, key, known.keys() - by_id.keys(), [*added, _of_title(title)])
 
 
 def _replace(

@@ -85,6 +85,25 @@ async def test_an_edit_takes_the_old_words_away_and_a_regenerated_reply_its_own(
     assert await found(client, "apples fourth figs") == ["a"]
 
 
+async def test_an_edit_under_the_same_id_is_found_by_its_own_words_until_it_is_left(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(*map(text_reply, ("apples", "pears", "plums")))
+    said = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "First"}]}
+    edited = {**said, "parts": [{"type": "text", "text": "Second"}]}
+    body = {"id": "a", "trigger": "submit-message"}
+    await client.turn({**body, "messages": [said]})
+    await client.turn({**body, "messages": [edited], "messageId": "m1"})
+    assert await found(client, "second pears") == ["a"]
+    await patch(client, "a", title="Named")
+    assert await found(client, "first") == await found(client, "apples") == []
+
+    first = (await client.thread("a"))["messages"][0]["versions"][0]
+    await client.turn({"thread_id": "a", "message": "Third", "version": first})
+    assert await found(client, "first apples third plums") == ["a"]
+    assert await found(client, "second") == await found(client, "pears") == []
+
+
 async def test_a_stopped_reply_is_found_as_far_as_it_went(
     client: Client, endpoint: StrictEndpoint
 ) -> None:

@@ -1,5 +1,7 @@
 """What any store must do that searches titles and texts."""
 
+from functools import partial
+
 import pytest
 
 from server.storage.interfaces import Page
@@ -7,7 +9,18 @@ from server.storage.searching import Found, TextChanges, ThreadText, Unsearchabl
 from server.storage.undo import UndoStore
 from server.storage.words import wanted
 from server.turns.header import ThreadKey
-from tests.support.contracts.threads import OTHERS, SECOND, THREAD, begin, forget, ids, run_through
+from tests.support.contracts.threads import (
+    OTHERS,
+    SECOND,
+    THREAD,
+    begin,
+    entry_of,
+    forget,
+    ids,
+    run_through,
+)
+
+FRUITS = ("apples", "pears", "plums", "cherries", "figs", "grapes")
 
 
 def said(*texts: str, start: int = 1) -> list[ThreadText]:
@@ -109,6 +122,33 @@ class SearchContract:
         await store.note_texts(THREAD, "r2", changes)
         assert await found(store, "apples cherries") == ["t1"]
         assert await found(store, "pears") == await found(store, "plums") == []
+
+    async def test_a_branch_says_a_message_of_the_same_id_in_its_own_words(
+        self, store: UndoStore
+    ) -> None:
+        await tell(store, THREAD, "r1", "apples", "pears", "plums")
+        for run_id, new, whole in (
+            ("r2", said("cherries", "figs", start=2), ("apples", "cherries", "figs")),
+            ("r3", said("grapes", start=4), ("apples", "pears", "plums", "grapes")),
+        ):
+            before = (await entry_of(store, THREAD)).run_id
+            await run_through(store, THREAD, run_id)
+            changes = TextChanges(new, (), partial(said, *whole), before, is_branch=True)
+            await store.note_texts(THREAD, run_id, changes)
+            told = [word for word in FRUITS if await found(store, word)]
+            assert told == [word for word in FRUITS if word in whole], run_id
+        page = await search(store, "pears")
+        assert page.found == {"t1": Found("m2", "pears")}
+
+    async def test_a_thread_that_is_indexed_anew_has_the_words_that_it_has_by_now(
+        self, store: UndoStore
+    ) -> None:
+        await tell(store, THREAD, "r1", "apples", "pears")
+        await run_through(store, THREAD, "r2")
+        (behind,) = await store.unsearchable(10)
+        await store.put_texts(behind, said("apples", "plums"))
+        assert await found(store, "apples plums") == ["t1"]
+        assert await found(store, "pears") == []
 
     async def test_a_run_whose_thread_was_not_indexed_brings_all_of_it(
         self, store: UndoStore
