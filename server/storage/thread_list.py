@@ -70,7 +70,7 @@ _BEGIN_FIRST = text(
     "updated_at = excluded.updated_at, run_id = excluded.run_id, run_state = excluded.run_state, "
     "graph = excluded.graph"
 )
-_RETITLE = _OF_MINE.where(threads.c.title == bindparam("before"))
+_RETITLE = _OF_MINE.where(SHOWN, threads.c.title == bindparam("before"))
 _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
 _MOVE = insert(activities)
 _IN_ORDER = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
@@ -171,7 +171,7 @@ def give_title(
     connection: Connection, key: ThreadKey, title: str, before: str
 ) -> ThreadEntry | None:
     """Rename a thread that still has the title `before`; the new one is made distinct. None: it has
-    another by now, or is gone."""
+    another by now, is hidden or gone."""
     _await_turn(connection, key)
     distinct = free_title(connection, key.owner, title)
     renamed = connection.execute(_RETITLE, {**of(key), "before": before, "title": distinct})

@@ -68,6 +68,27 @@ async def test_a_thread_that_is_renamed_while_its_title_is_made_keeps_its_name(
     assert await title(client, thread_id) == "Mine"
 
 
+async def test_a_thread_that_is_deleted_while_its_title_is_made_comes_back_as_it_was(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    pause = Pause(asyncio.Event())
+    endpoint.script(text_reply("391."), reply(Say("Times"), pause, Say(" tables")))
+    kept = {"title_model": TITLE_MODEL, "undo_seconds": 3600}
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint, **kept)) as client:
+        thread_id, _ = await client.turn({"message": "What is 17 * 23?"})
+        await pause.reached.wait()
+        assert (await client.http.delete(f"/threads/{thread_id}")).status_code == 202
+        pause.event.set()
+        endpoint.script(text_reply("Hi."), text_reply("Greetings"))
+        other, _ = await client.turn({"message": "Hello"})
+        await eventually(lambda: has_title(client, other, "Greetings"))
+        assert (await client.http.post(f"/threads/{thread_id}/restore")).status_code == 200
+        for q, expected in (("what 17", [thread_id]), ("tables", [])):
+            found = (await client.http.get("/threads", params={"q": q})).json()["threads"]
+            assert [thread["id"] for thread in found] == expected
+        assert await title(client, thread_id) == "What is 17 * 23?"
+
+
 async def test_titles_of_a_model_are_distinct(client: Client, endpoint: StrictEndpoint) -> None:
     for expected in ("Greetings", "Greetings (2)"):
         endpoint.script(text_reply("Hi."), text_reply("Greetings"))

@@ -125,6 +125,14 @@ class UndoContract:
         assert await store.restore(THREAD) == before
         await begin(store, THREAD, "r3")
 
+    async def test_a_title_that_is_made_while_its_thread_is_hidden_is_dropped(
+        self, store: UndoStore
+    ) -> None:
+        before = await run_through(store, THREAD, "r1")
+        await hide(store, THREAD)
+        assert await store.give_title(THREAD, "Greetings", "Hello") is None
+        assert await store.restore(THREAD) == before
+
     async def test_a_thread_that_there_is_not_cannot_be_hidden_or_restored(
         self, store: UndoStore
     ) -> None:
