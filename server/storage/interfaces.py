@@ -173,7 +173,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         """Move the thread to the top of the list as live, on this graph. A thread that is new gets
         the title: on one line, cut to 60 characters, with a number behind it if another thread of
         the owner has it. `closes_approvals`: none of its calls waits for an approval any more.
-        `versions` change with it."""
+        `versions` change with it; a title of the thread's first words follows these."""
 
     async def end_run(
         self,

@@ -34,6 +34,14 @@ class TurnVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstWords:
+    """Those that a thread began with until now, and those that it begins with from now on."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class VersionChanges:
     """What a run that begins a branch, or goes to another one, changes of its thread's versions."""
 
@@ -41,6 +49,8 @@ class VersionChanges:
     """New ones, and others as they are from now on."""
     removed: Sequence[str] = ()
     """The ids of those whose run broke off before it began its branch."""
+    first_words: FirstWords | None = None
+    """None: the thread begins as before."""
 
 
 NO_CHANGES = VersionChanges()

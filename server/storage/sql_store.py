@@ -110,6 +110,8 @@ class SqlStore(SqlTexts):
         def begin(connection: Connection) -> None:
             thread_list.begin_run(connection, key, run_id, title, graph)
             turn_versions.change(connection, key, versions)
+            if versions.first_words:
+                thread_list.follow_words(connection, key, versions.first_words)
             if closes_approvals:
                 approvals.close(connection, key)
             audit_trail.append(connection, records)

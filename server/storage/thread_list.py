@@ -32,8 +32,9 @@ from server.storage.interfaces import (
     ThreadRunState,
     TooManyPinned,
 )
+from server.storage.kept_versions import FirstWords
 from server.storage.tables import activities, threads
-from server.storage.titles import short_title
+from server.storage.titles import is_first_title, short_title
 from server.turns.header import ThreadKey
 
 NO_RUN = ""
@@ -176,6 +177,15 @@ def give_title(
     distinct = free_title(connection, key.owner, title)
     renamed = connection.execute(_RETITLE, {**of(key), "before": before, "title": distinct})
     return get(connection, key) if renamed.rowcount else None
+
+
+def follow_words(connection: Connection, key: ThreadKey, words: FirstWords) -> None:
+    """Title a thread that nobody has named by the words that it begins with from now on."""
+    entry = get(connection, key)
+    if not entry or is_first_title(entry.title, words.after):
+        return
+    if is_first_title(entry.title, words.before):
+        give_title(connection, key, short_title(words.after), entry.title)
 
 
 def allow_tools(

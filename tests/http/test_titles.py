@@ -5,9 +5,11 @@ import logging
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.http.test_branches import asks
 from tests.http.test_policy import headers
 from tests.support.endpoint import Fail, Finish, Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.endpoint.script import Usage
@@ -150,3 +152,87 @@ async def test_the_tokens_of_a_title_are_charged_to_the_user(
         refused = await client.http.post("/chat", json={"message": "More"})
     assert refused.status_code == 429
     assert refused.json()["limit"] == "tokens_per_day"
+
+
+async def stop_first(client: Client, endpoint: StrictEndpoint, words: str) -> None:
+    """A thread whose first turn is stopped."""
+    endpoint.script(reply(Say("Half "), Pause(asyncio.Event())))
+    async with client.chat({"thread_id": "t1", "message": asks(words, "m1")}) as stream:
+        await stream.until("text-delta")
+        await client.http.post("/chat/t1/stop")
+        await stream.rest()
+
+
+def edit(words: str, id: str = "m1", new_id: str = "m2") -> dict[str, Any]:
+    return {"thread_id": "t1", "edit": {"message_id": id, "message": asks(words, new_id)}}
+
+
+@pytest.mark.parametrize("new_id", ["m1", "m2"])
+async def test_a_first_message_that_was_stopped_gets_a_title_when_it_is_edited(
+    client: Client, endpoint: StrictEndpoint, new_id: str
+) -> None:
+    await stop_first(client, endpoint, "Wrong question")
+    assert await title(client, "t1") == "Wrong question"
+    endpoint.script(text_reply("391."), text_reply("Times tables"))
+    await client.turn(edit("Right question", new_id=new_id))
+    await eventually(lambda: has_title(client, "t1", "Times tables"))
+    assert endpoint.requests[-1]["messages"][-1]["content"].startswith("User: Right question")
+
+
+async def test_a_first_message_that_failed_gets_a_title_when_it_is_edited_once_more(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(Fail(400, "No"), Fail(400, "No"))
+    await client.turn({"thread_id": "t1", "message": asks("Wrong question", "m1")})
+    await client.turn(edit("Wrong again"))
+    assert await title(client, "t1") == "Wrong again"
+    endpoint.script(text_reply("391."), text_reply("Times tables"))
+    await client.turn(edit("Right question", "m2", "m3"))
+    await eventually(lambda: has_title(client, "t1", "Times tables"))
+
+
+async def test_a_thread_that_was_named_keeps_its_name_when_its_first_message_is_edited(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    await stop_first(client, endpoint, "Wrong question")
+    await client.http.patch("/threads/t1", json={"title": "Mine"})
+    endpoint.script(text_reply("391."))
+    await client.turn(edit("Right question"))
+    endpoint.script(text_reply("Hi."), text_reply("Greetings"))
+    other, _ = await client.turn({"message": "Hello"})
+    await eventually(lambda: has_title(client, other, "Greetings"))
+    assert await title(client, "t1") == "Mine"
+
+
+async def test_a_title_that_is_made_while_its_first_message_is_edited_is_dropped(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    pause = Pause(asyncio.Event())
+    endpoint.script(text_reply("391."), reply(Say("Wrong"), pause, Say(" title")))
+    await client.turn({"thread_id": "t1", "message": asks("Wrong question", "m1")})
+    await pause.reached.wait()
+    endpoint.script(text_reply("42."), text_reply("Times tables"))
+    await client.turn(edit("Right question"))
+    pause.event.set()
+    await eventually(lambda: has_title(client, "t1", "Times tables"))
+
+
+async def test_a_title_of_first_words_follows_an_edit_of_them_and_the_way_back(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        endpoint.script(*map(text_reply, "ABCD"))
+        await client.turn({"thread_id": "t1", "message": asks("One", "m1")})
+        await client.turn({"thread_id": "t1", "message": asks("Two", "m2")})
+        await client.turn(edit("Zwei", "m2", "m3"))
+        assert await title(client, "t1") == "One"
+        await client.turn(edit("Uno", "m1", "m4"))
+        assert await title(client, "t1") == "Uno"
+        for q, expected in (("uno", ["t1"]), ("one", [])):
+            found = (await client.http.get("/threads", params={"q": q})).json()["threads"]
+            assert [thread["id"] for thread in found] == expected
+
+        first = (await client.thread("t1"))["messages"][0]["versions"][0]
+        endpoint.script(text_reply("E"))
+        await client.turn({"thread_id": "t1", "message": "More", "version": first})
+        assert await title(client, "t1") == "One"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from server.storage.interfaces import Granted, LeaseLost, LostRun, ThreadRunState, ThreadStore
+from server.storage.kept_versions import FirstWords, VersionChanges
 from server.turns.header import ThreadKey
 from tests.support.contracts.threads import (
     KEY,
@@ -19,6 +20,15 @@ from tests.support.contracts.threads import (
     moment,
     run_through,
 )
+
+
+async def turned_to(store: ThreadStore, run_id: str, before: str, after: str) -> str:
+    """The title of the thread on which this run changes the first words."""
+    assert isinstance(await store.claim(THREAD, run_id), Granted)
+    changes = VersionChanges(first_words=FirstWords(before, after))
+    await store.begin_run(THREAD, run_id, "", versions=changes)
+    await store.end_run(THREAD, run_id, "finished")
+    return (await entry_of(store, THREAD)).title
 
 
 class ThreadListContract:
@@ -71,6 +81,23 @@ class ThreadListContract:
         await store.rename(THREAD, "Mine")
         assert await store.give_title(THREAD, "Theirs", "Greetings") is None
         assert await store.give_title(ThreadKey("ann", "none"), "Theirs", "") is None
+
+    async def test_a_title_of_first_words_follows_them_and_a_name_stays(
+        self, store: ThreadStore
+    ) -> None:
+        await run_through(store, SECOND, "r0")
+        await run_through(store, THREAD, "r1")
+        assert (await entry_of(store, THREAD)).title == "Hello (2)"
+        for run_id, before, after, title in (
+            ("r2", "Another", "Goodbye", "Hello (2)"),
+            ("r3", "Hello", "Hello\n", "Hello (2)"),
+            ("r4", "Hello", "Good\nbye", "Good bye"),
+            ("r5", "Good\nbye", "Hello", "Hello (2)"),
+        ):
+            assert await turned_to(store, run_id, before, after) == title
+        await store.rename(THREAD, "Mine")
+        assert await turned_to(store, "r6", "Hello", "Goodbye") == "Mine"
+        assert (await entry_of(store, SECOND)).title == "Hello"
 
     async def test_a_thread_keeps_the_tools_that_it_is_narrowed_to(
         self, store: ThreadStore
