@@ -52,7 +52,7 @@ export class LiveRun {
     const turn = new Turn(earlier, undefined, parts.length);
     turn.take({ parts, metadata: { steps: [], unstable_data: [] }, status: { type: "running" } });
     this.#reader = new AbortController();
-    this.#thread.set({ run: { id: run.id, attempt: 0 }, runState: "live" });
+    this.#thread.set({ run: { id: run.id, attempt: 0 }, runState: "live", version: run.id });
     this.show(turn);
     return this.follow(turn, { cursor: run.cursor, parts, threadId: id });
   }

@@ -18,6 +18,13 @@ export const queued = (item, after) => ({ ...item, queued: true, after });
 
 export const atOnce = ({ queued: _, ...item }) => item;
 
+/** Its author has seen the end of the last run, unless one is live. */
+export const seenIn = ({ run, loading, version }, item) => ({ ...item, seen: run || loading ? null : version });
+
+/** What was written before that end is queued. */
+export const unseen = (items, { version }) =>
+  ordered(items.map((item) => (item.queued || item.seen === version ? item : queued(item, version))));
+
 /** Their author has begun another run before them. */
 export const following = (items, runId) => items.map((item) => (item.queued ? queued(item, runId) : item));
 

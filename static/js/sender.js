@@ -3,7 +3,7 @@
 import { imageParts } from "./attachments.js";
 import { newAnswer, newQuestion } from "./messages.js";
 import { bodyOf, isWhole, marked, newItem, notSaid, without } from "./outbox.js";
-import { alone, atOnce, basedOn, changed, following, holdOf, isFor, ordered, queued } from "./queue.js";
+import { alone, atOnce, basedOn, changed, following, holdOf, isFor, ordered, queued, seenIn, unseen } from "./queue.js";
 import { isOutdated, placeOf } from "./thread-state.js";
 
 const RETRY_MS = 10_000;
@@ -34,7 +34,8 @@ export class Sender {
     const { id, outbox, run, loading } = state;
     const isNext = outbox.every((one) => one.queued);
     const before = run && this.#posted ? this.#posted : outbox.at(-1);
-    const item = newItem(text, id, before, { ...named, ...(isNext ? placeOf(state) : {}) }, images);
+    const further = { ...named, ...(isNext ? placeOf(state) : {}) };
+    const item = seenIn(state, newItem(text, id, before, further, images));
     if (run) return this.#queue(item, stops);
     // What is sent while a thread is loaded stands behind its messages.
     if (isNext && !loading) return this.#deliver(item);
@@ -54,7 +55,8 @@ export class Sender {
   /** A queued message goes next; a live run is stopped for it. */
   sendNow({ id }) {
     const thread = this.#thread;
-    this.#keep(ordered(thread.state.outbox.map((item) => (item.id === id ? atOnce(item) : item))));
+    const { state } = thread;
+    this.#keep(ordered(state.outbox.map((item) => (item.id === id ? seenIn(state, atOnce(item)) : item))));
     return thread.busy ? thread.stop() : this.flush();
   }
 
@@ -67,10 +69,12 @@ export class Sender {
 
   /**
    * Send the first of the messages that wait, unless a run is live; its end sends the next. A queued
-   * one waits until nothing holds it.
+   * one waits until nothing holds it, and so does what was written before the thread asked something.
    */
   flush() {
-    const { id } = this.#thread.state;
+    const { state } = this.#thread;
+    const { id, outbox } = state;
+    if (holdOf(state) === "asked") this.#keep(unseen(outbox, state));
     const first = () => (this.#thread.state.id === id ? this.#sendable : undefined);
     if (!first()) return undefined;
     // Tabs with a new thread each do not wait for one another.

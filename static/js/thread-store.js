@@ -14,7 +14,7 @@ import { imagesOf } from "./parts.js";
 import { Posts } from "./posts.js";
 import { Sender } from "./sender.js";
 import { sentenceOf } from "./sentences.js";
-import { EMPTY, NO_RUN, isAsked, isOutdated, placeOf } from "./thread-state.js";
+import { EMPTY, NO_RUN, isOutdated, placeOf } from "./thread-state.js";
 import { endOf } from "./versions.js";
 
 /** Nothing answers, or what stands before the server says that it does not. */
@@ -220,10 +220,10 @@ export class ThreadStore {
     }
   }
 
-  /** The live run is over. A message that waits closes no question that the person has not seen. */
+  /** The live run is over. */
   settled() {
     this.listeners.onSettled(this.state);
-    if (!this.state.problem && !isAsked(this.state)) this.sender.flush();
+    if (!this.state.problem) this.sender.flush();
   }
 
   /** The network is back. */

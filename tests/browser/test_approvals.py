@@ -1,5 +1,6 @@
 """Calls that wait for an approval: approved, changed, declined, typed past, decided elsewhere."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -497,6 +498,55 @@ async def test_a_stop_amid_an_approved_call_asks_again_and_says_that_it_may_have
     await asked.idle()
     await expect(decided(asked).first).to_contain_text("Complete")
     assert tools.calls == {"rent": 3}
+
+
+@both_looks
+async def test_a_message_that_stops_a_run_waits_while_a_call_still_waits_for_its_approval(
+    asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
+) -> None:
+    waiting = asked.page.get_by_role("article", name="Queued message")
+    await be_asked(asked, endpoint, SLOWLY, PAY)
+    await approve(cards(asked).first)
+    await tools.begun("rent")
+    posts = asked.posts()
+    await asked.say("Never mind")
+    await expect(waiting).to_contain_text("Waits: your answer comes first")
+    async with asked.page.expect_response(re.compile("/threads/")):
+        await asked.page.evaluate("() => document.dispatchEvent(new Event('visibilitychange'))")
+    await expect(waiting).to_contain_text("Waits: your answer comes first")
+    await asked.page.reload()
+    await expect(waiting).to_contain_text("Waits: your answer comes first")
+    await expect(cards(asked)).to_have_count(2)
+    assert posts == []
+    await waiting.get_by_role("button", name="Send", exact=True).click()
+    await expect(asked.said.last).to_contain_text("Never mind")
+    await expect(asked.reply).to_contain_text("Hello from the endpoint.")
+    await asked.idle()
+    await expect(waiting).to_have_count(0)
+    await expect(cards(asked)).to_have_count(0)
+
+
+async def test_a_reload_in_mid_stop_sends_no_message_past_a_call_that_waits(
+    asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
+) -> None:
+    await be_asked(asked, endpoint, SLOWLY, PAY)
+    await approve(cards(asked).first)
+    await tools.begun("rent")
+    posts = asked.posts()
+    stopped = asyncio.Event()
+
+    async def unanswered(route: Route) -> None:
+        await route.fetch()
+        stopped.set()
+
+    await asked.page.route("**/chat/*/stream", lambda route: route.abort())
+    await asked.page.route("**/stop", unanswered)
+    await asked.say("Never mind")
+    await stopped.wait()
+    await asked.page.reload()
+    waiting = asked.page.get_by_role("article", name="Queued message")
+    await expect(waiting).to_contain_text("Waits: your answer comes first")
+    assert posts == []
 
 
 async def test_a_decision_that_was_not_sent_keeps_what_was_typed(
