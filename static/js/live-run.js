@@ -66,7 +66,7 @@ export class LiveRun {
     } catch (error) {
       if (signal.aborted) return;
       this.#close(turn);
-      this.#thread.fail(error, () => this.#thread.refresh());
+      this.#thread.fail(error, () => this.#thread.reload());
       return;
     }
     if (signal.aborted) return;

@@ -60,8 +60,8 @@ export class ThreadStore {
    */
   async open(id, outbox = [], version = null) {
     this.leave();
-    this.set({ ...EMPTY, id, loading: id !== null, outbox, looksAt: version });
-    await this.#reload();
+    this.set({ ...EMPTY, id, outbox, looksAt: version });
+    await this.reload();
   }
 
   /**
@@ -73,14 +73,16 @@ export class ThreadStore {
     this.leave();
     const { id, looksAt: before } = this.state;
     const outbox = this.state.outbox.map(({ isSending: _, ...item }) => item);
-    this.set({ ...NO_RUN, outbox, looksAt: version, loading: true });
-    await this.#reload();
+    this.set({ ...NO_RUN, outbox, looksAt: version });
+    await this.reload();
     const isSame = this.state.id === id && this.state.looksAt === version;
     if (isSame && this.state.problem) this.set({ looksAt: before });
   }
 
-  async #reload() {
+  /** Load the thread, and send what waits in it. */
+  async reload() {
     const { id } = this.state;
+    this.set({ loading: id !== null });
     await this.refresh();
     if (this.state.id === id && !this.state.problem) this.sender.flush();
   }
@@ -124,7 +126,7 @@ export class ThreadStore {
     const missing = error.status === 404;
     this.set({ loading: false, missing });
     if (missing) this.sender.gone();
-    else this.fail(error, () => this.#reload());
+    else this.fail(error, () => this.reload());
   }
 
   /** Load the messages before those that are shown. */

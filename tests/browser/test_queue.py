@@ -14,7 +14,7 @@ from tests.browser.test_charts import lines_of
 from tests.browser.test_threads_page import show_list
 from tests.support.endpoint import Break, Call, Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client
-from tests.support.waiting import eventually
+from tests.support.waiting import WAIT_SECONDS, eventually
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
@@ -237,6 +237,38 @@ async def test_a_queue_whose_thread_has_gone_on_elsewhere_is_given_back(
     await expect(visit.field).to_have_value("Second")
     await expect(waiting(visit)).to_have_count(0)
     assert len((await scripted.thread(thread_id))["messages"]) == 4
+
+
+@pytest.mark.parametrize("comes_back", ["online again", "by Retry"])
+async def test_what_is_queued_is_sent_when_a_reply_ended_in_an_outage_that_reconnecting_gave_up(
+    scripted_visit: Visit,
+    scripted: Client,
+    endpoint: StrictEndpoint,
+    gate: asyncio.Event,
+    comes_back: str,
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "Two.")
+    await queue(visit, "Second")
+    thread_id = await visit.thread_id()
+    await visit.page.clock.install()
+    await visit.page.route("**/stream", lambda route: route.abort())
+    await visit.page.reload()
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not await visit.alert.is_visible():
+            await visit.page.clock.run_for(1_000)
+    await expect(visit.alert).to_contain_text("The connection to the server was lost")
+    gate.set()
+    await eventually(lambda: is_over(scripted, thread_id))
+    await visit.page.unroute("**/stream")
+    if comes_back == "by Retry":
+        await visit.button("Retry").click()
+    else:
+        await visit.page.evaluate("() => dispatchEvent(new Event('online'))")
+    await expect(visit.reply).to_contain_text("Two.")
+    await visit.idle()
+    await expect(waiting(visit)).to_have_count(0)
+    await expect(visit.said).to_have_text([re.compile("First"), re.compile("Second")])
 
 
 async def is_over(client: Client, thread_id: str) -> bool:
