@@ -14,7 +14,10 @@ export function listen(page) {
   listenToVisits(page);
   addEventListener("beforeprint", () => lighten(true));
   addEventListener("afterprint", () => lighten(false));
-  addEventListener("online", () => page.thread.comeBack());
+  addEventListener("online", () => {
+    page.session.check();
+    page.thread.comeBack();
+  });
 }
 
 function listenToRegions({ thread, follower, panels, onOpen }) {

@@ -171,7 +171,7 @@ export class Sender {
     // What another tab has left for a new thread is not this tab's next.
     const all = state.id === null ? [...state.outbox, ...fresh] : [...fresh, ...state.outbox];
     this.#keep(notSaid(all, state.messages), all);
-    this.flush();
+    this.#thread.comeBack();
   }
 
   /** The thread was loaded: what is in it was sent. */

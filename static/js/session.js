@@ -19,6 +19,7 @@ export class Session {
   #listeners;
   #waiting = [];
   #knownAt = -Infinity;
+  #timer;
 
   /** @param {HTMLDialogElement} element  of the form @param {{onUser, onEnd}} listeners */
   constructor(element, listeners) {
@@ -36,13 +37,16 @@ export class Session {
     return this.#waiting.length > 0;
   }
 
-  /** Ask the server who is logged in: perhaps somebody else by now. */
-  async check() {
+  /** Ask the server who is logged in: perhaps somebody else by now. Until it is known, it is asked again. */
+  async check(pause = 5000) {
     if (this.user?.method === "off") return;
     try {
       this.#is(await api.me());
-    } catch {
+    } catch (error) {
       // Every other request says what is wrong.
+      if (this.user || !error.isTransient) return;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.check(pause * 2), Math.min(pause, 60_000));
     }
   }
 

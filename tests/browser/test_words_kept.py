@@ -594,6 +594,36 @@ async def test_what_is_written_before_it_is_known_who_writes_outlives_reloads(vi
     await expect(visit.field).to_have_value("An older draft\n\nTyped early")
 
 
+@pytest.mark.parametrize("comes_back", ["after a while", "online again"])
+async def test_words_of_an_earlier_visit_come_back_with_a_server_that_was_away(
+    visit: Visit, client: Client, comes_back: str
+) -> None:
+    await visit.ask("Hello")
+    await visit.page.route("**/chat", lambda route: route.abort())
+    await visit.say("Are you there?")
+    await expect(visit.said.last).to_contain_text("Not sent yet")
+    await visit.field.fill("An older draft")
+    away = re.compile(r"/(me$|threads/)")
+    await visit.page.route(away, lambda route: route.abort())
+    await visit.page.clock.install()
+    async with visit.page.expect_event("requestfailed", lambda sent: sent.url.endswith("/me")):
+        await visit.page.reload()
+    await expect(visit.alert).to_contain_text("cannot be reached")
+    await expect(visit.field).to_have_value("")
+    await visit.page.unroute("**/chat")
+    await visit.page.unroute(away)
+    if comes_back == "after a while":
+        await visit.page.clock.run_for(10_000)
+    else:
+        await visit.page.evaluate("() => dispatchEvent(new Event('online'))")
+    await expect(visit.field).to_have_value("An older draft")
+    await expect(visit.replies).to_have_count(2)
+    await visit.idle()
+    await expect(visit.said).to_have_text([re.compile("Hello"), re.compile("Are you there")])
+    await expect(visit.log).not_to_contain_text("Not sent yet")
+    assert len((await client.thread(await visit.thread_id()))["messages"]) == 4
+
+
 @both_looks
 async def test_a_draft_stays_in_its_thread(visit: Visit, look: str) -> None:
     async def go_to(name: str) -> None:
