@@ -141,7 +141,7 @@ export class Sender {
       this.#keep(ordered(marked(outbox, item, false)));
       thread.listeners.onWaits();
       if (isBusy) thread.refresh().then(() => this.flush());
-      else this.#sendLater(error);
+      else thread.fail(error, () => this.flush());
       return;
     }
     this.#keep(without(outbox, item.id));
@@ -154,11 +154,11 @@ export class Sender {
     if (isOutdated(error)) thread.refresh();
   }
 
-  #sendLater(error) {
+  /** The server is away: while something waits, it is tried again. */
+  later() {
     const thread = this.#thread;
-    thread.fail(error, () => this.flush());
-    if (!thread.state.problem.isUnreachable) return;
     clearTimeout(this.#retryTimer);
+    if (!thread.state.outbox.length) return;
     this.#retryTimer = setTimeout(() => thread.comeBack(), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
   }

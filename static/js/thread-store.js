@@ -248,6 +248,7 @@ export class ThreadStore {
     const isUnreachable = AWAY.includes(error.status) && retry !== null;
     const problem = { code: error.code ?? "failed", detail: sentenceOf(error), retry, isUnreachable };
     this.set({ problem });
+    if (isUnreachable) this.sender.later();
   }
 
   /** Nothing that is on its way concerns what is shown from now on. */

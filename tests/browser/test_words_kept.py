@@ -361,6 +361,31 @@ async def test_a_message_is_sent_again_by_itself_when_a_gateway_has_no_server_fo
     assert [thread["title"] for thread in await threads(client)] == ["Hello"]
 
 
+async def test_a_message_is_sent_by_itself_though_its_thread_was_opened_while_the_server_was_away(
+    visit: Visit, client: Client
+) -> None:
+    await client.turn({"message": "Another thread"})
+    await visit.ask("Hello")
+    thread_id = await visit.thread_id()
+    await visit.page.clock.install()
+    away = re.compile(r"/chat$|/threads/")
+    await visit.page.route(away, lambda route: route.abort())
+    await visit.say("Are you there?")
+    await expect(visit.said.last).to_contain_text("Not sent yet")
+    await show_list(visit)
+    await visit.page.get_by_role("link", name="Another thread").click()
+    await expect(visit.said).to_have_count(0)
+    await visit.page.go_back()
+    await expect(visit.said).to_contain_text("Not sent yet")
+    await expect(visit.alert).to_contain_text("cannot be reached")
+    await visit.page.unroute(away)
+    await visit.page.clock.run_for(60_000)
+    await expect(visit.said).to_have_text([re.compile("Hello"), re.compile("Are you there")])
+    await expect(visit.replies).to_have_count(2)
+    await visit.idle()
+    assert len((await client.thread(thread_id))["messages"]) == 4
+
+
 BEHIND = """() => {
   const { getItem, setItem, removeItem } = Storage.prototype;
   const seen = new Map(Object.entries(localStorage));
