@@ -42,6 +42,8 @@ export class LiveRun {
     this.#reader = null;
     this.#thread.set({ run: null });
     this.#wake();
+    // What was loaded meanwhile has been left out.
+    if (this.#thread.state.loading) this.#thread.reload();
   }
 
   /** Go on with a run that was begun elsewhere, or before the page was loaded. @param {object} loaded  the thread */

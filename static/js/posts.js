@@ -94,7 +94,7 @@ export class Posts {
       message.role === "user" && message.id === null ? { ...message, id: userId } : message,
     );
     const run = { ...state.run, id: headers.get("X-Run-Id") };
-    const about = { id, messages, run, version: run.id, looksAt: null, runState: "live" };
+    const about = { id, messages, run, version: run.id, looksAt: null, loading: false, runState: "live" };
     thread.set({ ...about, interrupts: how.interrupts ?? [], resuming: null });
     how.onTaken?.(turn);
     thread.run.show(turn);

@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.clients.scripted_turns import QUESTION
@@ -263,6 +264,40 @@ async def test_what_is_sent_while_a_version_is_loaded_stands_behind_that_version
     await visit.idle()
     thread = await scripted.thread(await visit.thread_id())
     assert said(thread) == ["First", "One.", "Second", "Three."]
+
+
+@pytest.mark.parametrize("is_refused", [False, True], ids=["taken", "refused"])
+async def test_who_acts_while_a_version_is_loaded_can_write_on(
+    scripted_visit: Visit, endpoint: StrictEndpoint, is_refused: bool
+) -> None:
+    endpoint.script(*(text_reply(text) for text in ("One.", "Two.", "Three.", "Four.")))
+    visit, arrived, gate = scripted_visit, asyncio.Event(), asyncio.Event()
+    await visit.ask("First")
+    await regenerate(visit)
+    await expect(visit.reply).to_contain_text("Two.")
+    await visit.idle()
+
+    async def late(route: Route) -> None:
+        arrived.set()
+        await gate.wait()
+        await route.continue_()
+
+    await visit.page.route("**/threads/*version=*", late)
+    await step(visit.reply, "Previous")
+    await arrived.wait()
+    posted = await hold(visit, "**/chat", fails=is_refused)
+    await regenerate(visit)
+    await posted.arrived.wait()
+    async with visit.page.expect_response("**/threads/*version=*") as loaded:
+        gate.set()
+    await (await loaded.value).finished()
+    await visit.page.evaluate("() => new Promise(requestAnimationFrame)")
+    posted.go_on.set()
+    await expect(visit.reply).to_contain_text("One." if is_refused else "Three.")
+    await visit.say("Second")
+    await expect(visit.replies).to_have_count(2)
+    await visit.idle()
+    await expect(visit.log).not_to_contain_text("Not sent yet")
 
 
 async def test_a_link_to_a_version_that_is_gone_shows_the_thread(
