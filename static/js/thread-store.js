@@ -71,12 +71,12 @@ export class ThreadStore {
   async look(version) {
     this.sender.pause();
     this.leave();
-    const { id, looksAt: before } = this.state;
+    const { id, looksAt: before, interrupts } = this.state;
     const outbox = this.state.outbox.map(({ isSending: _, ...item }) => item);
     this.set({ ...NO_RUN, outbox, looksAt: version });
     await this.reload();
     const isSame = this.state.id === id && this.state.looksAt === version;
-    if (isSame && this.state.problem) this.set({ looksAt: before });
+    if (isSame && this.state.problem) this.set({ looksAt: before, interrupts });
   }
 
   /** Load the thread, and send what waits in it. */

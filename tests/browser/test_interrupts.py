@@ -252,6 +252,23 @@ async def test_an_interrupt_that_was_answered_elsewhere_is_gone_with_a_sentence(
     await expect(wired.alert).to_contain_text("No interrupt i1 is open. Load the thread.")
 
 
+async def test_what_is_typed_is_there_after_a_look_at_a_version_that_cannot_be_loaded(
+    wired: Visit, wire: ScriptedWire
+) -> None:
+    two = {"version": "v2", "versions": ["v1", "v2"]}
+    said = spoken({"type": "text", "text": "Let me ask."}, finishReason="tool-calls", **two)
+    wire.hold(said, interrupts=[interrupt("i1", value="Which?")], run_state="waiting")
+    field = forms(await wired.open(THREAD)).get_by_role("textbox")
+    await field.fill("The red o")
+    await wired.page.route("**/threads/*version=*", lambda route: route.abort())
+    await wired.button("Previous version").click()
+    await expect(wired.alert).to_contain_text("cannot be reached")
+    await expect(field).to_have_value("The red o")
+    await wired.button("Retry").click()
+    await expect(wired.alert).to_have_count(0)
+    await expect(field).to_have_value("The red o")
+
+
 async def test_a_new_message_takes_the_form_away(wired: Visit, wire: ScriptedWire) -> None:
     wire.script(asking(interrupt("i1", value="Which?"), words=""))
     await (await wired.open()).say("Go")
