@@ -1,9 +1,4 @@
-/**
- * Messages that are written while a reply streams, and wait for its end. They go one by one, each when
- * the run before it has ended well. What is sent at once goes before them.
- *
- * Tabs of one browser have the same queue. One at a time sends from it.
- */
+/** Messages that wait for the end of a run: see "Nobody loses a word" in `docs/page.md`. */
 
 import { isAsked } from "./thread-state.js";
 
@@ -18,10 +13,10 @@ export const queued = (item, after) => ({ ...item, queued: true, after });
 
 export const atOnce = ({ queued: _, ...item }) => item;
 
-/** Its author has seen the end of the last run, unless one is live. */
+/** Its author has seen the last run to its end, unless one is live. */
 export const seenIn = ({ run, loading, version }, item) => ({ ...item, seen: run || loading ? null : version });
 
-/** What was written before that end is queued. */
+/** What was written before is queued. */
 export const unseen = (items, { version }) =>
   ordered(items.map((item) => (item.queued || item.seen === version ? item : queued(item, version))));
 
@@ -34,10 +29,7 @@ export const basedOn = (item) =>
 
 const inTab = (item) => item && { images: item.images, isSending: item.isSending };
 
-/**
- * What was changed in a list of messages, made in another: in this tab by another tab, or in the
- * storage by this one.
- */
+/** What was changed in a list of messages, made in another: by another tab, or in the storage. */
 export function changed(items, before, after) {
   const [old, now, known] = [before, after, items].map((list) => new Map(list.map((item) => [item.id, item])));
   const own = after.filter(({ id }) => known.has(id) || !old.has(id));

@@ -69,7 +69,7 @@ export class Sender {
 
   /**
    * Send the first of the messages that wait, unless a run is live; its end sends the next. A queued
-   * one waits until nothing holds it, and so does what was written before the thread asked something.
+   * one waits until nothing holds it. What is older than a question is queued.
    */
   flush() {
     const { state } = this.#thread;
@@ -140,7 +140,7 @@ export class Sender {
     if (error.isTransient || isBusy) {
       this.#keep(ordered(marked(outbox, item, false)));
       thread.listeners.onWaits();
-      if (isBusy) thread.refresh().then(() => this.flush());
+      if (isBusy) thread.reload();
       else thread.fail(error, () => this.flush());
       return;
     }
@@ -156,10 +156,9 @@ export class Sender {
 
   /** The server is away: while something waits, it is tried again. */
   later() {
-    const thread = this.#thread;
     clearTimeout(this.#retryTimer);
-    if (!thread.state.outbox.length) return;
-    this.#retryTimer = setTimeout(() => thread.comeBack(), this.#retryMs);
+    if (!this.#thread.state.outbox.length) return;
+    this.#retryTimer = setTimeout(() => this.#thread.comeBack(), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
   }
 
@@ -188,10 +187,7 @@ export class Sender {
     this.#thread.set({ outbox: notSaid(changed(outbox, before, after), messages) });
   }
 
-  /**
-   * The page is left: a message that is on its way waits for the next visit, which sends it again as it
-   * was. It may have come through.
-   */
+  /** The page is left: a message that is on its way waits for the next visit. It may have come through. */
   pause() {
     const item = this.#sending;
     if (!item) return;

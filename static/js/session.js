@@ -1,7 +1,6 @@
 /**
- * Who is logged in. A request that is refused because nobody is waits here until somebody has
- * logged in, in this tab or in another; then it is sent again. When that is somebody else, the page
- * begins anew: nothing that one person did is ever sent or shown for another.
+ * Who is logged in. A request that is refused because nobody is waits here: see "Logging in" in `docs/page.md`.
+ * Nothing that one person did is ever sent or shown for another.
  */
 
 import * as api from "./api.js";
@@ -19,7 +18,6 @@ export class Session {
   #listeners;
   #waiting = [];
   #knownAt = -Infinity;
-  #timer;
 
   /** @param {HTMLDialogElement} element  of the form @param {{onUser, onEnd}} listeners */
   constructor(element, listeners) {
@@ -37,16 +35,14 @@ export class Session {
     return this.#waiting.length > 0;
   }
 
-  /** Ask the server who is logged in: perhaps somebody else by now. Until it is known, it is asked again. */
+  /** Ask the server who is logged in: perhaps somebody else by now. It is asked until it is known. */
   async check(pause = 5000) {
     if (this.user?.method === "off") return;
     try {
       this.#is(await api.me());
     } catch (error) {
       // Every other request says what is wrong.
-      if (this.user || !error.isTransient) return;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.check(pause * 2), Math.min(pause, 60_000));
+      if (!this.user && error.isTransient) setTimeout(() => this.user ?? this.check(pause + 5000), pause);
     }
   }
 

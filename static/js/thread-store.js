@@ -1,8 +1,4 @@
-/**
- * The open thread: what it shows is in `state`; how it is read from the server, and changed, stands here
- * and in its parts: messages that are sent (`sender`), answers (`answers`), what begins a run (`posts`),
- * the run that is live (`run`).
- */
+/** The open thread: what it shows is in `state`; how it is read and changed stands here and in its parts. */
 
 import * as api from "./api.js";
 import { Answers } from "./answers.js";
@@ -29,10 +25,7 @@ export class ThreadStore {
   sender = new Sender(this);
   answers = new Answers(this);
 
-  /**
-   * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused, onResumed, onOutbox, isKept,
-   *   onTakenLate, onWaits, onNotLoaded}} listeners
-   */
+  /** @param {object} listeners  see `main.js` */
   constructor(listeners) {
     this.listeners = listeners;
   }
