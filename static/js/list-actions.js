@@ -45,10 +45,11 @@ export class ListActions {
     const name = `“${title || "Untitled"}”`;
     const seconds = undoSeconds();
     if (!seconds && !(await confirmed(`Delete ${name}?`))) return;
-    const wasOpen = thread.state.id === id;
     let until = null;
     const keepFocus = this.#beside(id);
     if (!(await notice.told(list.forget(id).then((moment) => (until = moment))))) return;
+    // Another may be open by now.
+    const wasOpen = thread.state.id === id;
     const words = drafts.of(id);
     tell({ type: "gone", id, waiting: words.outbox });
     if (wasOpen) onOpen(null);

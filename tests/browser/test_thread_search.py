@@ -146,6 +146,34 @@ async def test_a_deleted_thread_is_brought_back(
     await expect(link).to_be_visible()
 
 
+@both_looks
+async def test_a_deletion_that_takes_long_leaves_the_thread_that_was_opened_meanwhile(
+    visitors: Visitors, undoing: Client, look: str
+) -> None:
+    ids = [(await undoing.turn({"message": f"Thread {n}"}))[0] for n in (1, 2)]
+    visit = await (await visitors(undoing.url, look)).open(ids[0])
+    await expect(visit.said).to_have_text("Thread 1")
+    go_on = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await go_on.wait()
+        await route.continue_()
+
+    await visit.page.route(f"**/threads/{ids[0]}", late)
+    await show_list(visit)
+    await visit.page.get_by_role("link", name="Thread 1").hover()
+    async with visit.page.expect_request(f"**/threads/{ids[0]}"):
+        await visit.button("Delete Thread 1").click()
+    await visit.page.get_by_role("link", name="Thread 2").click()
+    await expect(visit.said).to_have_text("Thread 2")
+    await visit.field.fill("And then?")
+    go_on.set()
+    await expect(visit.page.locator("#undo")).to_contain_text("Deleted “Thread 1”.")
+    await expect(visit.said).to_have_text("Thread 2")
+    await expect(visit.field).to_have_value("And then?")
+    assert await visit.thread_id() == ids[1]
+
+
 async def test_a_thread_that_was_found_is_deleted_by_its_own_name(
     visitors: Visitors, undoing: Client
 ) -> None:
