@@ -344,3 +344,15 @@ async def test_what_is_ticked_in_the_thread_is_there_after_a_look_at_another_ver
     await expect(box).to_be_checked()
     await visit.page.reload()
     await expect(box).to_be_checked()
+
+
+@both_looks
+async def test_the_buttons_of_versions_are_not_printed(visit: Visit) -> None:
+    await visit.ask("First")
+    await edit(visit, "Another first")
+    await expect_version(visit.said.first, "2/2")
+    await visit.idle()
+    await expect(versions(visit.said.first)).to_be_visible()
+    await visit.page.emulate_media(media="print")
+    await expect(visit.said.first).to_be_visible()
+    await expect(visit.page.locator(".versions")).to_be_hidden()
