@@ -146,7 +146,7 @@ const thread = new ThreadStore({
   },
   onSettled(state) {
     list.refresh();
-    if (about.model?.titles && state.messages.length <= 2) list.awaitTitle(state.id);
+    if (state.messages.length <= 2) list.awaitTitle(state.id);
     tell({ type: "run", id: state.id });
     if (isBehind) catchUp();
     if (isAsked(state)) questions.showNext();
@@ -333,7 +333,8 @@ onWord(({ type, id, waiting }) => {
 
 async function learnModel() {
   about.model = await api.health();
-  const { examples } = about.model;
+  const { examples, titles } = about.model;
+  list.makesTitles = titles;
   if (Array.isArray(examples) && examples.length) about.examples = examples.map(String);
   painting.bar();
   painting.thread();

@@ -16,7 +16,9 @@ export class ThreadList {
   #isAsking = false;
   /** Whether somebody else may answer what a thread waits for. */
   isShared = false;
-  /** The title that a thread has until a model has made another, by the thread's id. */
+  /** Whether a model makes titles. */
+  makesTitles = false;
+  /** By the ids of threads without a title of a model: the timer of the next look. */
   #untitled = new Map();
 
   state = { threads: [], cursor: null, loaded: false, failed: false, isArchive: false };
@@ -26,21 +28,21 @@ export class ThreadList {
   }
 
   /** A thread's first turn is over: a model makes its title now. */
-  awaitTitle(id) {
-    if (!this.#untitled.has(id)) this.#look(id, this.#titleOf(id), 0);
-  }
-
-  #look(id, title, tries) {
-    this.#untitled.set(id, title);
-    setTimeout(async () => {
+  awaitTitle(id, tries = 0) {
+    if (!this.makesTitles) return;
+    clearTimeout(this.#untitled.get(id));
+    const look = async () => {
       await this.refresh();
-      const before = this.#untitled.get(id) ?? this.#titleOf(id);
-      if (this.#titleOf(id) === before && tries + 1 < TITLE_MS.length) this.#look(id, before, tries + 1);
-    }, TITLE_MS[tries]);
+      if (this.#untitled.has(id) && tries + 1 < TITLE_MS.length) this.awaitTitle(id, tries + 1);
+    };
+    this.#untitled.set(id, setTimeout(look, TITLE_MS[tries]));
   }
 
-  #titleOf(id) {
-    return this.state.threads.find((entry) => entry.id === id)?.title;
+  /** What is live when it is first seen may be in its first turn. */
+  #notice({ id, title, run_state: now }, before) {
+    if (before && title !== before.title) this.#untitled.delete(id);
+    else if (now === "live" && !before) this.#untitled.set(id);
+    else if (now !== "live" && before?.run_state === "live" && this.#untitled.has(id)) this.awaitTitle(id);
   }
 
   /** The first pages again, as many threads as were shown. What comes after a later one, or after a change, is old. */
@@ -77,7 +79,11 @@ export class ThreadList {
   /** An entry that says the same is the same object: it needs no painting. */
   #known(threads) {
     const before = new Map(this.state.threads.map((thread) => [thread.id, thread]));
-    return threads.map((thread) => (isSame(thread, before.get(thread.id)) ? before.get(thread.id) : thread));
+    return threads.map((thread) => {
+      const known = before.get(thread.id);
+      this.#notice(thread, known);
+      return isSame(thread, known) ? known : thread;
+    });
   }
 
   /**

@@ -11,7 +11,7 @@ from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
-from tests.browser.test_threads_page import beside_threads, show_list
+from tests.browser.test_threads_page import begin_anew, beside_threads, show_list
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving
 
@@ -289,3 +289,54 @@ async def test_a_title_that_a_model_makes_comes_after_the_answer_in_every_tab(
             await show_list(tab)
             await expect(tab.page.get_by_role("link", name="Times tables")).to_be_visible()
             await tab.leave()
+
+
+async def test_a_title_that_a_model_makes_comes_where_the_thread_was_left_before_its_reply_ended(
+    visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path, look: str
+) -> None:
+    said, titled = asyncio.Event(), asyncio.Event()
+    endpoint.script(
+        reply(Say("39"), Pause(said), Say("1.")), reply(Pause(titled), Say("Times tables"))
+    )
+    with_titles = endpoint_settings(tmp_path / "t.db", endpoint, title_model="titles")
+    async with serving(with_titles) as client:
+        visit = await (await visitors(client.url, look)).open()
+        await visit.say("What is 17 * 23?")
+        await expect(visit.reply).to_contain_text("39")
+        await begin_anew(visit)
+        await show_list(visit)
+        live = visit.page.get_by_role("img", name="Generating")
+        await expect(live).to_be_visible()
+        said.set()
+        await expect(live).to_have_count(0)
+        titled.set()
+        await expect(visit.page.get_by_role("link", name="Times tables")).to_be_visible()
+        await visit.leave()
+
+
+async def test_a_title_that_a_model_makes_comes_where_the_first_reply_was_stopped_and_continued(
+    visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path, look: str
+) -> None:
+    titled = asyncio.Event()
+    endpoint.script(
+        reply(Say("The light"), Pause(asyncio.Event())),
+        text_reply("house."),
+        reply(Pause(titled), Say("A lighthouse")),
+    )
+    with_titles = endpoint_settings(tmp_path / "t.db", endpoint, title_model="titles")
+    async with serving(with_titles) as client:
+        visit = await (await visitors(client.url, look)).open()
+        await visit.page.clock.install()
+        await visit.say("Tell me a story")
+        await expect(visit.reply).to_contain_text("The light")
+        await visit.button("Stop").click()
+        await visit.idle()
+        for milliseconds in (1500, 3000, 6000, 12_000):
+            async with visit.page.expect_response("**/threads?*"):
+                await visit.page.clock.run_for(milliseconds)
+        await visit.button("Continue").click()
+        await expect(visit.reply).to_contain_text("house.")
+        await visit.idle()
+        titled.set()
+        await expect(visit.page.locator("#title")).to_have_text("A lighthouse")
+        await visit.leave()
