@@ -1,8 +1,8 @@
-/** Dates in texts. A line may break after a hyphen, but not after those of a date. */
+/** Dates in texts, and months. A line may break after a hyphen, but not after those of a date. */
 
 import { html } from "../vendor/lit-html/lit-html.js";
 
-export const DATE = /(\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?)/g;
+export const DATE = /(\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?|(?<!\d-?)\d{4}-[01]\d(?!-?\d))/g;
 
 /** The text, for a template. */
 export const withDates = (text) =>

@@ -166,7 +166,7 @@ const review = ({ name, args, description, allowed }, key) => html`
     <legend><code>${cut(name)}</code></legend>
     ${description.length > LONG_CHARS
       ? box("Description", description)
-      : html`<p class="review-about">${cut(description)}</p>`}
+      : html`<p class="review-about">${withDates(cut(description))}</p>`}
     ${argumentsView(name, args)}
     <div class="choices">
       ${allowed.map(

@@ -163,10 +163,9 @@ function keepDates(block) {
   const found = [];
   while (texts.nextNode()) if (texts.currentNode.data.match(DATE)) found.push(texts.currentNode);
   for (const text of found.filter(({ parentElement }) => !parentElement.closest("pre"))) {
-    let rest = text;
-    for (const [date] of text.data.matchAll(DATE)) {
-      const whole = rest.splitText(rest.data.indexOf(date));
-      rest = whole.splitText(date.length);
+    for (const { 0: date, index } of [...text.data.matchAll(DATE)].reverse()) {
+      const whole = text.splitText(index);
+      whole.splitText(date.length);
       const span = document.createElement("span");
       span.className = "iso";
       whole.replaceWith(span);

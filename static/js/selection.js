@@ -62,7 +62,7 @@ function answered({ prompt, options }, result, isError, isSending = false) {
   return html`
     <p class="answered" aria-busy=${isSending}>
       <span class="answered-prompt">${withDates(prompt)}</span>
-      <strong class=${words === "Skipped" ? "muted" : ""}>${words}</strong>
+      <strong class=${words === "Skipped" ? "muted" : ""}>${withDates(words)}</strong>
       ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
     </p>
   `;

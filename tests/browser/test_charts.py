@@ -234,3 +234,20 @@ async def test_a_report_breaks_no_date(scripted_visit: Visit, endpoint: StrictEn
     for shown, count in ((dates, 36), (title, 6), (said, 36)):
         await expect(shown).to_have_count(count)
         assert set(await lines_of(shown)) == {1}
+
+
+async def test_a_month_is_not_broken_and_a_longer_number_is_none(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    words = "Call 030-2024-05 or 12024-03 or 2024-03155 or 2024-03-1: 2024-03, 2024-12-31 "
+    endpoint.script(text_reply(f"{words}and (2024-04) in **2024-05**. " * 9))
+    reply = await scripted_visit.ask(words * 9)
+    await scripted_visit.page.set_viewport_size({"width": 330, "height": 800})
+    dates = {
+        scripted_visit.said: ["2024-03", "2024-12-31"],
+        reply: ["2024-03", "2024-12-31", "2024-04", "2024-05"],
+    }
+    for shown, expected in dates.items():
+        await expect(shown.locator(".iso")).to_have_text(expected * 9)
+        assert set(await lines_of(shown.locator(".iso"))) == {1}
+    await expect(reply).to_contain_text(f"{words}and (2024-04) in 2024-05. {words}and")

@@ -342,3 +342,16 @@ async def test_what_is_asked_breaks_no_date(wired: Visit, wire: ScriptedWire, wi
     dates = form.locator(".iso")
     await expect(dates).to_have_count(3)
     assert set(await lines_of(dates)) == {1}
+
+
+@pytest.mark.parametrize("width", [320, 340])
+async def test_the_description_of_a_call_breaks_no_date(
+    wired: Visit, wire: ScriptedWire, width: int
+) -> None:
+    words = "Deletes what was measured on 2024-03-31 and 2024-04-02 and again on 2024-04-03."
+    await wired.page.set_viewport_size({"width": width, "height": 800})
+    form = await load(wired, wire, interrupt("i1", value=CALL | {"description": words}))
+    await expect(form.locator(".review-about")).to_have_text(words)
+    dates = form.locator(".review-about .iso")
+    await expect(dates).to_have_count(3)
+    assert set(await lines_of(dates)) == {1}

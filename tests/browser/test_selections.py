@@ -9,6 +9,7 @@ from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit
+from tests.browser.test_charts import lines_of
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
@@ -196,3 +197,17 @@ async def test_a_question_answered_in_one_tab_locks_in_the_other(
     await form.get_by_role("radio", name="Red").check()
     await answer(scripted_visit, form)
     await expect(other.page.locator(".answered")).to_contain_text("Red")
+
+
+async def test_an_answer_breaks_no_date(scripted_visit: Visit, endpoint: StrictEndpoint) -> None:
+    days = " and ".join(f"2024-03-{day}" for day in range(10, 20))
+    options = [{"value": "all", "label": days}, {"value": "none"}]
+    form = await put(scripted_visit, endpoint, {**SINGLE, "options": options})
+    await form.get_by_role("radio", name="2024").check()
+    endpoint.script(text_reply("All of them."))
+    await answer(scripted_visit, form)
+    await scripted_visit.page.set_viewport_size({"width": 330, "height": 800})
+    await expect(scripted_visit.reply.locator(".answered strong")).to_have_text(days)
+    dates = scripted_visit.reply.locator(".answered .iso")
+    await expect(dates).to_have_count(10)
+    assert set(await lines_of(dates)) == {1}
