@@ -107,7 +107,8 @@ const VIEWS = {
     ${actions.map((action, index) => review(action, `${interrupt.key}-${index}`))}
   `,
   question: ({ prompt, rest }, interrupt) => html`
-    ${heading("A question", interrupt)} ${promptView(prompt, interrupt.key)}
+    ${heading("A question", interrupt)}
+    <div id="${interrupt.key}-prompt">${prose("Question", prompt, "interrupt-prompt")}</div>
     ${rest === undefined ? nothing : box("Details", inJson(rest))} ${answerField(interrupt.key, false)}
   `,
   value: ({ value }, interrupt) => html`
@@ -129,11 +130,8 @@ const cut = (text) => visible(text.length > MAX_CHARS ? `${text.slice(0, MAX_CHA
 const box = (label, text) =>
   html`<pre class="interrupt-box" tabindex="0" role="region" aria-label=${label}>${cut(text)}</pre>`;
 
-const promptView = (prompt, key) => html`
-  <div id="${key}-prompt">
-    ${prompt.length > LONG_CHARS ? box("Question", prompt) : html`<p class="interrupt-prompt">${withDates(cut(prompt))}</p>`}
-  </div>
-`;
+const prose = (label, text, name) =>
+  text.length > LONG_CHARS ? box(label, text) : html`<p class=${name}>${withDates(cut(text))}</p>`;
 
 /** A text; what is JSON may be sent as such. */
 function answerField(key, asJson) {
@@ -164,10 +162,7 @@ const LABELS = { approve: "Approve", edit: "Edit", reject: "Reject", respond: "R
 const review = ({ name, args, description, allowed }, key) => html`
   <fieldset class="review">
     <legend><code>${cut(name)}</code></legend>
-    ${description.length > LONG_CHARS
-      ? box("Description", description)
-      : html`<p class="review-about">${withDates(cut(description))}</p>`}
-    ${argumentsView(name, args)}
+    ${prose("Description", description, "review-about")} ${argumentsView(name, args)}
     <div class="choices">
       ${allowed.map(
         (decision) => html`<label class="choice">

@@ -139,6 +139,20 @@ async def test_equal_series_are_all_seen(scripted_visit: Visit, endpoint: Strict
     )
 
 
+@pytest.mark.parametrize("first", [[1, None, 2, None, 3], [None, 4, 2, 5, None]])
+async def test_equal_points_without_lines_are_all_seen(
+    scripted_visit: Visit, endpoint: StrictEndpoint, first: list[int | None]
+) -> None:
+    second = [first[0], None, first[2], None, first[4]]
+    series = [{"name": "North", "data": second}, {"name": "South", "data": first}]
+    chart = {"title": "Power", "x": [1, 2, 3, 4, 5], "series": series}
+    figure = await show(scripted_visit, endpoint, line_chart=chart)
+    canvas = figure.locator("canvas")
+    await expect(canvas).to_be_visible()
+    seen = await canvas.evaluate(COLOURS, ["--s1", "--s2"])
+    assert min(seen) > 20, seen
+
+
 async def test_years_and_codes_are_written_without_separators(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:

@@ -43,11 +43,14 @@ function rangeOf(data, name) {
   return `${format(Math.min(...numbers))} to ${format(Math.max(...numbers))}`;
 }
 
-const isEqual = (one, other) => one.data.length > 0 && one.data.length === other.data.length && one.data.every((value, i) => value === other.data[i]);
+const isEqual = (one, other) => one.data.length > 0 && String(one.data) === String(other.data);
 
-/** Whether two series lie on each other for a stretch: two points in a row are the same. */
-const isOver = (one, other) =>
-  one.data.some((value, i) => i > 0 && value !== null && value === other.data[i] && one.data[i - 1] !== null && one.data[i - 1] === other.data[i - 1]);
+/** Whether two series lie on each other: two points in a row are the same, or one to which no line leads. */
+function isOver({ data: one }, { data: other }) {
+  const isSame = (i) => one[i] === other[i] && (one[i] ?? null) !== null;
+  const isAlone = (data, i) => (data[i - 1] ?? data[i + 1] ?? null) === null;
+  return one.some((_, i) => isSame(i) && (isSame(i - 1) || isAlone(one, i) || isAlone(other, i)));
+}
 
 /** For each series how many earlier ones lie below it: that many parts of its dashes are left out. */
 export const layersOf = (series) =>
