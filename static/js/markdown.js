@@ -161,7 +161,7 @@ function paintLater(element) {
 function keepDates(block) {
   const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
   const found = [];
-  while (texts.nextNode()) if (texts.currentNode.data.match(DATE)) found.push(texts.currentNode);
+  while (texts.nextNode()) found.push(texts.currentNode);
   for (const text of found.filter(({ parentElement }) => !parentElement.closest("pre"))) {
     for (const { 0: date, index } of [...text.data.matchAll(DATE)].reverse()) {
       const whole = text.splitText(index);
