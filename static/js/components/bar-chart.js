@@ -2,7 +2,7 @@
 
 import { html, nothing, render, svg } from "../../vendor/lit-html/lit-html.js";
 import { formatCompact, formatterOf, shortDates } from "../format.js";
-import { chartFrame, nameOf, summaryOf } from "./chart.js";
+import { chartFrame } from "./chart.js";
 import { drawing } from "./drawing.js";
 
 const HEIGHT = 260;
@@ -11,17 +11,8 @@ const CHAR_PX = 6.6;
 
 export function barChart(props, streaming) {
   const { title, categories, series, x_label: xLabel } = props;
-  const summary = summaryOf("Bar chart", title, categories.length, "bar", series);
-  const frame = {
-    kind: "Bar chart",
-    title,
-    heads: [xLabel ?? "Category", ...series.map(nameOf)],
-    rows: categories.map((category, i) => [category, ...series.map(({ data }) => data[i] ?? null)]),
-    series,
-    summary,
-    streaming,
-  };
-  return chartFrame(frame, html`<div class="chart" role="img" aria-label=${summary} ${bars(props)}></div>`);
+  const chart = { kind: "Bar chart", title, noun: "bar", head: xLabel ?? "Category", keys: categories, series, streaming };
+  return chartFrame(chart, bars(props));
 }
 
 const bars = drawing((element) => ({

@@ -8,11 +8,19 @@ import { grid } from "./table.js";
 export const REDRAW_MS = 125;
 export const nameOf = (series, index) => series.name || `Series ${index + 1}`;
 
-/** The figure around a drawing: `canvas` is the element that the chart draws in. */
-export function chartFrame({ kind, title, heads, rows, series, summary, streaming }, canvas) {
+/**
+ * The figure around a drawing.
+ *
+ * @param {{kind, title, noun, head, keys, series, streaming}} chart  `keys`: what its values stand over
+ * @param {object} drawing  of the element that it draws in
+ */
+export function chartFrame({ kind, title, noun, head, keys, series, streaming }, drawing) {
+  const summary = summaryOf(kind, title, keys.length, noun, series);
+  const heads = [head, ...series.map(nameOf)];
+  const rows = keys.map((key, i) => [key, ...series.map(({ data }) => data[i] ?? null)]);
   const isRight = heads.map((_, i) => i > 0);
   return html`
-    ${canvas}
+    <div class="chart" role="img" aria-label=${summary} ${drawing}></div>
     ${series.length > 1
       ? html`<ul class="chart-key" aria-hidden="true">
           ${series.map((_, i) => html`<li><span class="swatch s${(i % 8) + 1}"></span>${keyOf(series, i)}</li>`)}
@@ -30,7 +38,7 @@ export function chartFrame({ kind, title, heads, rows, series, summary, streamin
 }
 
 /** "Line chart: Power. 24 points, 2 series. Plant A: 0 to 42." */
-export function summaryOf(kind, title, count, noun, series) {
+function summaryOf(kind, title, count, noun, series) {
   const ranges = series.map((item, i) => `${nameOf(item, i)}: ${rangeOf(item.data, nameOf(item, i))}.`);
   const named = title ? `${kind}: ${title}.` : `${kind}.`;
   return `${named} ${plural(count, noun)}, ${series.length} series. ${ranges.join(" ")}`;

@@ -2,22 +2,13 @@
 
 import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { icons } from "../icons.js";
-import { chartFrame, nameOf, summaryOf } from "./chart.js";
+import { chartFrame } from "./chart.js";
 import { drawing } from "./drawing.js";
 
 export function lineChart(props, streaming) {
   const { title, x, series, x_label: xLabel } = props;
-  const summary = summaryOf("Line chart", title, x.length, "point", series);
-  const frame = {
-    kind: "Line chart",
-    title,
-    heads: [xLabel ?? "x", ...series.map(nameOf)],
-    rows: x.map((value, i) => [value, ...series.map(({ data }) => data[i] ?? null)]),
-    series,
-    summary,
-    streaming,
-  };
-  return chartFrame(frame, html`<div class="chart" role="img" aria-label=${summary} ${lines(props)}></div>`);
+  const chart = { kind: "Line chart", title, noun: "point", head: xLabel ?? "x", keys: x, series, streaming };
+  return chartFrame(chart, lines(props));
 }
 
 const lines = drawing((element) => new Lines(element));
