@@ -161,12 +161,17 @@ export class Drafts {
 
   forget(id) {
     if (!this.isOpen) keepEarly(id, { draft: "", edit: null, forms: {}, outbox: [] });
+    forgotten = localStorage.getItem(keyOf(id));
     for (const [storage] of PLACES) storage.removeItem(keyOf(id));
   }
 }
 
+/** The words that were forgotten last: they may come back. */
+let forgotten;
+
 /** Whether what is kept has this text in it. */
-export const mentions = (text) => kept(localStorage).some((key) => localStorage.getItem(key).includes(text));
+export const mentions = (text) =>
+  forgotten?.includes(text) || kept(localStorage).some((key) => localStorage.getItem(key).includes(text));
 
 /** Of the threads whose words in the browser's storage are such. */
 const idsOf = (isSuch) =>

@@ -12,6 +12,7 @@ from playwright.async_api import FilePayload, Locator, Route, expect
 from tests.browser.conftest import LOOKS, Visitors
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
+from tests.browser.test_threads_page import show_list
 from tests.support.endpoint import StrictEndpoint
 from tests.support.pictures import gif, png
 from tests.support.serving import Client, endpoint_settings, serving, settings
@@ -190,7 +191,7 @@ async def test_images_that_are_too_large_together_are_refused_until_one_is_remov
         await expect(note).to_contain_text("12 kB in all")
         await expect(attached(visit)).to_have_count(1)
         await visit.field.fill("What is this?")
-        await visit.button("Remove image 1").click()
+        await visit.button("Remove image 1").press("Enter")
         await choose(visit, payload("second.png", png(640, 480, (9, 90, 9))))
         await expect(await send(visit)).to_contain_text("pixels (“second.png”)")
 
@@ -248,6 +249,30 @@ async def test_words_typed_while_a_draft_is_opened_leave_its_images(visit: Visit
         await expect(attached(visit).locator("img")).to_have_count(1)
         await expect(visit.field).to_have_value("Which roof is this?")
         await visit.page.reload()
+
+
+async def test_a_deletion_that_is_undone_brings_the_images_of_the_draft_back(
+    visitors: Visitors, tmp_path: Path, look: str
+) -> None:
+    async with serving(settings(tmp_path / "undo.db", undo_seconds=60)) as client:
+        visit = await (await visitors(client.url, look)).open()
+        await visit.ask("Hello")
+        await choose(visit, payload("leaf.png", png(24, 16)))
+        await visit.page.wait_for_function(f"({KEPT})().then((count) => count === 1)")
+        await show_list(visit)
+        await visit.page.get_by_role("link", name="Hello").hover()
+        await visit.button("Delete Hello").click()
+        await expect(visit.page.locator("#undo")).to_contain_text("Deleted “Hello”.")
+        await visit.field.fill("N")
+        await choose(visit, payload("stem.png", png(8, 8)))
+        await visit.button("Remove image 1").press("Enter")
+        await visit.page.wait_for_function(f"({KEPT})().then((count) => count === 1)")
+        await visit.field.fill("")
+        await visit.button("Undo").click()
+        await expect(visit.said).to_have_text("Hello")
+        await expect(attached(visit).locator("img")).to_have_count(1)
+        await expect(attached(visit).locator("input")).to_have_value("leaf.png")
+        await visit.leave()
 
 
 async def test_images_of_somebody_elses_draft_are_forgotten(visit: Visit) -> None:
