@@ -3,16 +3,19 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Connection, create_engine, inspect, text
 
 from server.storage.interfaces import ThreadStore, WaitingApproval
 from server.storage.store import open_store
@@ -25,6 +28,7 @@ from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply
 from tests.support.long_threads import history
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, serving, settings
+from tests.support.two_workers import shared_by
 from tests.support.waiting import HeldMethod
 
 OPTIONS = [{"value": value, "label": value.upper()} for value in "ab"]
@@ -366,25 +370,28 @@ async def test_an_unknown_thread_is_neither_shown_nor_renamed(client: Client) ->
 
 
 def rows(path: Path, thread_id: str) -> dict[str, int]:
-    """How many rows of each table of the file speak of the thread."""
-    database = sqlite3.connect(path)
+    """How many rows of each table of the database speak of the thread."""
+    shared = shared_by(path)
+    if shared:
+        connect = partial(psycopg.connect, shared["database"].secret)
+        engine = create_engine("postgresql+psycopg://", creator=connect)
+    else:
+        engine = create_engine(f"sqlite:///{path}")
     try:
-        tables = [
-            name
-            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            if not name.startswith("sqlite_")
-        ]
-        found = {}
-        for table in tables:
-            columns = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-            key = "id" if table == "threads" else "thread_id"
-            if key not in columns:
-                continue
-            query = f"SELECT count(*) FROM {table} WHERE {key} = ?"
-            (found[table],) = database.execute(query, (thread_id,)).fetchone()
-        return found
+        with engine.connect() as database:
+            return dict(_rows_by_table(database, thread_id))
     finally:
-        database.close()
+        engine.dispose()
+
+
+def _rows_by_table(database: Connection, thread_id: str) -> Iterator[tuple[str, int]]:
+    tables = inspect(database)
+    for table in tables.get_table_names():
+        columns = {column["name"] for column in tables.get_columns(table)}
+        key = "id" if table == "threads" else "thread_id"
+        if key in columns:
+            query = text(f'SELECT count(*) FROM "{table}" WHERE {key} = :id')
+            yield table, database.execute(query, {"id": thread_id}).scalar_one()
 
 
 @pytest.mark.one_process  # it looks into the file
