@@ -1,4 +1,7 @@
-/** Messages that wait for the end of a run: see "Nobody loses a word" in `docs/page.md`. */
+/**
+ * Messages that are written while a reply streams, and wait for its end. They go one by one, each when
+ * the run before it has ended well. What is sent at once goes before them.
+ */
 
 import { isAsked } from "./thread-state.js";
 

@@ -187,7 +187,10 @@ export class Sender {
     this.#thread.set({ outbox: notSaid(changed(outbox, before, after), messages) });
   }
 
-  /** The page is left: a message that is on its way waits for the next visit. It may have come through. */
+  /**
+   * The page is left: a message that is on its way waits for the next visit, which sends it again as it
+   * was. It may have come through.
+   */
   pause() {
     const item = this.#sending;
     if (!item) return;

@@ -1,6 +1,7 @@
 /**
- * Who is logged in. A request that is refused because nobody is waits here: see "Logging in" in `docs/page.md`.
- * Nothing that one person did is ever sent or shown for another.
+ * Who is logged in. A request that is refused because nobody is waits here until somebody has logged in,
+ * in this tab or in another. When that is somebody else, the page begins anew: nothing that one person did
+ * is ever sent or shown for another.
  */
 
 import * as api from "./api.js";

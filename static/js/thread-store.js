@@ -1,4 +1,8 @@
-/** The open thread: what it shows is in `state`; how it is read and changed stands here and in its parts. */
+/**
+ * The open thread: what it shows is in `state`; how it is read from the server, and changed, stands here
+ * and in its parts: messages that are sent (`sender`), answers (`answers`), what begins a run (`posts`),
+ * the run that is live (`run`).
+ */
 
 import * as api from "./api.js";
 import { Answers } from "./answers.js";
@@ -25,7 +29,10 @@ export class ThreadStore {
   sender = new Sender(this);
   answers = new Answers(this);
 
-  /** @param {object} listeners  see `main.js` */
+  /**
+   * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused, onResumed, onOutbox, isKept,
+   *   onTakenLate, onWaits, onNotLoaded}} listeners
+   */
   constructor(listeners) {
     this.listeners = listeners;
   }

@@ -457,11 +457,11 @@ async def test_deletes_at_once_leave_no_gap_for_a_new_run(
         first, second, again, third = await asyncio.gather(*deletes[:2], post, deletes[2])
     assert [answer.status_code for answer in (first, second, third)] == [204] * 3
     found = rows(tmp_path / "t.db", "a")
-    if again.status_code == 202:
-        assert all(found[table] for table in ("threads", "thread_activities"))
+    assert again.status_code in (202, 409)
+    if found["threads"]:
+        assert found["thread_activities"]
         assert (await client.thread("a"))["run_id"] == again.json()["run_id"]
-    else:
-        assert again.status_code == 409
+    else:  # of a run that began, the last delete has ended it
         assert not any(found.values())
 
 
