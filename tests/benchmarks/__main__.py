@@ -22,6 +22,8 @@ BENCHMARKS = (
     "workers",
 )
 NAMED = ("before",)
+TOGETHER = {"page": ("page", "long_page")}
+"""What a name stands for, if that is more than itself."""
 
 
 def main() -> int:
@@ -33,7 +35,8 @@ def main() -> int:
         known = ", ".join(BENCHMARKS + NAMED)
         parser.error(f"no benchmark {', '.join(unknown)}: there are {known}")
     failed = 0
-    for name in names or BENCHMARKS:
+    chosen = [each for name in names for each in TOGETHER.get(name, (name,))]
+    for name in chosen or BENCHMARKS:
         print(f"== {name}", flush=True)
         # Each in a process of its own: none measures what another left behind.
         failed += subprocess.call([sys.executable, "-m", f"tests.benchmarks.{name}"])
