@@ -115,11 +115,11 @@ async def test_the_list_of_keys_is_opened_by_a_key_and_switches_the_letters_off(
 
 
 async def focused(page: Page) -> str:
-    return str(
-        await page.evaluate(
-            "() => (document.activeElement.ariaLabel ?? document.activeElement.innerText).trim()"
-        )
+    """The name of what has the focus; of a thread, its title."""
+    words = await page.evaluate(
+        "() => (document.activeElement.ariaLabel ?? document.activeElement.innerText).trim()"
     )
+    return str(words).split("\n", maxsplit=1)[0]
 
 
 @both_looks
