@@ -75,8 +75,8 @@ class Plan:
     versions: VersionChanges = NO_CHANGES
     """What the run changes of the versions of the thread's turns."""
     found: ThreadState | None = None
-    """The thread with what the tasks of a run that broke off have finished, where the run goes on
-    from there and tells of it once more; None: that is nothing but `before`."""
+    """Of a run that goes on after a crash: the thread with the results of the tasks that had
+    finished, which `before` lacks since the run streams them again. None: the same as `before`."""
 
     @property
     def message_id(self) -> str:

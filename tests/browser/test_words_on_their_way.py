@@ -21,6 +21,14 @@ async def send(visit: Visit, words: str) -> None:
     await expect(visit.field).to_have_value("")
 
 
+async def send_unanswered(visit: Visit, words: str) -> None:
+    """The post of the message arrives nowhere, and gets no answer."""
+    posted = asyncio.Event()
+    await visit.page.route("**/chat", lambda _: posted.set(), times=1)
+    await send(visit, words)
+    await posted.wait()
+
+
 async def test_a_message_sent_while_its_thread_is_loaded_stands_behind_what_was_said(
     scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -49,10 +57,7 @@ async def test_a_message_on_its_way_is_sent_after_a_look_at_another_version(
     await visit.ask("First")
     await edit(visit, "In other words")
     await visit.idle()
-    posted = asyncio.Event()
-    await visit.page.route("**/chat", lambda _: posted.set(), times=1)
-    await send(visit, "And?")
-    await posted.wait()
+    await send_unanswered(visit, "And?")
     await step(visit.said.first, "Previous")
     await expect(visit.replies).to_have_text([re.compile("Answer 1")])
     await visit.button("Back to the thread").click()
@@ -209,10 +214,7 @@ async def test_messages_on_their_way_and_behind_it_keep_their_order_when_the_thr
     endpoint.script(*(text_reply(f"Answer {number}.") for number in range(3)))
     await scripted.turn({"message": "Another thread"})
     await visit.open()
-    posted = asyncio.Event()
-    await visit.page.route("**/chat", lambda _: posted.set(), times=1)
-    await send(visit, "First")
-    await posted.wait()
+    await send_unanswered(visit, "First")
     await send(visit, "Second")  # stops the first
     await leave_for_another_thread(visit)
     await visit.page.go_back()

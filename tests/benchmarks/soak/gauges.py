@@ -1,6 +1,5 @@
 """What is read of a server while it is used: from its own metrics, and from its files."""
 
-import asyncio
 import sqlite3
 import statistics
 import time
@@ -14,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.benchmarks.processes import Process
 from tests.benchmarks.soak.trends import Figure
+from tests.support.waiting import eventually
 
 MIB, KIB = 1024**2, 1024
 
@@ -76,11 +76,11 @@ class Gauges:
         return read((await self.http.get("/metrics")).raise_for_status().text)
 
     async def begun(self) -> None:
-        """Wait until the server has counted its tasks; before that, it says that there is none."""
-        counts = await self.look()
-        while counts["turnstream_event_loop_lag_seconds_count"] < 2:
-            await asyncio.sleep(0.05)
-            counts = await self.look()
+        """Wait until the server has counted its tasks; before that, it says that there are none."""
+        await eventually(self._has_counted)
+
+    async def _has_counted(self) -> bool:
+        return (await self.look())["turnstream_event_loop_lag_seconds_count"] >= 2
 
     async def rest(self) -> Rest:
         counts = await self.look()
