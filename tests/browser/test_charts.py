@@ -5,11 +5,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS
 from tests.browser.site import Visit
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
+from tests.support.waiting import eventually
 
 both_looks = pytest.mark.parametrize("look", LOOKS)
 
@@ -105,6 +106,34 @@ async def test_a_chart_loads_again_by_itself_when_the_network_is_back(
     await page.unroute("**/uPlot.esm.js*")
     await page.evaluate("() => { dispatchEvent(new Event('online')) }")
     await expect(figure.locator("canvas")).to_be_visible()
+
+
+async def test_a_chart_that_fails_to_load_again_and_again_is_drawn_at_the_third_further_try(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    page, tries = scripted_visit.page, list[str]()
+
+    async def refuse(route: Route) -> None:
+        tries.append(route.request.url)
+        await route.abort()
+
+    await page.route("**/uPlot.esm.js*", refuse)
+    await page.clock.install()
+    await scripted_visit.open()
+    figure = await show(scripted_visit, endpoint, line_chart=EQUAL)
+    await expect(figure.get_by_role("status")).to_be_visible()
+
+    async def has_tried_twice_more() -> bool:
+        await page.clock.run_for(10_000)
+        return len(tries) == 3
+
+    async def is_drawn() -> bool:
+        await page.clock.run_for(30_000)
+        return await figure.locator("canvas").is_visible()
+
+    await eventually(has_tried_twice_more)
+    await page.unroute("**/uPlot.esm.js*")
+    await eventually(is_drawn)
 
 
 COLOURS = """(canvas, names) => {
