@@ -205,7 +205,7 @@ async def test_a_cursor_of_another_thread_is_lost_here(tmp_path: Path) -> None:
 
 
 async def test_a_run_can_be_read_after_its_end_until_its_retention_is_over(tmp_path: Path) -> None:
-    async with serving(settings(tmp_path / "t.db", run_retention_seconds=2)) as client:
+    async with serving(settings(tmp_path / "t.db", run_retention_seconds=5)) as client:
         whole = await whole_turn(client)
         run_id = (event_id(frames(whole)[0]) or "").split(":")[0]
         start = {"Last-Event-ID": f"{run_id}:0"}

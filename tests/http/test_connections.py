@@ -361,7 +361,7 @@ async def test_an_answer_waits_for_no_acknowledgement(tmp_path: Path) -> None:
 
 
 async def test_one_too_many_is_refused_and_served_when_others_are_gone(tmp_path: Path) -> None:
-    own = settings(tmp_path / "t.db", max_connections=20, **limits(header_seconds=1))
+    own = settings(tmp_path / "t.db", max_connections=20, **limits(header_seconds=4))
     async with serving(own) as client, peers(client.url, 20) as silent:
         await until(lambda: client.connections == 20)
         async with peer(client) as late:

@@ -45,7 +45,7 @@ async def test_a_session_that_expires_breaks_the_stream_off_and_not_the_run(
 ) -> None:
     held = asyncio.Event()
     model = ScriptedModel.of([text("One "), held, text("two."), finish()])
-    given = settings(tmp_path / "t.db", auth="keys", session_seconds=1)
+    given = settings(tmp_path / "t.db", auth="keys", session_seconds=5)
     async with serving(given, model=model) as client:
         key = await make_key(client, "ann")
         assert (await client.http.post("/login", json={"credential": key})).status_code == 200
