@@ -234,6 +234,7 @@ const painting = new Painting({
   approvalActions: {
     onDecide: (call, decision) => questions.decideForOthers(call, decision),
     onReload: () => approvals.refresh(),
+    onPainted: () => questions.othersPainted(),
     onClose() {
       panels.show("approvals", false);
       element("approve")?.focus();

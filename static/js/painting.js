@@ -127,6 +127,7 @@ export class Painting {
     const view = this.#view("approvalsView", () => import("./approvals-view.js"), this.approvals);
     if (!view || !panels.isOpen("approvals")) return;
     render(view(approvals.state, about.tools, approvalActions), element("approvals"));
+    approvalActions.onPainted();
   });
 }
 

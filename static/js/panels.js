@@ -38,7 +38,8 @@ export class Panels {
     if (!NARROW.matches) localStorage.setItem(`panel-${name}`, isOpen ? "open" : "closed");
     this.#drawer();
     this.#onChange();
-    if (isOpen && NARROW.matches) panel.querySelector("a, button")?.focus();
+    // What is in it may be loaded only now.
+    if (isOpen && NARROW.matches) (panel.querySelector("a, button") ?? panel).focus();
   }
 
   /** On a phone; says whether there was one to close. */

@@ -56,8 +56,13 @@ export class Questions {
     else this.#backTo(call.id);
   }
 
+  /** The list of the panel has the focus; until it is there, the panel itself. */
   showOthers() {
-    afterPaint(() => this.#others?.focus());
+    afterPaint(() => (this.#others ?? this.page.panel).focus());
+  }
+
+  othersPainted() {
+    if (document.activeElement === this.page.panel) this.#others.focus();
   }
 
   get #others() {

@@ -40,3 +40,18 @@ async def test_the_inspector_stays_open_over_a_reload_and_can_be_cleared(visit: 
     await expect(panel.locator(".event")).to_have_count(0)
     await visit.page.reload()
     await expect(panel).to_be_visible()
+
+
+@pytest.mark.parametrize("look", ["phone light", "phone dark"])
+async def test_the_drawer_of_the_inspector_has_the_focus_from_its_first_moment(
+    visit: Visit,
+) -> None:
+    await visit.page.locator("#inspect").focus()
+    await visit.page.keyboard.press("Enter")
+    panel = visit.page.get_by_role("complementary", name="Event inspector")
+    await expect(panel).to_be_focused()
+    await expect(panel.get_by_role("button").first).to_be_visible()
+    await visit.page.keyboard.press("Tab")
+    await expect(panel.get_by_role("button").first).to_be_focused()
+    await visit.page.keyboard.press("Escape")
+    await expect(visit.page.locator("#inspect")).to_be_focused()
