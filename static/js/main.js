@@ -271,6 +271,7 @@ async function open(id, { isBack = false, found = null } = {}) {
   if (!isBack) showId(id);
   announcer.reset();
   panels.closeDrawer();
+  const { activeElement: from } = document;
   follower.pin();
   about.limit = FIRST_PAINT;
   const loaded = words.opened(id, isBack ? currentVersion() : null);
@@ -282,7 +283,8 @@ async function open(id, { isBack = false, found = null } = {}) {
   painting.list();
   follower.pin();
   reading.begin(id, { isBack, found });
-  if (!found && matchMedia("(hover: hover)").matches) composer.focus();
+  const isElsewhere = ![from, document.body].includes(document.activeElement);
+  if (!found && !isElsewhere && matchMedia("(hover: hover)").matches) composer.focus();
 }
 
 /** See `UndoLine.show`; it is loaded with the first. */

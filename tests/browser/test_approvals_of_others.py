@@ -19,12 +19,12 @@ from tests.browser.approval_cards import (
     plan_visit,
 )
 from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
+from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_injection import EVIL
 from tests.browser.visits import VisitTools
 from tests.support.endpoint import StrictEndpoint, call_reply
 from tests.support.serving import Client, endpoint_settings, serving
-from tests.support.waiting import until
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 POLICY = """
@@ -87,17 +87,6 @@ async def open_panel(visit: Visit) -> None:
     await visit.open()
     await visit.page.locator("#approve").click()
     await expect(panel(visit)).to_be_visible()
-
-
-async def holding(visit: Visit, name: str) -> list[Route]:
-    """Requests of this file, which wait until they are let through."""
-    held: list[Route] = []
-
-    async def hold(route: Route) -> None:
-        held.append(route)
-
-    await visit.page.route(f"**/{name}", hold)
-    return held
 
 
 async def part_of(office: Client, thread: dict[str, Any]) -> dict[str, Any]:
@@ -312,25 +301,27 @@ async def test_the_list_works_by_keyboard_alone(
 
 @both_looks
 @pytest.mark.parametrize("late", ["approvals-view.js", "inspector.css"])
-async def test_a_list_that_loads_late_has_the_focus_when_it_is_there(chief: Visit, late: str) -> None:
-    held = await holding(chief, late)
+async def test_a_list_that_loads_late_has_the_focus_when_it_is_there(
+    chief: Visit, late: str
+) -> None:
+    held = await hold(chief, f"**/{late}")
     await chief.open()
     await chief.page.locator("#approve").click()
     await expect(panel(chief)).to_be_focused()
-    await until(lambda: held)
-    await held.pop().continue_()
+    await held.arrived.wait()
+    held.go_on.set()
     await expect(panel(chief).locator(".approvals-list")).to_be_focused()
 
 
 @pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
 async def test_a_list_that_loads_late_takes_the_focus_from_nobody(chief: Visit) -> None:
-    held = await holding(chief, "approvals-view.js")
+    held = await hold(chief, "**/approvals-view.js")
     await chief.open()
     await chief.page.locator("#approve").click()
     await expect(panel(chief)).to_be_focused()
     await chief.field.focus()
-    await until(lambda: held)
-    await held.pop().continue_()
+    await held.arrived.wait()
+    held.go_on.set()
     await expect(panel(chief).locator(".approvals-list")).to_be_visible()
     await expect(chief.field).to_be_focused()
 

@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.networks import hold
 from tests.browser.site import Visit
 from tests.support.endpoint import StrictEndpoint, text_reply
 from tests.support.serving import Client
@@ -66,6 +67,21 @@ async def test_threads_are_opened_from_the_list_and_by_the_browsers_back(visit: 
     await expect(visit.said).to_have_text(re.compile("Second thread"))
     await visit.page.go_back()
     await expect(visit.page.get_by_text("What would you like to know?")).to_be_visible()
+
+
+@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
+async def test_a_thread_that_loads_late_takes_the_focus_from_nobody(visit: Visit) -> None:
+    await visit.ask("Hello there")
+    held = await hold(visit, f"**/threads/{await visit.thread_id()}?*")
+    await visit.button("New thread").click()
+    await visit.page.get_by_role("link", name="Hello there").click()
+    await held.arrived.wait()
+    await visit.page.get_by_role("searchbox").focus()
+    await visit.page.keyboard.type("Hel")
+    held.go_on.set()
+    await expect(visit.said).to_have_text("Hello there")
+    await visit.page.keyboard.type("lo")
+    await expect(visit.page.get_by_role("searchbox")).to_have_value("Hello")
 
 
 async def test_a_thread_is_renamed_in_place(visit: Visit) -> None:
