@@ -12,7 +12,7 @@ from tests.support.samples import sample
 
 
 @pytest.mark.long
-@pytest.mark.timeout(sample(600, 120))
+@pytest.mark.timeout(sample(600, 300))
 async def test_one_server_that_is_killed_and_paused_keeps_the_laws(tmp_path: Path) -> None:
     plan = Plan(
         seed=3,
@@ -26,7 +26,7 @@ async def test_one_server_that_is_killed_and_paused_keeps_the_laws(tmp_path: Pat
 
 
 @pytest.mark.long
-@pytest.mark.timeout(sample(600, 120))
+@pytest.mark.timeout(sample(600, 300))
 async def test_three_workers_that_fail_in_turns_keep_the_laws(tmp_path: Path) -> None:
     plan = Plan(
         seed=4,

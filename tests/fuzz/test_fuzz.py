@@ -25,14 +25,14 @@ EVERYTHING = "deleteEverything"
 
 
 @pytest.mark.long
-@pytest.mark.timeout(sample(900, 120))
+@pytest.mark.timeout(sample(900, 300))
 def test_every_answer_is_one_of_the_document(tmp_path: Path) -> None:
     with in_thread(fuzzed(tmp_path)) as (client, _):
         assert schemathesis(client.url, tmp_path, "run", FIXED) == 0
 
 
 @pytest.mark.long
-@pytest.mark.timeout(sample(900, 120))
+@pytest.mark.timeout(sample(900, 300))
 def test_callers_with_keys_get_answers_of_the_document(tmp_path: Path) -> None:
     with in_thread(fuzzed(tmp_path, auth="keys")) as (client, loop):
         key = asyncio.run_coroutine_threadsafe(make_key(client, "ann"), loop).result(60)

@@ -116,19 +116,23 @@ class Gauges:
         keep(LAG, mean(f"{lag}_sum", f"{lag}_count"))
         keep(HEADERS, mean(f"{headers}_sum POST /chat", f"{headers}_count POST /chat"))
         keep(CPU, mean("process_cpu_seconds_total", "turnstream_runs_total"))
-        keep(THREAD, self._size("") / max(1, self._threads()) / KIB)
-        keep(WAL, self._size("-wal") / MIB)
+        keep(THREAD, self._bytes_a_thread() / KIB)
+        keep(WAL, self._log_bytes() / MIB)
 
     def middle(self, figure: Figure, samples: int) -> float:
         """Median of the last so many, 0 if there is none."""
         last = [value for _, value in self.points.get(figure, ())][-samples:]
         return statistics.median(last) if last else 0.0
 
-    def _threads(self) -> int:
+    def _bytes_a_thread(self) -> float:
+        """Of the database as its readers see it: the file alone is behind by what is in the log, by
+        several MiB at times."""
         with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as connection:
-            [count] = connection.execute("SELECT count(*) FROM threads").fetchone()
-        return int(count)
+            [threads] = connection.execute("SELECT count(*) FROM threads").fetchone()
+            [pages] = connection.execute("PRAGMA page_count").fetchone()
+            [bytes_a_page] = connection.execute("PRAGMA page_size").fetchone()
+        return float(pages * bytes_a_page / max(1, threads))
 
-    def _size(self, ending: str) -> int:
-        file = self.database.with_name(self.database.name + ending)
-        return file.stat().st_size if file.exists() else 0
+    def _log_bytes(self) -> int:
+        log = self.database.with_name(f"{self.database.name}-wal")
+        return log.stat().st_size if log.exists() else 0
