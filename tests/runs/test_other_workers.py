@@ -6,12 +6,23 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import AIMessageChunk
 
+from server.runs import kept_words
 from server.runs.busy_threads import RunInProgress
 from server.runs.reader import LoggedRun
 from server.storage.redis.log import RedisLog
 from server.turns.accumulate import accumulate
-from server.turns.chunks import Chunk, Done, Error, MessageFinish, PartStart, Result, RunEnded
+from server.turns.chunks import (
+    Chunk,
+    Done,
+    Error,
+    MessageFinish,
+    PartStart,
+    Result,
+    RunEnded,
+    TextDelta,
+)
 from server.turns.messages import AssistantTurn, Text
 from server.turns.requests import TurnRequest
 from tests.support.backend import chunks_of, chunks_until, key_of, message
@@ -249,6 +260,39 @@ async def test_the_log_of_a_lost_run_is_completed_with_what_its_thread_has(
     chunks = await chunks_of(found)
     assert ends(chunks) == [Error, MessageFinish, Done]
     assert sum(isinstance(chunk, Result) for chunk in chunks) == 1
+    await is_as_the_thread(b, run, chunks)
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [
+        (text("Hello "), text("there")),
+        (call('{"expression": "6', name="calculator", id="call_1"), call(" * 7")),
+    ],
+    ids=["text", "arguments"],
+)
+async def test_what_a_lost_run_said_after_its_words_were_kept_is_withdrawn(
+    workers: list[Worker],
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    said: AIMessageChunk,
+    more: AIMessageChunk,
+) -> None:
+    a, b, _ = workers
+    monkeypatch.setattr(kept_words, "KEEP_SECONDS", 0)
+    goes_on = asyncio.Event()
+    model.script_anew([said, goes_on, more, asyncio.Event()])
+    run = await a.start(message())
+    await eventually(lambda: a.store.words(key_of(), run.header.run_id))
+    monkeypatch.setattr(kept_words, "KEEP_SECONDS", 2 * WAIT_SECONDS)
+    goes_on.set()
+    await chunks_until(run, lambda chunks: sum(isinstance(c, TextDelta) for c in chunks) == 2)
+    a.lapse()
+    await b.sweep()
+    found = await b.reader.find(key_of(), run.header.run_id)
+    assert found
+    chunks = await chunks_of(found)
+    assert ends(chunks) == [RunEnded, MessageFinish, Done]
     await is_as_the_thread(b, run, chunks)
 
 
