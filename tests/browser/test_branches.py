@@ -336,6 +336,7 @@ async def test_what_is_ticked_in_the_thread_is_there_after_a_look_at_another_ver
     endpoint.script(text_reply("Answer."), call_reply(("request_user_selection", question)))
     await visit.ask("First")
     await edit(visit, "Ask me")
+    await visit.idle()
     box = visit.page.get_by_role("checkbox", name="sat")
     await box.check()
     await step(visit.said, "Previous")
