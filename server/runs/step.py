@@ -119,7 +119,7 @@ class StreamedStep:
         return [
             (part.kind, part.text)
             if isinstance(part, StreamedText)
-            else (part.id, part.name, _read(part.args, part.text))
+            else (part.id, part.name, _args_or_text(part.args, part.text))
             for part in self.parts.parts
         ]
 
@@ -132,11 +132,11 @@ def _stored(message: AIMessage) -> list[object]:
     return [
         (part.kind, part.text)
         if part.call is None
-        else (part.call["id"], part.call["name"], _read(parse_args(part.text), part.text))
+        else (part.call["id"], part.call["name"], _args_or_text(parse_args(part.text), part.text))
         for part in stored_parts(message)
     ]
 
 
-def _read(args: dict[str, object] | None, text: str) -> object:
+def _args_or_text(args: dict[str, object] | None, text: str) -> object:
     """Arguments that are not whole are the same only if their texts are."""
     return text if args is None else args
