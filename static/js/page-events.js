@@ -16,7 +16,7 @@ export function listen(page) {
   addEventListener("afterprint", () => lighten(false));
   addEventListener("online", () => {
     page.session.check();
-    page.thread.comeBack();
+    page.thread.sender.networkIsBack();
   });
 }
 

@@ -8,6 +8,7 @@ import { isOutdated, placeOf } from "./thread-state.js";
 
 const RETRY_MS = 10_000;
 const MAX_RETRY_MS = 60_000;
+const ONLINE_RETRY_MS = 1000;
 
 export class Sender {
   #thread;
@@ -154,10 +155,16 @@ export class Sender {
     if (isOutdated(error)) thread.refresh();
   }
 
-  /** The server is away: while something waits, it is tried again. */
+  /** A request that is under way may still fail: it is tried again soon. */
+  networkIsBack() {
+    this.#retryMs = ONLINE_RETRY_MS;
+    return this.#thread.comeBack();
+  }
+
+  /** The server is away: it is tried again while something waits, and soon after the network is back. */
   later() {
     clearTimeout(this.#retryTimer);
-    if (!this.#thread.state.outbox.length) return;
+    if (!this.#thread.state.outbox.length && this.#retryMs >= RETRY_MS) return;
     this.#retryTimer = setTimeout(() => this.#thread.comeBack(), this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS);
   }

@@ -228,7 +228,7 @@ export class ThreadStore {
     if (!this.state.problem) this.sender.flush();
   }
 
-  /** The network is back. */
+  /** The server may be in reach again. */
   comeBack() {
     return this.state.problem?.isUnreachable ? this.retry() : this.sender.flush();
   }

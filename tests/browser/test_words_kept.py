@@ -318,6 +318,35 @@ async def test_a_new_thread_and_all_that_was_said_to_it_offline_is_begun_when_ba
     await expect(visit.said).to_have_count(2)
 
 
+async def test_a_message_that_fails_just_after_the_network_is_back_is_soon_sent_again(
+    visit: Visit,
+) -> None:
+    await go_offline(visit)
+    await visit.say("Hello")
+    await expect(visit.alert).to_contain_text("cannot be reached")
+    held = await hold(visit, "**/chat", fails=True)
+    await visit.button("Retry").click()
+    await held.arrived.wait()
+    await go_online(visit)
+    held.go_on.set()
+    await expect(visit.page).to_have_url(re.compile("thread="))
+    await expect(visit.replies).to_have_count(1)
+
+
+async def test_a_thread_whose_load_fails_just_after_the_network_is_back_is_soon_loaded(
+    visit: Visit,
+) -> None:
+    await visit.ask("Hello")
+    await begin_anew(visit)
+    await go_offline(visit)
+    held = await hold(visit, "**/threads/*", fails=True)
+    await visit.page.go_back()
+    await held.arrived.wait()
+    await go_online(visit)
+    held.go_on.set()
+    await expect(visit.replies).to_have_count(1)
+
+
 @both_looks
 async def test_the_list_says_in_which_threads_messages_wait_to_be_sent(visit: Visit) -> None:
     await visit.ask("First")
