@@ -39,6 +39,11 @@ async def network_of(visit: Visit) -> Network:
     return Network(devtools)
 
 
+async def reconnect(visit: Visit) -> None:
+    """The browser says that it is online: a tab then tries again what has failed."""
+    await visit.page.evaluate("() => { dispatchEvent(new Event('online')) }")
+
+
 class Held:
     """A request of the page that goes on, or fails, when the test lets it."""
 

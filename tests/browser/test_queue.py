@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.networks import reconnect
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_charts import lines_of
@@ -264,7 +265,7 @@ async def test_what_is_queued_is_sent_when_a_reply_ended_in_an_outage_that_recon
     if comes_back == "by Retry":
         await visit.button("Retry").click()
     else:
-        await visit.page.evaluate("() => dispatchEvent(new Event('online'))")
+        await reconnect(visit)
     await expect(visit.reply).to_contain_text("Two.")
     await visit.idle()
     await expect(waiting(visit)).to_have_count(0)

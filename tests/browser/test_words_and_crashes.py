@@ -13,6 +13,7 @@ from playwright.async_api import expect
 
 from server.settings import Settings
 from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.networks import reconnect
 from tests.browser.site import Visit
 from tests.browser.test_branches import expect_version, expect_words, step
 from tests.browser.test_threads_page import delete
@@ -54,11 +55,6 @@ async def next_after(server: ForkedServer, given: Settings) -> AsyncIterator[Cli
     await server.exit_status()
     async with serving(given, port=int(server.url.rpartition(":")[2])) as client:
         yield client
-
-
-async def reconnect(visit: Visit) -> None:
-    """At once: a tab tries again when its browser is online."""
-    await visit.page.evaluate("() => { dispatchEvent(new Event('online')) }")
 
 
 async def test_a_message_to_a_server_that_was_killed_is_sent_to_the_next_by_one_of_two_tabs(
@@ -126,7 +122,7 @@ async def test_a_thread_deleted_before_the_server_was_killed_does_not_come_back(
     await visit.say("Are you there?")
     await expect(visit.said.last).to_contain_text("Not sent yet")
     async with next_after(server, given) as client:
-        await visit.button("Retry").click()
+        await reconnect(visit)
         await expect(visit.log).to_contain_text("This thread is gone")
         await expect(visit.field).to_have_value("Are you there?")
         await visit.button("Send").click()

@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Route, expect
 
 from tests.browser.conftest import LOOKS, Visitors
-from tests.browser.networks import hold
+from tests.browser.networks import hold, reconnect
 from tests.browser.site import Visit
 from tests.browser.test_threads_page import begin_anew, show_list
 from tests.support.endpoint import Call, StrictEndpoint, reply, text_reply
@@ -445,6 +445,7 @@ async def test_a_new_thread_of_one_tab_leaves_the_message_that_waits_in_another(
         await tab.say(words)
         await expect(tab.said).to_contain_text("Not sent yet")
     await other.page.evaluate(BEHIND)
+    await other.page.route("**/chat", lambda route: route.abort())
     posted = await hold(other, "**/chat", fails=True)
     await go_online(visit)
     await expect(visit.replies).to_have_count(1)
@@ -454,6 +455,9 @@ async def test_a_new_thread_of_one_tab_leaves_the_message_that_waits_in_another(
     await expect(other.button("Retry")).to_be_visible()
     await expect(other.said).to_contain_text("Not sent yet")
     await other.page.reload()
+    await expect(other.said).to_contain_text("Not sent yet")
+    await other.page.unroute("**/chat")
+    await reconnect(other)
     await expect(other.replies).to_have_count(1)
     await other.idle()
     assert sorted(thread["title"] for thread in await threads(client)) == ["Here", "There"]
@@ -471,7 +475,7 @@ async def test_what_waits_for_a_new_thread_is_sent_by_another_tab_when_its_own_i
     await visit.leave()
     await expect(other.said).to_have_text([re.compile("Second"), re.compile("First")])
     await other.page.context.unroute("**/chat")
-    await other.button("Retry").click()
+    await reconnect(other)
     await expect(other.replies).to_have_count(1)
     await other.idle()
     await begin_anew(other)
@@ -669,7 +673,7 @@ async def test_words_of_an_earlier_visit_come_back_with_a_server_that_was_away(
     if comes_back == "after a while":
         await visit.page.clock.run_for(10_000)
     else:
-        await visit.page.evaluate("() => dispatchEvent(new Event('online'))")
+        await reconnect(visit)
     await expect(visit.field).to_have_value("An older draft")
     await expect(visit.replies).to_have_count(2)
     await visit.idle()
