@@ -122,6 +122,8 @@ def _has(folder: Path, name: str) -> bool:
 
 
 def _taken_out(names: Sequence[str]) -> dict[str, ModuleType]:
+    if not names:
+        return {}
     return {
         name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in names
     }
