@@ -10,16 +10,12 @@ CLIENTS := tests/clients/node_modules/.package-lock.json
 WORKERS ?= $(if $(ARGS),2,4)
 # It measures: in a long run it has the machine to itself.
 ALONE := tests/attacks/test_watchdog.py
-# On them alone it depends whether the oldest Postgres and Redis still do.
-ON_ENGINES := tests/redis tests/runs/test_postgres_*.py tests/runs/test_other_workers.py \
-	tests/http/test_workers.py tests/http/test_stop.py tests/http/test_busy.py \
-	tests/http/test_live_equals_replay.py
 PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-long test-engines check fuzz bench soak chaos fleet-check clean
+.PHONY: run test test-long check fuzz bench soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
@@ -30,11 +26,6 @@ test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sam
 test-long: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## the long tests, with all that they can try
 	LONG_TESTS=1 $(PYTEST) -n $(WORKERS) -m long --timeout 600 $(if $(ARGS),$(ARGS),--ignore $(ALONE))
 	$(if $(ARGS),,LONG_TESTS=1 $(PYTEST) -m long --timeout 600 $(ALONE))
-
-test-engines: $(DEV_READY)  ## tests of several workers, on the Postgres and Redis of Debian
-	TURNSTREAM_TEST_POSTGRES_BIN=$$(ls -d /usr/lib/postgresql/*/bin | head -n 1) \
-		TURNSTREAM_TEST_REDIS_SERVER=redis-server $(PYTEST) -n $(WORKERS) \
-		$(if $(ARGS),$(ARGS),$(ON_ENGINES) -k "not one-process")
 
 check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff check .
