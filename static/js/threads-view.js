@@ -69,21 +69,17 @@ const SEEN_CHARS = 24;
 
 /** Threads whose titles look alike get the moment of their last turn below it, as fine as tells them apart. */
 function distinct(threads) {
-  const seenOf = ({ title }) => title.slice(0, SEEN_CHARS);
-  const alike = Map.groupBy(threads, seenOf);
-  return threads.map((thread) => {
-    const twins = alike.get(seenOf(thread));
-    return twins.length > 1 ? { ...thread, told: tellApart(thread, twins) } : thread;
-  });
+  const alike = [...Map.groupBy(threads, ({ title }) => title.slice(0, SEEN_CHARS)).values()];
+  const told = new Map(alike.filter((twins) => twins.length > 1).flatMap((twins) => toldApart(twins)));
+  return threads.map((thread) => (told.has(thread) ? { ...thread, told: told.get(thread) } : thread));
 }
 
-function tellApart(thread, twins) {
-  for (const format of [formatMoment, formatInstant]) {
-    const words = format(thread.updated_at);
-    if (twins.filter((twin) => format(twin.updated_at) === words).length === 1) return words;
-  }
-  const same = twins.filter((twin) => formatInstant(twin.updated_at) === formatInstant(thread.updated_at));
-  return `${formatInstant(thread.updated_at)} (${same.length - same.indexOf(thread)})`;
+/** @returns {[object, string][]} */
+function toldApart(twins, [format, ...finer] = [formatMoment, formatInstant]) {
+  return [...Map.groupBy(twins, (twin) => format(twin.updated_at))].flatMap(([words, same]) => {
+    if (same.length === 1) return [[same[0], words]];
+    return finer.length ? toldApart(same, finer) : same.map((twin, index) => [twin, `${words} (${same.length - index})`]);
+  });
 }
 
 /** Dots before the title. */

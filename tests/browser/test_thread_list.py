@@ -250,6 +250,37 @@ async def test_titles_that_look_alike_in_the_list_have_their_times_below(
     assert len(set(await times.all_inner_texts())) == 2
 
 
+COUNT_FORMATS = """
+const { get } = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, "format");
+window.formatted = 0;
+Object.defineProperty(Intl.DateTimeFormat.prototype, "format", {
+  get() {
+    const format = get.call(this);
+    return (date) => {
+      window.formatted += 1;
+      return format(date);
+    };
+  },
+});
+"""
+
+
+async def test_a_long_list_of_like_titles_formats_each_time_only_so_often(wired: Visit) -> None:
+    at = "2026-01-01T12:00:00.000+00:00"
+    threads = [
+        {"id": f"thread_{number}", "title": "Hello", "run_state": "finished", "updated_at": at}
+        for number in range(200)
+    ]
+    listing = re.compile(r"/threads\?.*archived=false")
+    await wired.page.route(listing, lambda route: route.fulfill(json={"threads": threads}))
+    await wired.page.add_init_script(COUNT_FORMATS)
+    await wired.open()
+    told = wired.page.locator("#thread-list .thread-told")
+    await expect(told).to_have_count(len(threads))
+    assert len(set(await told.all_text_contents())) == len(threads)
+    assert 0 < await wired.page.evaluate("() => formatted") < len(threads) ** 2
+
+
 @pytest.mark.parametrize("look", ["desktop light"])
 async def test_the_open_thread_has_its_buttons_only_where_somebody_points(visit: Visit) -> None:
     await visit.ask("Hello")
