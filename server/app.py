@@ -27,6 +27,7 @@ from server.http.proxies import TrustedProxies
 from server.http.routes import ROUTES
 from server.http.state import AppState
 from server.http.static import static_files
+from server.logs.formats import name_worker
 from server.logs.setup import configure, log_stray_failures
 from server.observation import observation, observing
 from server.protocols import BodyLimits
@@ -120,6 +121,7 @@ def create_app(
                 system_prompt=settings.system_prompt,
             ) as graphs,
         ):
+            name_worker(storage.leases.worker if storage.leases else None)
             with storage.usable():
                 state = await _wired(
                     settings,

@@ -78,6 +78,7 @@ async def _serving(
 
     assert settings.metrics_port is not None
     metrics.live_runs.set_function(lambda: runs.live)
+    metrics.oldest_claim.set_function(lambda: runs.oldest_claim_seconds)
     metrics.watch_writes("thread_list", storage.store.meter)
     metrics.watch_writes("checkpoints", storage.checkpointer.meter)
     async with serve_metrics(metrics, settings.metrics_host, settings.metrics_port):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +16,7 @@ from server.http.problems import Problem
 from server.http.state import ApiRequest, owner, principal, rights
 from server.protocols import DEFAULT, BodyLimits, approval_body
 from server.runs.busy_threads import RunInProgress
+from server.runs.lives import StreamLost
 from server.runs.waiting_approvals import asker_of
 from server.storage.interfaces import WaitingApproval
 from server.turns.header import LOCAL_OWNER
@@ -59,7 +60,7 @@ class Approval(HTTPEndpoint):
         mine = waiting.key.owner == owner(request)
         answer = replace(answer, asked_at=waiting.asked_at)
         decision = TurnRequest(thread_id=waiting.key.thread_id, approvals=(answer,))
-        with nullcontext() if mine else _run_of_another():
+        with suppress(StreamLost), nullcontext() if mine else _run_of_another():
             await request.state["runs"].start(
                 principal(request) if mine else asker_of(waiting),
                 decision,

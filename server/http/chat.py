@@ -12,6 +12,7 @@ from server.http.problems import unknown_thread
 from server.http.state import ApiRequest, owner, principal, rights, thread_key
 from server.protocols import DEFAULT, BodyFormat, PostedTurn, WireFormat, parse, wire_format
 from server.protocols.format import StreamContext, View
+from server.runs.lives import StreamLost
 from server.runs.reader import LoggedRun
 from server.turns.header import ThreadKey
 from server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
@@ -46,9 +47,12 @@ class Chat(HTTPEndpoint):
         detached = "respond-async" in request.headers.get("prefer", "").lower()
         if not detached:
             state["streams"].check(rights(request))  # before the run begins: it would go on unseen
-        run = await state["runs"].start(
-            principal(request), turn.request, turn.wire_format.name, key
-        )
+        try:
+            run = await state["runs"].start(
+                principal(request), turn.request, turn.wire_format.name, key
+            )
+        except StreamLost as lost:
+            return _accepted_unseen(request, lost, turn.wire_format, detached=detached)
         if detached:
             return _accepted(run)
         return await stream_run(request, run, turn.wire_format, turn.view)
@@ -167,6 +171,28 @@ def _accepted(run: LoggedRun) -> Response:
         202,
         headers={**run_headers(run), "Location": location, "Preference-Applied": "respond-async"},
     )
+
+
+def _accepted_unseen(
+    request: ApiRequest, lost: StreamLost, format: WireFormat, *, detached: bool
+) -> Response:
+    """The request is kept, and its run has no stream: the thread has what comes of it."""
+    headers = unseen_headers(lost)
+    if not detached:
+        return request.state["streams"].cursor_lost(format, headers)
+    place = {"thread_id": lost.key.thread_id, "run_id": lost.run_id}
+    return JSONResponse(
+        {**place, "thread_url": headers["Location"]},
+        202,
+        headers={**headers, "Preference-Applied": "respond-async"},
+    )
+
+
+def unseen_headers(lost: StreamLost) -> dict[str, str]:
+    """Which run it is, and where its thread is."""
+    thread_id = lost.key.thread_id
+    ids = {"X-Thread-Id": thread_id, "X-Run-Id": lost.run_id}
+    return {**ids, "Location": f"/threads/{thread_id}"}
 
 
 def _nothing() -> Response:

@@ -26,6 +26,7 @@ from server.users.rights import Rights
 from tools.threads import beside_loop
 
 HEADERS = {"Cache-Control": "no-cache, no-transform"}
+NO_HEADERS: Mapping[str, str] = {}
 CURSOR_LOST = (
     "The stream cannot go on from here: its run is no longer held. Load the thread with "
     "GET /threads/{thread_id}, then attach to its live run, if there is one."
@@ -149,9 +150,9 @@ class EventStreams:
         """A stream that ends as it begins, for clients that take no 204."""
         return _respond(_once(frame(payloads, None)), format, {}, self.ping_seconds)
 
-    def cursor_lost(self, format: WireFormat) -> Response:
+    def cursor_lost(self, format: WireFormat, headers: Mapping[str, str] = NO_HEADERS) -> Response:
         """Tell a reader that it cannot go on from where it was, under an id that ends its tries."""
-        return _respond(_once(_lost(format)), format, {}, self.ping_seconds)
+        return _respond(_once(_lost(format)), format, headers, self.ping_seconds)
 
 
 @dataclass(frozen=True, slots=True)

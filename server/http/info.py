@@ -45,10 +45,10 @@ class Ready(HTTPEndpoint):
         """`{"status": "ready"}` if runs can begin: the database answers, and Redis if there is one,
         and the server is not ending. Else a problem of status 503."""
         if request.state["database"].gone:
-            raise StorageUnavailable("database_gone")
+            raise StorageUnavailable("database_gone", store="sqlite")
         try:
             async with asyncio.timeout(READY_SECONDS):
                 await request.state["runs"].check()
         except TimeoutError:
-            raise StorageUnavailable("storage_busy") from None
+            raise StorageUnavailable("storage_busy", state="slow") from None
         return JSONResponse({"status": "ready"})

@@ -4,7 +4,7 @@ One that no handler knows is logged, and its problem has the id of the log entry
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -16,18 +16,25 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.http.problems import SHUTTING_DOWN, Problem, limit_reached, unknown_thread
-from server.runs.busy_threads import RunInProgress
+from server.runs.busy_threads import RunInProgress, ThreadStillBusy
 from server.runs.capacity import TooManyRuns
 from server.runs.shutdown import ShuttingDown
 from server.runs.thread_version import ThreadChanged, UnknownThread
-from server.storage.interfaces import StorageUnavailable
+from server.storage.interfaces import StorageFault, StorageUnavailable
 from server.turns.requests import InvalidRequest
 from server.users.policy import Forbidden
 from server.users.rights import LimitExceeded
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER_SECONDS = {"storage_busy": "5", "storage_full": "60", "streams_unavailable": "5"}
+RETRY_AFTER_SECONDS: Mapping[StorageFault, int] = {
+    "storage_busy": 5,
+    "storage_unreachable": 5,
+    "streams_unavailable": 5,
+    "storage_full": 60,
+    "storage_failed": 60,
+    "database_gone": 60,
+}
 
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
@@ -108,10 +115,26 @@ async def _limit_exceeded(_request: Request, error: Exception) -> Response:
 
 async def _storage_unavailable(request: Request, error: Exception) -> Response:
     assert isinstance(error, StorageUnavailable)
-    logger.warning("%s %s: %s", request.method, request.url.path, error)
-    seconds = RETRY_AFTER_SECONDS.get(error.code)
-    headers = {"Retry-After": seconds} if seconds else None
-    return Problem(503, error.code, error.message, headers=headers).response()
+    error_id = uuid4().hex[:12]
+    named = {
+        "method": request.method,
+        "path": request.url.path,
+        "error": error,
+        "error_id": error_id,
+    }
+    logger.warning("%(method)s %(path)s: 503 %(error)s, error %(error_id)s", named)
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS[error.code])}
+    return Problem(503, error.code, error.message, headers=headers, id=error_id).response()
+
+
+async def _still_busy(_request: Request, _error: Exception) -> Response:
+    return Problem(
+        503,
+        "thread_still_busy",
+        "The thread's run was asked to end, or the thread is being deleted, and that is not done "
+        "yet. It goes on; try again in a moment.",
+        headers={"Retry-After": "5"},
+    ).response()
 
 
 def _other_method(request: Request, error: HTTPException) -> str:
@@ -139,6 +162,7 @@ HANDLERS: dict[Any, Handler] = {
     Forbidden: _forbidden,
     LimitExceeded: _limit_exceeded,
     StorageUnavailable: _storage_unavailable,
+    ThreadStillBusy: _still_busy,
     HTTPException: _http,
 }
 

@@ -22,8 +22,8 @@ _PROVIDER_CLIENTS = ("openai", "anthropic", "langchain_core", "langchain_openai"
 _CODE = re.compile("[A-Za-z0-9_]{1,64}")
 
 Description = dict[str, Any]
-"""`{"type", "status"?, "code"?, "errno"?, "sqlite"?, "frames", "frames_omitted"?, "exceptions"?,
-"cause"?}`; the last two are descriptions too."""
+"""`{"type", "status"?, "code"?, "storage"?, "sqlstate"?, "errno"?, "sqlite"?, "frames",
+"frames_omitted"?, "exceptions"?, "cause"?}`; the last two are descriptions too."""
 
 
 def describe(error: BaseException) -> Description:
@@ -57,9 +57,12 @@ def _codes(error: BaseException) -> dict[str, Any]:
     response = _attribute(error, "response")
     status = _attribute(error, "status_code") or _attribute(response, "status_code")
     number, sqlite = _attribute(error, "errno"), _attribute(error, "sqlite_errorname")
+    sqlstate = _attribute(error, "sqlstate")
     codes = {
         "status": status if isinstance(status, int) else None,
         "code": _provider_code(error),
+        "storage": _attribute(error, "log_text"),
+        "sqlstate": sqlstate if isinstance(sqlstate, str) and _CODE.fullmatch(sqlstate) else None,
         "errno": errno.errorcode.get(number) if isinstance(number, int) else None,
         "sqlite": sqlite if isinstance(sqlite, str) and _CODE.fullmatch(sqlite) else None,
     }

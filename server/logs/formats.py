@@ -11,15 +11,18 @@ from server.logs.messages import escape, fields, message, name
 
 LogFormat = Literal["text", "json"]
 
-_CODES = ("status", "code", "errno", "sqlite")
+_CODES = ("status", "code", "storage", "sqlstate", "errno", "sqlite")
 
 
 class TextFormat(logging.Formatter):
-    """`LEVEL: message`; an exception follows on indented lines, so no line of it looks like a
-    record."""
+    """`LEVEL: message`, of one of several workers `LEVEL [worker]: message`.
+
+    An exception follows on indented lines, so no line of it looks like a record.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        lines = [f"{record.levelname}: {message(record)}"]
+        level = f"{record.levelname} [{_worker}]" if _worker else record.levelname
+        lines = [f"{level}: {message(record)}"]
         error = _exception(record)
         if error is not None:
             lines += _lines(describe(error), "  ")
@@ -27,7 +30,7 @@ class TextFormat(logging.Formatter):
 
 
 class JsonFormat(logging.Formatter):
-    """One object a line: `{"time", "level", "logger", "message", ..., "exception"?}`.
+    """One object a line: `{"time", "level", "logger", "worker"?, "message", ..., "exception"?}`.
 
     The dots are the message's named values. An error's id stands in `exception`.
     """
@@ -38,12 +41,22 @@ class JsonFormat(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": escape(record.name),
+            **({"worker": _worker} if _worker else {}),
             "message": name(record),
         }
         if error is not None:
             error_id = {"error_id": named.pop("error_id")} if "error_id" in named else {}
             entry["exception"] = describe(error) | error_id
         return json.dumps(entry | named | entry)  # no value takes the place of what is always there
+
+
+_worker: str | None = None
+
+
+def name_worker(worker: str | None) -> None:
+    """Have every line name this worker, as the database does. None: no worker any more."""
+    global _worker  # noqa: PLW0603  the log is the process's
+    _worker = worker
 
 
 FORMATS: dict[LogFormat, type[logging.Formatter]] = {"text": TextFormat, "json": JsonFormat}

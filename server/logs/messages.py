@@ -104,8 +104,11 @@ def _safe(named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _safe_value(value: object) -> object:
-    """An exception says its type alone: its text may quote anything."""
-    return type(value).__name__ if isinstance(value, BaseException) else value
+    """An exception says its `log_text`, or its type: its own text may quote anything."""
+    if not isinstance(value, BaseException):
+        return value
+    text = getattr(value, "log_text", None)
+    return text if isinstance(text, str) else type(value).__name__
 
 
 def _without_values(record: logging.LogRecord) -> str:

@@ -87,6 +87,9 @@ class Metrics:
             )
 
         self.live_runs = gauge("live_runs", "Runs that are live, or whose request is checked")
+        self.oldest_claim = gauge(
+            "oldest_claim_seconds", "Age of the oldest claim on a thread; a run may be over before"
+        )
         self.open_streams = gauge("open_streams", "Event streams that are open")
         self.tasks = gauge("tasks", "Tasks on the event loop")
         self.waiting_bytes = gauge("waiting_bytes", "Bytes of streams that readers have not taken")

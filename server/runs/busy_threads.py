@@ -1,14 +1,23 @@
 """Threads that are taken when a request wants them: by a run of this process or of another worker,
 or by one that is over and could not be noted."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from server.runs.claims import Claims
+from server.runs.lives import StreamLost
 from server.runs.other_workers import OtherWorkers
-from server.runs.reader import RunReader
+from server.runs.reader import LoggedRun, RunReader
 from server.runs.signals import STOPPED
 from server.runs.thread_version import check_may_stop
 from server.storage.interfaces import Held, ThreadStore
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest, TurnRequest
+
+END_SECONDS = 15.0
+"""How long a request waits for the end of the run, or of the deletion, that has its thread."""
+POLL_SECONDS = 0.5
 
 
 class RunInProgress(Exception):
@@ -18,6 +27,10 @@ class RunInProgress(Exception):
         super().__init__(f"run {run_id} is live")
         self.key = key
         self.run_id = run_id
+
+
+class ThreadStillBusy(Exception):
+    """A run was asked to end, or a deletion is under way, and the thread is not free in time."""
 
 
 class BusyThreads:
@@ -52,14 +65,34 @@ class BusyThreads:
 
     async def end(self, key: ThreadKey, run_id: str | None) -> None:
         """Stop the run that has claimed the thread, and return when the thread is saved and free.
-        None: it is a deletion of another worker, which is waited for."""
-        if run_id and self._claims.holds(run_id):
-            await self._claims.stop(run_id, STOPPED)
-        elif self._others:
-            await self._others.end(key, run_id, STOPPED)
-        elif run_id:
-            # The database is this process's own: the run is over, and could not be noted.
-            await self._store.release(key, run_id)
+        None: it is a deletion of another worker, which is waited for. Raises ThreadStillBusy; the
+        run is still asked to end."""
+        async with _in_time():
+            if run_id and self._claims.holds(run_id):
+                await self._claims.stop(run_id, STOPPED)
+            elif self._others:
+                await self._others.end(key, run_id, STOPPED)
+            elif run_id and not await self._claims.released(run_id):
+                await self._store.release(key, run_id)
+
+    async def repeated(self, key: ThreadKey, run_id: str) -> LoggedRun | None:
+        """The run of an earlier request, once it is known whether that request is kept. None: the
+        run is over, or the request was not kept. Raises StreamLost if the request is kept, and its
+        run goes on without a log; ThreadStillBusy."""
+        async with _in_time():
+            while True:
+                run = await self._reader.find(key, run_id)
+                if run or not await self._has_claim(key, run_id):
+                    return run
+                if await self._reader.has_request(key, run_id):
+                    raise StreamLost(key, run_id)
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _has_claim(self, key: ThreadKey, run_id: str) -> bool:
+        """Whether a run has its claim yet. One whose worker is gone is ended."""
+        if self._others:
+            return await self._others.is_claimed(key, run_id)
+        return await self._store.holder(key) == run_id
 
     async def _is_live(self, key: ThreadKey, run_id: str) -> bool:
         """Of a run whose request is being checked it awaits the outcome."""
@@ -68,3 +101,15 @@ class BusyThreads:
             # One whose log is lost goes on without.
             return run is not None or self._claims.holds(run_id)
         return self._others is not None and await self._others.is_live(key, run_id)
+
+
+@asynccontextmanager
+async def _in_time() -> AsyncIterator[None]:
+    """Raises ThreadStillBusy after END_SECONDS."""
+    try:
+        async with asyncio.timeout(END_SECONDS) as limit:
+            yield
+    except TimeoutError:
+        if limit.expired():
+            raise ThreadStillBusy from None
+        raise

@@ -3,13 +3,15 @@
 import asyncio
 import secrets
 import string
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from graphs.stored import Ended
-from server.runs.retries import Retries
+from server.runs.plan import Plan
+from server.runs.retries import Retries, Write
 from server.runs.signals import StopSignal, StopSignals
 from server.storage.audit_records import Records
 from server.storage.interfaces import (
@@ -21,6 +23,7 @@ from server.storage.interfaces import (
     ThreadEntry,
     ThreadStore,
 )
+from server.storage.kept_versions import NO_CHANGES
 from server.storage.run_logs import RunLog, RunLogs
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
@@ -58,6 +61,18 @@ class _Active:
     is_lost: bool = False
 
 
+@dataclass(slots=True)
+class _Held:
+    """A claim of this process, from its grant until the store has released it or it is lost."""
+
+    key: ThreadKey
+    thread: ThreadEntry | None
+    plan: Plan | None = None
+    """The plan of the run; None: it has not begun."""
+    since: float = field(default_factory=time.monotonic)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class Claims:
     """`interrupted` gives the records of a run that has begun, and cannot go on."""
 
@@ -74,6 +89,8 @@ class Claims:
         self._interrupted = interrupted
         self._signals = StopSignals()
         self._active: dict[str, _Active] = {}
+        self._held: dict[str, _Held] = {}
+        """By run id. A run may be over while the release of its claim is still retried."""
         self._telling: set[str] = set()
 
     @property
@@ -88,6 +105,12 @@ class Claims:
     def of_owner(self, owner: str) -> int:
         """How many of them are one owner's."""
         return sum(one.owner == owner for one in self._active.values())
+
+    @property
+    def oldest_seconds(self) -> float:
+        """The age of the oldest claim; 0 if there is none. May be called on any thread."""
+        begun = [held.since for held in self._held.copy().values()]
+        return time.monotonic() - min(begun) if begun else 0.0
 
     def holds(self, run_id: str) -> bool:
         """Whether the run is live here, or its request is being checked."""
@@ -112,18 +135,61 @@ class Claims:
             result = await self._store.claim(key, run_id, idempotency)
             if isinstance(result, Granted):
                 active.owner = key.owner
+                self._held[run_id] = _Held(key, result.thread)
                 yield replace(claim, thread=result.thread)
             else:
                 yield result
         except BaseException:
             await self._discard(run_id)
             if isinstance(result, Granted):
-                records = self._interrupted(key, run_id)
                 with suppress(LeaseLost):
-                    await self._retries.write(partial(self._store.release, key, run_id, records))
+                    await self.release(run_id, partial(self.refuse, run_id))
             raise
         if not isinstance(result, Granted):
             await self._discard(run_id)
+
+    def begins(self, run_id: str, plan: Plan) -> None:
+        """Keep the plan of a run that is to begin, so that its beginning can be undone."""
+        self._held[run_id].plan = plan
+
+    async def refuse(self, run_id: str) -> None:
+        """Release a claim whose request is not kept, and undo what its run has begun. Raises as the
+        store does."""
+        held = self._held[run_id]
+        await self._store.refuse_run(
+            held.key,
+            run_id,
+            held.thread,
+            self._interrupted(held.key, run_id),
+            closes_approvals=held.plan is not None and held.plan.closes_approvals,
+            versions=held.plan.versions if held.plan else NO_CHANGES,
+        )
+
+    async def release(self, run_id: str, write: Write) -> None:
+        """Do the write that releases a claim; while the store fails, it is retried without the
+        caller. Raises LeaseLost if another worker is to end the run."""
+        await self._retries.write(partial(self._release, run_id, write))
+
+    async def _release(self, run_id: str, write: Write) -> None:
+        try:
+            await write()
+        except LeaseLost:
+            self._released(run_id)
+            raise
+        self._released(run_id)
+
+    def _released(self, run_id: str) -> None:
+        held = self._held.pop(run_id, None)
+        if held:
+            held.released.set()
+
+    async def released(self, run_id: str) -> bool:
+        """Return when the claim of a run of this process is released or lost. False: this process
+        has no such claim."""
+        held = self._held.get(run_id)
+        if held:
+            await held.released.wait()
+        return held is not None
 
     async def _discard(self, run_id: str) -> None:
         """No run came of a claim."""

@@ -33,7 +33,7 @@ class Indexing:
             try:
                 count = await self.catch_up()
             except StorageUnavailable as error:
-                logger.warning("threads are not indexed now: %(error)s", {"error": str(error)})
+                logger.warning("threads are not indexed now: %(error)s", {"error": error})
             except Exception:
                 logger.exception("threads are not indexed now")
             else:

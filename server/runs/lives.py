@@ -9,22 +9,36 @@ from server.runs.capacity import charge
 from server.runs.claims import Claim, Claims
 from server.runs.lost_chunks import LOST_END
 from server.runs.other_workers import OtherWorkers
-from server.runs.retries import Retries
-from server.runs.run import Run
+from server.runs.recovery import LostRuns
+from server.runs.run import RequestNotSaved, Run
 from server.runs.run_audit import RunAudit
 from server.runs.searchable import changes
 from server.runs.start import RunSettings
 from server.runs.summary import all_chunks, summary
 from server.storage.audit_records import Records
-from server.storage.interfaces import LeaseLost, ThreadStore
+from server.storage.interfaces import LeaseLost, LostRun, StorageUnavailable, ThreadStore
 from server.storage.run_logs import RunLogs
 from server.turns.chunks import Chunk, Done, MessageFinish, Usage
+from server.turns.header import ThreadKey
 
 logger = logging.getLogger(__name__)
 
 Observer = Callable[[Run], Callable[[Sequence[Chunk]], None]]
 """Gets a run that begins, in the context that this run has to itself. Gives what gets all that the
 run has said, once it is over."""
+
+
+REFUSED_END: Sequence[Chunk] = (MessageFinish("error", Usage(0, 0)), Done())
+"""Of a run whose request was not kept."""
+
+
+class StreamLost(Exception):
+    """The request is accepted, and its run cannot be streamed: the thread has what came of it."""
+
+    def __init__(self, key: ThreadKey, run_id: str) -> None:
+        super().__init__(f"run {run_id} has no log")
+        self.key = key
+        self.run_id = run_id
 
 
 class Lives:
@@ -35,7 +49,7 @@ class Lives:
         store: ThreadStore,
         logs: RunLogs,
         claims: Claims,
-        retries: Retries,
+        lost_runs: LostRuns,
         audit: RunAudit,
         settings: RunSettings,
         observers: Sequence[Observer],
@@ -44,7 +58,7 @@ class Lives:
         self._store = store
         self._logs = logs
         self._claims = claims
-        self._retries = retries
+        self._lost_runs = lost_runs
         self._audit = audit
         self._settings = settings
         self._observers = observers
@@ -54,9 +68,9 @@ class Lives:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def begin(self, run: Run, claim: Claim, *, keyed: bool) -> None:
-        """Set a run going; `keyed`: its request came under an idempotency key."""
-        life = self._see_through(run, claim, keyed=keyed)
+    def begin(self, run: Run, claim: Claim) -> None:
+        """Set a run going."""
+        life = self._see_through(run, claim)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -67,20 +81,52 @@ class Lives:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _see_through(self, run: Run, claim: Claim, *, keyed: bool) -> None:
+    async def _see_through(self, run: Run, claim: Claim) -> None:
         observed = [observe(run) for observe in self._observers]
         try:
-            await self._live(run, claim)
+            chunks = await self._end_of(run, claim)
         except LeaseLost:
             assert self._others is not None, "one process alone has no leases"
             await self._others.leave(claim)
-            chunks: Sequence[Chunk] = LOST_END
-        else:
-            await self._retain(claim.run_id, keyed=keyed)
-            chunks = await all_chunks(claim.log)
-            logger.info(summary(run, chunks))
+            chunks = LOST_END
+        finally:
+            run.answer(StorageUnavailable("storage_unreachable", "the run is not this process's"))
         for see_end in observed:
             see_end(chunks)
+
+    async def _end_of(self, run: Run, claim: Claim) -> Sequence[Chunk]:
+        """See a run to its end. Returns all of its chunks. Raises LeaseLost."""
+        try:
+            await self._live(run, claim)
+        except RequestNotSaved as refused:
+            await self._refuse(run, refused.cause)
+            return REFUSED_END
+        await self._logs.keep(claim.run_id, self._settings.retention_seconds)
+        chunks = await all_chunks(claim.log)
+        logger.info(summary(run, chunks))
+        return chunks
+
+    async def _refuse(self, run: Run, cause: Exception) -> None:
+        """Keep nothing of a request that could not be saved, and answer it. Raises LeaseLost."""
+        run_id, thread = run.start.run_id, run.start.key.thread_id
+        named = {"run": run_id, "thread": thread, "cause": cause}
+        logger.warning("run %(run)s of thread %(thread)s was not saved: %(cause)s", named)
+        await self._claims.release(run_id, partial(self._undo, run))
+        self._claims.forget(run_id)
+        await self._logs.discard(run_id)
+        run.answer(cause)
+
+    async def _undo(self, run: Run) -> None:
+        """Undo the beginning of a run, unless its request was committed after all, though no answer
+        came: then end it. Raises as the store does."""
+        start = run.start
+        lost = LostRun(start.key, start.run_id, start.graph, base=start.plan.base or "")
+        found = await self._lost_runs.recover(lost)
+        if found.has_request:
+            await self._lost_runs.end(lost, found)
+            run.answer(StreamLost(start.key, start.run_id))
+        else:
+            await self._claims.refuse(start.run_id)
 
     async def _live(self, run: Run, claim: Claim) -> None:
         """It works, the thread is saved and free, then its readers hear. Raises LeaseLost."""
@@ -88,10 +134,10 @@ class Lives:
         try:
             last = await run.work()
             records = await self._audit.ended(run, last)
-            await self._retries.write(partial(self._end, run, records))
+            await self._claims.release(claim.run_id, partial(self._end, run, records))
             await self._note_texts(run, claim)
             await charge(run.start.rights, last)
-        except LeaseLost:
+        except (LeaseLost, RequestNotSaved):
             last = []
             raise
         except Exception:
@@ -115,11 +161,3 @@ class Lives:
                 await self._store.note_texts(claim.key, claim.run_id, changed)
         except Exception:
             logger.exception("run %(run)s cannot be searched yet", {"run": claim.run_id})
-
-    async def _retain(self, run_id: str, *, keyed: bool) -> None:
-        """Keep a run's log, and the key of its request, for the retention time."""
-        seconds = self._settings.retention_seconds
-        await self._logs.keep(run_id, seconds)
-        if keyed:
-            forget = partial(self._store.forget_requests, run_id)
-            asyncio.get_running_loop().call_later(seconds, self._retries.begin, forget)

@@ -1,16 +1,13 @@
 """Logs whose runs are lost, or are over without having said so: ended by another worker."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from graphs.classify import Classifier
 from server.runs.lost_chunks import last_chunks, told_so_far
 from server.runs.recovery import Recovered
-from server.runs.retries import Retries
 from server.runs.served_graphs import ServedGraphs
 from server.storage.interfaces import LeaseLost, StorageUnavailable, ThreadStore
 from server.storage.run_logs import RunLog, SharedLogs
@@ -35,14 +32,12 @@ class LostLogs:
         graphs: ServedGraphs,
         logs: SharedLogs,
         classifier: Classifier,
-        retries: Retries,
         retention_seconds: float,
     ) -> None:
         self._store = store
         self._graphs = graphs
         self._logs = logs
         self._classifier = classifier
-        self._retries = retries
         self._retention_seconds = retention_seconds
 
     async def ending(self, run_id: str, found: Recovered) -> Ending | None:
@@ -73,11 +68,6 @@ class LostLogs:
             if ending.chunks:
                 await ending.log.append(ending.chunks)
         await self._logs.keep(run_id, self._retention_seconds)
-        asyncio.get_running_loop().call_later(
-            self._retention_seconds,
-            self._retries.begin,
-            partial(self._store.forget_requests, run_id),
-        )
 
     async def hand_over(self, run_id: str) -> None:
         """Leave a log that has been taken over to whoever has its run by now."""
@@ -104,5 +94,5 @@ class LostLogs:
             await self.say(run_id, await self.ending(run_id, found))
 
 
-def _named(run_id: str, error: Exception) -> dict[str, str]:
-    return {"run": run_id, "error": str(error)}
+def _named(run_id: str, error: Exception) -> dict[str, object]:
+    return {"run": run_id, "error": error}

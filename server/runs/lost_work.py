@@ -50,10 +50,11 @@ class LostWork:
         entry = await self._store.get(lost.key)
         if entry is None or entry.run_id != lost.run_id:
             # Its request was still being checked.
-            await self._store.release(lost.key, lost.run_id)
+            await self._store.refuse_run(lost.key, lost.run_id)
             await self._logs.discard(lost.run_id)
             return
-        lost = LostRun(lost.key, lost.run_id, entry.graph)
+        base = await self._store.run_base(lost.key, lost.run_id)
+        lost = LostRun(lost.key, lost.run_id, entry.graph, base=base)
         try:
             found = await self._runs.recover(lost)
             ending = await self._logs.ending(lost.run_id, found)

@@ -93,6 +93,16 @@ class OtherWorkers:
                         return True
         return False
 
+    async def is_claimed(self, key: ThreadKey, run_id: str) -> bool:
+        """Whether the thread is claimed for this run. A claim whose lease has lapsed is taken over,
+        and its run ended."""
+        holder = await self._leases.holder(key)
+        if holder is None or holder.run_id != run_id:
+            return False
+        if holder.lapsed:
+            await self._settle(LostRun(key, run_id))
+        return True
+
     async def _holder(self, key: ThreadKey, run_id: str) -> Holder | None:
         """Whoever has the thread for this run, and is alive."""
         holder = await self._leases.holder(key)
@@ -136,10 +146,8 @@ class OtherWorkers:
         return holder is None or holder.lapsed
 
     async def leave(self, claim: Claim) -> None:
-        """A run of this process is lost: whoever is first ends it, and readers here get that.
-
-        Its lease may have been over for a moment only, and be renewed again.
-        """
+        """Leave a run of this process, whose lease has lapsed, to the first worker that ends it;
+        readers here get that end."""
         self._claims.lose(claim.run_id)
         self._claims.forget(claim.run_id)
         self._leases.let_go(claim.key, claim.run_id)
@@ -215,9 +223,7 @@ def join(
         return None
     store, graphs, retries = forgetting.store, forgetting.graphs, forgetting.retries
     lost_runs = LostRuns(store, graphs, audit, settings.approval_seconds)
-    lost_logs = LostLogs(
-        store, graphs, workers.logs, classifier, retries, settings.retention_seconds
-    )
+    lost_logs = LostLogs(store, graphs, workers.logs, classifier, settings.retention_seconds)
     work = LostWork(store, lost_runs, lost_logs, forgetting, audit, retries)
     return OtherWorkers(workers, claims, work, lost_logs, retries)
 
@@ -227,6 +233,6 @@ async def _logged(work: Coroutine[None, None, None]) -> None:
     try:
         await work
     except StorageUnavailable as error:
-        logger.warning("a claim could not be taken over: %(error)s", {"error": str(error)})
+        logger.warning("a claim could not be taken over: %(error)s", {"error": error})
     except Exception:
         logger.exception("a claim could not be taken over")

@@ -74,6 +74,9 @@ class Plan:
     """The interrupts that the request goes past."""
     versions: VersionChanges = NO_CHANGES
     """What the run changes of the versions of the thread's turns."""
+    base: str | None = None
+    """The thread's newest checkpoint as the run begins: a newer one has what the request brought.
+    None: there is none."""
     found: ThreadState | None = None
     """Of a run that goes on after a crash: the thread with the results of the tasks that had
     finished, which `before` lacks since the run streams them again. None: the same as `before`."""

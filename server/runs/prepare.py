@@ -44,6 +44,7 @@ async def prepare(
         request = resuming(request, state.interrupts if request.head is None else ())
     if not request.resume:
         check_goes_past(request, state.interrupts)
+    base = state.checkpoint_id
     planned = await _plan_on(state, key, request, checkpoints, catalogue, decider)
     if state.unfinished and request.head is None and (request.continue_ or request.resume):
         # The tasks that finished are part of the run again: it streams their results.
@@ -54,6 +55,8 @@ async def prepare(
         planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)
         discarded = tuple(interrupt.id for interrupt in state.interrupts)
         planned = replace(planned, discarded=discarded)
+        base = at_rest.checkpoint_id
+    planned = replace(planned, base=base)
     return await beside_loop(len(planned.before.messages), planned.looked_up)
 
 

@@ -72,6 +72,13 @@ class RunReader:
             return None
         return LoggedRun(header, log)
 
+    async def has_request(self, key: ThreadKey, run_id: str) -> bool:
+        """Whether the thread has what the request of its last run brought."""
+        base, entry = await self._store.run_base(key, run_id), await self._store.get(key)
+        if base is None or entry is None:
+            return False
+        return (await self.state(key, entry.graph)).checkpoint_id != (base or None)
+
     async def state(self, key: ThreadKey, graph: str | None = None) -> ThreadState:
         """The thread, which belongs to this graph, as it is saved."""
         return await self._graphs.checkpoints(graph).load(key)

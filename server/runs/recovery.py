@@ -24,10 +24,12 @@ class Recovered:
 
     end: ThreadRunState
     state: ThreadState
+    has_request: bool = True
+    """Whether the thread has what the run's request brought."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is saved: the run's request was not answered yet."""
+        """Whether the thread has nothing at all."""
         return self.state.checkpoint_id is None
 
 
@@ -51,19 +53,22 @@ class LostRuns:
         what reading the thread raises."""
         checkpoints = self._graphs.checkpoints(lost.graph)
         state = await checkpoints.with_input(lost.key)
-        end = _end_of(state)
+        end, has_request = _end_of(state), state.checkpoint_id != (lost.base or None)
         if state.checkpoint_id is not None and end == "interrupted":
             words = await self._store.words(lost.key, lost.run_id)
             if words:
                 state = await restored(words, state, lost.key, checkpoints)
-        return Recovered(end, state)
+        return Recovered(end, state, has_request or lost.base is None)
 
     async def end(self, lost: LostRun, found: Recovered) -> None:
-        """Note the end, and release the claim. A thread with nothing saved is deleted."""
+        """Note the end, and release the claim. A thread with nothing saved is deleted. A request
+        that was not saved was not answered either: its idempotency key is free again."""
         if found.is_empty:
             await self._store.delete(lost.key, self._audit.lost(lost, "interrupted"))
             await self._store.release(lost.key, lost.run_id)
             return
+        if not found.has_request:
+            await self._store.forget_requests(lost.run_id)
         await self._store.forget_words(lost.key)
         records = self._audit.lost(lost, found.end, found.state)
         waiting = waiting_approvals(found.state, lost.key, self._approval_seconds)

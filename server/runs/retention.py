@@ -37,9 +37,10 @@ class Retention:
         while not self._closing.is_set():
             try:
                 count = await self.expire()
+                await self._store.forget_old_requests()
                 await self.shrink()
             except StorageUnavailable as error:
-                logger.warning("old threads stay another hour: %(error)s", {"error": str(error)})
+                logger.warning("old threads stay another hour: %(error)s", {"error": error})
             except Exception:
                 logger.exception("old threads stay another hour")
             else:

@@ -65,6 +65,7 @@ class Retries:
             try:
                 await write()
             except LeaseLost:
+                logger.warning("a claim was lost before it was released: the sweep ends its run")
                 return
             except Exception:  # noqa: BLE001  the first failure was logged with its cause
                 logger.debug("the store still cannot be written")

@@ -30,7 +30,12 @@ from server.runs.told_state import ToldState
 from server.runs.translate import Translator
 from server.runs.unread import ended_when_unread
 from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import LeaseLost, ThreadStore, WaitingApproval
+from server.storage.interfaces import (
+    LeaseLost,
+    StorageUnavailable,
+    ThreadStore,
+    WaitingApproval,
+)
 from server.storage.run_logs import RunLog
 from server.turns.chunks import (
     Chunk,
@@ -48,6 +53,14 @@ from tools.threads import beside_loop
 logger = logging.getLogger(__name__)
 
 RunState = Literal["live", "finished", "waiting", "stopped", "failed"]
+
+
+class RequestNotSaved(Exception):
+    """A run is over before its request was saved."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__("the request was not saved")
+        self.cause = cause
 
 
 class Run:
@@ -70,6 +83,8 @@ class Run:
         self.first_word: float | None = None
         """When its text began, by the monotonic clock."""
         self.log = LogWriter(log, watch)
+        self.accepted: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        """Done when the request is on disk: None; or when it is not kept: why."""
         self._raw_log = log
         self._checkpoints = checkpoints
         self._store = store
@@ -90,7 +105,7 @@ class Run:
         """Run the graph to its end, whatever that is, and save what it leaves.
 
         Returns the terminal chunks, to be logged when the thread is free again. Raises LeaseLost:
-        then nothing is saved or said any more.
+        then nothing is saved or said any more; and RequestNotSaved.
         """
         try:
             async with self._words:
@@ -99,10 +114,15 @@ class Run:
                     ended_when_unread(self._raw_log, self._stop, self.start.limits.unread_seconds),
                 ):
                     return await self._to_its_end(writes)
-        except LeaseLost:
+        except (LeaseLost, RequestNotSaved):
             raise
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self.translator.finalize([], failed=self._fail(cause))
+
+    def answer(self, outcome: Exception | None) -> None:
+        """Tell whoever posted the request whether it is kept; the first answer stands."""
+        if not self.accepted.done():
+            self.accepted.set_result(outcome)
 
     async def waiting_approvals(self, expire_seconds: float) -> Sequence[WaitingApproval]:
         """The calls that wait for an approval, once the run has ended."""
@@ -117,11 +137,18 @@ class Run:
         with contained_exits():
             pump = asyncio.create_task(self._run_graph(writes), name=f"run {self.start.run_id}")
         try:
-            return await self._conclude(pump, writes)
+            last = await self._conclude(pump, writes)
+        except LeaseLost:
+            raise
+        except Exception as cause:
+            if self._request_saved:
+                raise
+            raise RequestNotSaved(cause) from cause
         finally:
             pump.cancel()
-            if not self._request_saved:
-                await self._open_log(writes)
+        if not self._request_saved:
+            await self._open_log(writes)  # The end of the run has saved the request.
+        return last
 
     async def _run_graph(self, writes: Writes) -> None:
         plan, key = self.start.plan, self.start.key
@@ -177,13 +204,14 @@ class Run:
             await asyncio.get_running_loop().create_future()  # until the run is cancelled
 
     async def _open_log(self, writes: Writes) -> None:
-        """What the request brought is on disk, or the run is over: readers may come."""
+        """Admit readers: what the request brought is on disk."""
         self._request_saved = True
         plan = self.start.plan
         await self._raw_log.open(self.start.header(writes.newest or plan.before.checkpoint_id))
         discarded = [InterruptsDiscarded(plan.discarded)] if plan.discarded else []
         told: list[Chunk] = [*self._state.tell(), *discarded, *plan.approvals, *plan.settled]
         await self.log.write(told)
+        self.answer(None)
 
     async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
         """Of a graph that is not ours: its messages do not carry them."""
@@ -205,6 +233,8 @@ class Run:
         await writes.settled()
         reason, cause = self._stop.reason, _cause(pump) or writes.failure
         if isinstance(cause, LeaseLost):
+            raise cause
+        if isinstance(cause, StorageUnavailable) and not self._request_saved:
             raise cause
         if reason and (cause or not pump.done()):
             self.state = "stopped"
@@ -241,8 +271,13 @@ class Run:
     def _fail(self, cause: BaseException) -> Failure:
         self.state = "failed"
         error_id = uuid4().hex[:12]
-        named = {"run": self.start.run_id, "error_id": error_id}
-        logger.error("run %(run)s failed, error %(error_id)s", named, exc_info=cause)
+        named = {
+            "run": self.start.run_id,
+            "thread": self.start.key.thread_id,
+            "error_id": error_id,
+        }
+        text = "run %(run)s of thread %(thread)s failed, error %(error_id)s"
+        logger.error(text, named, exc_info=cause)
         return failure(cause, error_id)
 
 

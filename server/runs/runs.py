@@ -4,8 +4,9 @@ A start claims the thread in the store, plans the request on the thread's state,
 going. Everything else sees a run through its log and the store.
 """
 
+import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
@@ -15,10 +16,11 @@ from server.runs.capacity import Capacity
 from server.runs.claims import Claim, Claims
 from server.runs.deletions import Deletions, Forgetting
 from server.runs.endings import told_end
-from server.runs.lives import Lives, Observer
+from server.runs.lives import Lives, Observer, StreamLost
 from server.runs.lost_chunks import told_so_far
 from server.runs.other_workers import join
 from server.runs.reader import LoggedRun, RunReader
+from server.runs.recovery import LostRuns
 from server.runs.retries import Retries
 from server.runs.run import Run
 from server.runs.run_audit import RunAudit
@@ -33,7 +35,6 @@ from server.storage.interfaces import (
     Hidden,
     LeaseLost,
     Repeated,
-    StorageUnavailable,
     ThreadEntry,
 )
 from server.storage.run_logs import RunLogs
@@ -75,6 +76,7 @@ class Runs:
         self._retries = Retries()
         self._audit = audit or RunAudit()
         self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
+        lost_runs = LostRuns(store, graphs, self._audit, settings.approval_seconds)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         forgetting = Forgetting(graphs, store, logs, self._retries, settings.undo_seconds)
         self.others = join(workers, self._claims, forgetting, classifier, self._audit, settings)
@@ -86,7 +88,7 @@ class Runs:
             store,
             logs,
             self._claims,
-            self._retries,
+            lost_runs,
             self._audit,
             settings,
             observers,
@@ -110,33 +112,29 @@ class Runs:
 
         The same idempotency key with the same digest gives the same run. Raises RunInProgress if
         the thread has a live run that is not to be stopped, InvalidRequest, UnknownThread or
-        ThreadChanged if it cannot take the request, ShuttingDown, StorageUnavailable if runs cannot
-        be streamed, and by the policy Forbidden or LimitExceeded.
+        ThreadChanged if it cannot take the request, ShuttingDown, ThreadStillBusy,
+        StorageUnavailable if the request cannot be kept or no run can be streamed, StreamLost if it
+        is kept and cannot be streamed, and by the policy Forbidden or LimitExceeded.
         """
         rights, by = self._policy.rights(principal), decider or principal
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         stopped: list[str] = []
+        over: str | None = None
+
+        async def begin(claim: Claim) -> Run:
+            await self._capacity.check_live(self._claims, rights, self.others)
+            start = await self._starts.make(claim, request, wire_format, rights, by, stopped)
+            return await self._begin(start, claim, request, by)
+
         while True:
-            self._shutdown.check()
-            if self.others:
-                await self.others.check()
-            try:
-                async with self._claims.take(key, idempotency) as result:
-                    if isinstance(result, Claim):
-                        await self._capacity.check_live(self._claims, rights, self.others)
-                        start = await self._starts.make(
-                            result, request, wire_format, rights, by, stopped
-                        )
-                        await self._begin(start, result, request, by, keyed=idempotency is not None)
-            except LeaseLost:
-                continue  # It took too long; nothing was written.
+            result = await self._take(key, idempotency, begin)
             match result:
-                case Claim():
-                    return await self._opened(result)
-                case Repeated():
-                    repeated = await self._repeated(key.owner, result)
-                    if repeated:
+                case LoggedRun():
+                    return result
+                case Repeated(run_id=run_id):
+                    if repeated := await self._repeated(key.owner, result, over):
                         return repeated
+                    over = run_id
                 case Held(run_id):
                     await self._busy.make_way(key, result, request)
                     stopped.append(run_id or "")
@@ -145,43 +143,72 @@ class Runs:
                     await self._capacity.take_new_thread(rights)
                     await self.deletions.make_way(key)
 
+    async def _take(
+        self,
+        key: ThreadKey,
+        idempotency: IdempotencyKey | None,
+        begin: Callable[[Claim], Awaitable[Run]],
+    ) -> LoggedRun | Held | Repeated | Hidden:
+        """Claim the thread, begin the run and wait until its request is on disk; or return what is
+        in the way."""
+        while True:
+            self._shutdown.check()
+            if self.others:
+                await self.others.check()
+            try:
+                async with self._claims.take(key, idempotency) as result:
+                    if not isinstance(result, Claim):
+                        return result
+                    run = await begin(result)
+            except LeaseLost:
+                continue  # It took too long; nothing was written.
+            return await self._accepted(run, result)
+
     async def _begin(
-        self, start: RunStart, claim: Claim, request: TurnRequest, by: Principal, *, keyed: bool
-    ) -> None:
+        self, start: RunStart, claim: Claim, request: TurnRequest, by: Principal
+    ) -> Run:
         if start.plan.is_new_thread and claim.thread is None:
             await self._capacity.take_new_thread(start.rights)
         title = request.message.title if request.message else ""
         records = self._audit.started(start, by.id)
+        self._claims.begins(claim.run_id, start.plan)
         await self._store.begin_run(
             claim.key,
             claim.run_id,
             title,
             start.graph,
             records,
+            base=start.plan.base,
             closes_approvals=start.plan.closes_approvals,
             versions=start.plan.versions,
         )
         checkpoints = self._graphs.checkpoints(start.graph)
         run = Run(start, checkpoints, self._store, claim.log, claim.stop, self._audit.watch(start))
-        self._lives.begin(run, claim, keyed=keyed)
+        self._lives.begin(run, claim)
+        return run
 
-    async def _opened(self, claim: Claim) -> LoggedRun:
+    async def _accepted(self, run: Run, claim: Claim) -> LoggedRun:
+        """The run, once its request is on disk. Raises StreamLost, and why it is not kept."""
+        refusal = await asyncio.shield(run.accepted)
+        if refusal:
+            raise refusal
         header = await claim.log.header()
-        if header is None:  # The run goes on, and its thread can be loaded.
-            raise StorageUnavailable("streams_unavailable")
+        if header is None:
+            raise StreamLost(claim.key, claim.run_id)
         return LoggedRun(header, claim.log)
 
-    async def _repeated(self, owner: str, earlier: Repeated) -> LoggedRun | None:
-        """The run of an earlier request; None if that request was refused, or its run is gone."""
+    async def _repeated(self, owner: str, earlier: Repeated, over: str | None) -> LoggedRun | None:
+        """The run of an earlier request. None: it is over, or its request was not kept, and then
+        its key is free. Raises StreamLost if the key still names a run that is `over`."""
+        key = ThreadKey(owner, earlier.thread_id)
+        if earlier.run_id == over:
+            raise StreamLost(key, earlier.run_id)
         if not earlier.same_body:
             raise InvalidRequest(
                 "idempotency_key_reused",
                 "The Idempotency-Key was used for another body; take a new key.",
             )
-        run = await self._reader.find(ThreadKey(owner, earlier.thread_id), earlier.run_id)
-        if run is None:
-            await self._store.forget_requests(earlier.run_id)
-        return run
+        return await self._busy.repeated(key, earlier.run_id)
 
     async def check(self) -> None:
         """Raises ShuttingDown, or StorageUnavailable, if no run can begin now."""
@@ -240,6 +267,12 @@ class Runs:
     def live(self) -> int:
         """How many runs are live, or have their requests checked."""
         return len(self._claims)
+
+    @property
+    def oldest_claim_seconds(self) -> float:
+        """The age of the oldest claim of this process, also of a run that is over and whose claim
+        cannot be released. May be called on any thread."""
+        return self._claims.oldest_seconds
 
     @property
     def unsaved(self) -> int:

@@ -30,7 +30,7 @@ async def _sweep(others: OtherWorkers) -> None:
         try:
             await others.sweep()
         except StorageUnavailable as error:
-            logger.warning("claims of lost workers wait: %(error)s", {"error": str(error)})
+            logger.warning("claims of lost workers wait: %(error)s", {"error": error})
         except Exception:
             logger.exception("claims of lost workers wait")
         await asyncio.sleep(others.lease_seconds)

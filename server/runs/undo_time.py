@@ -40,7 +40,7 @@ class UndoTime:
             try:
                 seconds = await self.forget_due()
             except StorageUnavailable as error:
-                logger.warning("deleted threads stay for now: %(error)s", {"error": str(error)})
+                logger.warning("deleted threads stay for now: %(error)s", {"error": error})
                 seconds = AGAIN_SECONDS
             except Exception:
                 logger.exception("deleted threads stay for now")
@@ -75,7 +75,7 @@ class UndoTime:
             return await self._forget(key)
         except StorageUnavailable as error:
             await self._store.hidden(1)
-            named = {"thread": key.thread_id, "error": str(error)}
+            named = {"thread": key.thread_id, "error": error}
             logger.warning("deleted thread %(thread)s stays for now: %(error)s", named)
         except Exception:
             logger.exception("deleted thread %(thread)s stays for now", {"thread": key.thread_id})

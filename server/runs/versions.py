@@ -158,7 +158,9 @@ def changes(tree: VersionTree, thread: Left, branch: Left, begun: Begun | None) 
     if begun is not None:
         here = [put.get(version.id, version) for version in tree.kept if version.id not in removed]
         put |= {version.id: version for version in _begun(VersionTree(here), branch, begun)}
-    return VersionChanges([*put.values()], removed)
+    changed = {*put, *removed}
+    replaced = [version for version in tree.kept if version.id in changed]
+    return VersionChanges([*put.values()], removed, replaced=replaced)
 
 
 def _left(now: Path, path: Path, head: str | None) -> Iterator[TurnVersion]:

@@ -46,6 +46,12 @@ def close(connection: Connection, key: ThreadKey) -> None:
     connection.execute(update(approvals).where(*mine).values(is_open=False))
 
 
+def reopen(connection: Connection, key: ThreadKey) -> None:
+    """Undo `close`, but for the questions that it has forgotten."""
+    mine = (approvals.c.owner == key.owner, approvals.c.thread_id == key.thread_id)
+    connection.execute(update(approvals).where(*mine).values(is_open=True))
+
+
 def remove_thread(connection: Connection, key: ThreadKey) -> None:
     mine = (approvals.c.owner == key.owner, approvals.c.thread_id == key.thread_id)
     connection.execute(delete(approvals).where(*mine))

@@ -5,19 +5,21 @@ The statements of every turn are made once: to make one takes longer than to exe
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from sqlalchemy import Connection, TextClause, bindparam, delete, select, text, update
 
 from server.storage import thread_list
 from server.storage.interfaces import ClaimResult, Granted, Held, Hidden, Repeated
-from server.storage.tables import call_dispositions, claims, requests
+from server.storage.tables import call_dispositions, claims, requests, threads
 from server.storage.thread_list import of
 from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
 
 RUN, DELETION = "run", "deletion"
+REQUESTS_KEPT = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +127,26 @@ def _held(connection: Connection, key: ThreadKey) -> Held | None:
     return Held(row.run_id if row.purpose == RUN else None) if row else None
 
 
-def release(connection: Connection, key: ThreadKey, run_id: str) -> None:
-    connection.execute(_RELEASE, {**of(key), "of_run": run_id})
+def release(connection: Connection, key: ThreadKey, run_id: str) -> bool:
+    """Whether there was such a claim."""
+    return bool(connection.execute(_RELEASE, {**of(key), "of_run": run_id}).rowcount)
 
 
 def release_all(connection: Connection) -> None:
+    """Requests whose runs had not begun are forgotten."""
+    live = select(threads.c.run_id).where(threads.c.run_state == "live")
+    claimed = select(claims.c.run_id)
+    connection.execute(
+        delete(requests).where(requests.c.run_id.in_(claimed), requests.c.run_id.not_in(live))
+    )
     connection.execute(delete(claims))
-    connection.execute(delete(requests))
+
+
+def forget_old_requests(connection: Connection) -> None:
+    """One that is being checked stays."""
+    is_old = requests.c.made_at < datetime.now(UTC) - REQUESTS_KEPT
+    is_checked = requests.c.run_id.in_(select(claims.c.run_id))
+    connection.execute(delete(requests).where(is_old, ~is_checked))
 
 
 def forget_requests(connection: Connection, run_id: str) -> None:

@@ -55,7 +55,7 @@ class DatabaseFile:
     def require(self) -> None:
         """Raises StorageUnavailable if what is written now would be lost."""
         if self.gone:
-            raise StorageUnavailable("database_gone")
+            raise StorageUnavailable("database_gone", store="sqlite")
 
     def _note(self, missing: list[Path]) -> None:
         if missing and not self._gone:

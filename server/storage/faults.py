@@ -40,7 +40,8 @@ def faults_named() -> Iterator[None]:
         if code is None:
             raise
         cause = error.orig if isinstance(error, DBAPIError) else error
-        raise StorageUnavailable(code, cause) from error
+        state = getattr(cause, "sqlite_errorname", None)
+        raise StorageUnavailable(code, cause, store="sqlite", state=state) from error
 
 
 def wait_until(deadline: float, connection: sqlite3.Connection) -> None:
@@ -48,5 +49,5 @@ def wait_until(deadline: float, connection: sqlite3.Connection) -> None:
     `time.monotonic`. Raises StorageUnavailable if nothing is."""
     left_ms = int((deadline - time.monotonic()) * 1000)
     if left_ms <= 0:
-        raise StorageUnavailable("storage_busy")
+        raise StorageUnavailable("storage_busy", store="sqlite")
     connection.execute(f"PRAGMA busy_timeout = {left_ms}")

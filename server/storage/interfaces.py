@@ -69,6 +69,8 @@ class LostRun:
     run_id: str
     graph: str | None = None
     purpose: Literal["run", "deletion"] = "run"
+    base: str | None = None
+    """See `ThreadStore.run_base`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,8 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
     async def claim(
         self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
     ) -> ClaimResult:
-        """Take the thread for a run, and remember the idempotency key with it: all or nothing."""
+        """Take the thread for a run, and keep the idempotency key with it: all or nothing. The key
+        names the run for a day, or until the request is refused or the thread deleted."""
 
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
         """Take the thread so that no run can begin; a later deletion takes it over."""
@@ -155,9 +158,23 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         else Held."""
 
     async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
-        """Give the claim back and forget its idempotency key: the request was refused, or the
-        deletion is done. A claim that is another's stays; a run that has begun is interrupted, and
-        only then is there something to record."""
+        """Give the claim back: the deletion is done, or the run cannot be ended in order. A claim
+        that is another's stays; a run that has begun is interrupted, and only then is there
+        something to record."""
+
+    async def refuse_run(
+        self,
+        key: ThreadKey,
+        run_id: str,
+        thread: ThreadEntry | None = None,
+        records: Records = (),
+        *,
+        closes_approvals: bool = False,
+        versions: VersionChanges = NO_CHANGES,
+    ) -> None:
+        """Give the claim back and free its idempotency key: the request is not kept. If the run has
+        begun, undo `begin_run`, with its arguments and the `thread` of `Granted`, and append the
+        records. A claim that is another's stays, with its key."""
 
     async def begin_run(
         self,
@@ -167,10 +184,12 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         graph: str | None = None,
         records: Records = (),
         *,
+        base: str | None = None,
         closes_approvals: bool = False,
         versions: VersionChanges = NO_CHANGES,
     ) -> None:
-        """Move the thread to the top of the list as live, on this graph. A thread that is new gets
+        """Move the thread to the top of the list as live, on this graph; `base` is its newest
+        checkpoint. A thread that is new gets
         the title: on one line, cut to 60 characters, with a number behind it if another thread of
         the owner has it. `closes_approvals`: none of its calls waits for an approval any more.
         `versions` change with it; a title of the thread's first words follows these."""
@@ -187,15 +206,19 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         now: a question that was listed before keeps its id. The thread keeps its place in the
         list. A thread that another run has begun on since stays as it is."""
 
+    async def run_base(self, key: ThreadKey, run_id: str) -> str | None:
+        """The thread's newest checkpoint when its last run began; empty if it had none. None: it is
+        not known, or another run is the last."""
+
     async def holder(self, key: ThreadKey) -> str | None:
         """The id of the run that has claimed the thread."""
 
     async def forget_requests(self, run_id: str) -> None:
-        """Forget the idempotency key of a run."""
+        """Free the idempotency key of a run."""
 
     async def recover(self) -> Sequence[LostRun]:
-        """Drop all claims and idempotency keys, and name the runs that were live: for a process
-        that has the database to itself, before its first claim."""
+        """Drop all claims, and the idempotency keys of runs that had not begun; name the runs that
+        were live: for a process that has the database to itself, before its first claim."""
 
     async def get(self, key: ThreadKey) -> ThreadEntry | None: ...
 

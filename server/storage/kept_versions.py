@@ -51,6 +51,19 @@ class VersionChanges:
     """The ids of those whose run broke off before it began its branch."""
     first_words: FirstWords | None = None
     """None: the thread begins as before."""
+    replaced: Sequence[TurnVersion] = ()
+    """Versions that are put or removed, as they were before."""
+
+    def undone(self) -> "VersionChanges":
+        """The changes that lead back."""
+        before = {version.id for version in self.replaced}
+        words = self.first_words
+        return VersionChanges(
+            self.replaced,
+            [version.id for version in self.put if version.id not in before],
+            words and FirstWords(words.after, words.before),
+            [version for version in self.put if version.id in before],
+        )
 
 
 NO_CHANGES = VersionChanges()

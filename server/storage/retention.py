@@ -24,6 +24,9 @@ class RetentionStore(Protocol):
         is the last one of the page before. Not those that have a live run, or a call whose approval
         is open and has not expired at `now`."""
 
+    async def forget_old_requests(self) -> None:
+        """Forget the idempotency keys of requests that are older than a day."""
+
     async def shrink(self) -> bool:
         """Give some unused space of the database back to the disk, in a short transaction. True:
         there is more to give back."""

@@ -87,14 +87,39 @@ class SqlStore(SqlTexts):
     ) -> ClaimResult:
         return await self.write(idle_threads.claim, key, deletion_id, since, now, self.taking)
 
+    def release_claim(self, connection: Connection, key: ThreadKey, run_id: str) -> bool:
+        """Release a claim of this process. False: there is none."""
+        return claims.release(connection, key, run_id)
+
     async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
         def release(connection: Connection) -> None:
-            if thread_list.interrupt_run(connection, key, run_id):
+            is_mine = self.release_claim(connection, key, run_id)
+            if is_mine and thread_list.interrupt_run(connection, key, run_id):
                 audit_trail.append(connection, records)
-            claims.release(connection, key, run_id)
-            claims.forget_requests(connection, run_id)
 
         await self.write(release)
+
+    async def refuse_run(
+        self,
+        key: ThreadKey,
+        run_id: str,
+        thread: ThreadEntry | None = None,
+        records: Records = (),
+        *,
+        closes_approvals: bool = False,
+        versions: VersionChanges = NO_CHANGES,
+    ) -> None:
+        def refuse(connection: Connection) -> None:
+            if not self.release_claim(connection, key, run_id):
+                return
+            claims.forget_requests(connection, run_id)
+            if thread_list.undo_run(connection, key, run_id, thread):
+                _change_versions(connection, key, versions.undone())
+                if closes_approvals:
+                    approvals.reopen(connection, key)
+                audit_trail.append(connection, records)
+
+        await self.write(refuse)
 
     async def begin_run(
         self,
@@ -104,14 +129,13 @@ class SqlStore(SqlTexts):
         graph: str | None = None,
         records: Records = (),
         *,
+        base: str | None = None,
         closes_approvals: bool = False,
         versions: VersionChanges = NO_CHANGES,
     ) -> None:
         def begin(connection: Connection) -> None:
-            thread_list.begin_run(connection, key, run_id, title, graph)
-            turn_versions.change(connection, key, versions)
-            if versions.first_words:
-                thread_list.follow_words(connection, key, versions.first_words)
+            thread_list.begin_run(connection, key, run_id, title, graph, base)
+            _change_versions(connection, key, versions)
             if closes_approvals:
                 approvals.close(connection, key)
             audit_trail.append(connection, records)
@@ -133,6 +157,9 @@ class SqlStore(SqlTexts):
 
         await self.write_last(key, run_id, end)
 
+    async def run_base(self, key: ThreadKey, run_id: str) -> str | None:
+        return await self.read(thread_list.run_base, key, run_id)
+
     async def holder(self, key: ThreadKey) -> str | None:
         return await self.read(claims.holder, key)
 
@@ -145,6 +172,9 @@ class SqlStore(SqlTexts):
             return thread_list.live_runs(connection)
 
         return await self.write(recover)
+
+    async def forget_old_requests(self) -> None:
+        await self.write(claims.forget_old_requests)
 
     async def get(self, key: ThreadKey) -> ThreadEntry | None:
         return await self.read(thread_list.get, key)
@@ -253,3 +283,9 @@ class SqlStore(SqlTexts):
 
     async def forget_words(self, key: ThreadKey) -> None:
         await self.write_claimed(key, None, unfinished.remove, key)
+
+
+def _change_versions(connection: Connection, key: ThreadKey, versions: VersionChanges) -> None:
+    turn_versions.change(connection, key, versions)
+    if versions.first_words:
+        thread_list.follow_words(connection, key, versions.first_words)

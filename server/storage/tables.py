@@ -5,12 +5,14 @@ from sqlalchemy import (
     Boolean,
     Column,
     Connection,
+    DateTime,
     Float,
     Index,
     Integer,
     MetaData,
     String,
     Table,
+    func,
     inspect,
 )
 
@@ -39,6 +41,7 @@ threads = Table(
     Column("archived", Boolean),
     Column("forget_at", Float),
     Column("indexed_run", TEXT),
+    Column("run_base", TEXT),
     Index("threads_by_state", "owner", "run_state"),
     Index("threads_pinned", "owner", "pinned"),
     Index("threads_archived", "owner", "archived"),
@@ -47,8 +50,17 @@ threads = Table(
     Index("threads_by_title", "owner", "title"),
 )
 """`forget_at`: a Unix time, of a thread that is deleted, and can be brought back until then.
-`indexed_run`: see `server.storage.thread_texts`."""
-ADDED_LATER = ("graph", "allowed_tools", "pinned", "archived", "forget_at", "indexed_run")
+`indexed_run`: see `server.storage.thread_texts`. `run_base`: `RUN_ID CHECKPOINT_ID`, the newest
+checkpoint when that run began; no id if there was none."""
+ADDED_LATER = (
+    "graph",
+    "allowed_tools",
+    "pinned",
+    "archived",
+    "forget_at",
+    "indexed_run",
+    "run_base",
+)
 """Columns that tables of an older database lack."""
 
 activities = Table(
@@ -80,8 +92,9 @@ requests = Table(
     Column("digest", TEXT, nullable=False),
     Column("thread_id", TEXT, nullable=False),
     Column("run_id", TEXT, nullable=False, index=True),
+    Column("made_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
 )
-"""Requests that came under an idempotency key, as long as their runs are kept."""
+"""Requests under an idempotency key, for a day. A request that is refused leaves no row."""
 
 call_dispositions = Table(
     "call_dispositions",
@@ -178,6 +191,7 @@ audit = Table(
 def create(connection: Connection) -> None:
     """Make what is not there: tables, and columns and indexes that tables of an older database
     lack."""
+    _drop_requests_without_time(connection)
     metadata.create_all(connection)
     known = {column["name"] for column in inspect(connection).get_columns("threads")}
     for name in ADDED_LATER:
@@ -187,3 +201,13 @@ def create(connection: Connection) -> None:
     for table in metadata.tables.values():
         for index in table.indexes:
             index.create(connection, checkfirst=True)
+
+
+def _drop_requests_without_time(connection: Connection) -> None:
+    """SQLite adds no column with a default that changes; a server of before kept these rows only
+    until its next start."""
+    tables = inspect(connection)
+    if tables.has_table("requests") and "made_at" not in {
+        column["name"] for column in tables.get_columns("requests")
+    }:
+        requests.drop(connection)

@@ -65,11 +65,12 @@ _ADD = insert(threads)
 _OF_MINE = update(threads).where(*_MINE)
 _BEGIN = _OF_MINE.where(threads.c.run_id != NO_RUN)
 _BEGIN_FIRST = text(
-    "INSERT INTO threads (owner, id, title, created_at, updated_at, run_id, run_state, graph) "
-    "VALUES (:owner, :id, :title, :created_at, :updated_at, :run_id, :run_state, :graph) "
+    "INSERT INTO threads "
+    "(owner, id, title, created_at, updated_at, run_id, run_state, graph, run_base) VALUES "
+    "(:owner, :id, :title, :created_at, :updated_at, :run_id, :run_state, :graph, :run_base) "
     "ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, archived = NULL, "
     "updated_at = excluded.updated_at, run_id = excluded.run_id, run_state = excluded.run_state, "
-    "graph = excluded.graph"
+    "graph = excluded.graph, run_base = excluded.run_base"
 )
 _RETITLE = _OF_MINE.where(SHOWN, threads.c.title == bindparam("before"))
 _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
@@ -94,18 +95,52 @@ def create(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
 
 
 def begin_run(
-    connection: Connection, key: ThreadKey, run_id: str, title: str, graph: str | None
+    connection: Connection,
+    key: ThreadKey,
+    run_id: str,
+    title: str,
+    graph: str | None,
+    base: str | None,
 ) -> None:
     """Note a live run: the thread moves to the top, out of the archive if it was there. With its
     first run it gets the title."""
     _await_turn(connection, key)
     now = _now()
-    begun = {"run_id": run_id, "run_state": "live", "graph": graph, "updated_at": now}
+    begun = {
+        "run_id": run_id,
+        "run_state": "live",
+        "graph": graph,
+        "updated_at": now,
+        "run_base": f"{run_id} {base or ''}",
+    }
     if not connection.execute(_BEGIN, {**of(key), **begun, "archived": None}).rowcount:
         mine = {"owner": key.owner, "id": key.thread_id, "created_at": now}
         named = free_title(connection, key.owner, short_title(title))
         connection.execute(_BEGIN_FIRST, {**mine, **begun, "title": named})
     _move_to_top(connection, key)
+
+
+def undo_run(
+    connection: Connection, key: ThreadKey, run_id: str, before: ThreadEntry | None
+) -> bool:
+    """Undo `begin_run` for a thread as it was before; None: there was none. False: the run has not
+    begun."""
+    live = (*_is(key), threads.c.run_id == run_id, threads.c.run_state == "live")
+    if before is None:
+        undone = connection.execute(delete(threads).where(*live))
+        if undone.rowcount:
+            connection.execute(delete(activities).where(*_was(key)))
+        return bool(undone.rowcount)
+    restored = {
+        "run_id": before.run_id,
+        "run_state": before.run_state,
+        "graph": before.graph,
+        "updated_at": before.updated_at,
+        "archived": before.archived or None,
+    }
+    if before.run_id == NO_RUN:
+        restored["title"] = before.title
+    return bool(connection.execute(update(threads).where(*live).values(restored)).rowcount)
 
 
 def end_run(connection: Connection, key: ThreadKey, run_id: str, state: ThreadRunState) -> bool:
@@ -126,12 +161,24 @@ def interrupt_run(connection: Connection, key: ThreadKey, run_id: str) -> bool:
 
 
 def live_runs(connection: Connection) -> Sequence[LostRun]:
-    rows = connection.execute(
-        select(threads.c.owner, threads.c.id, threads.c.run_id, threads.c.graph).where(
-            threads.c.run_state == "live"
+    fields = (threads.c.owner, threads.c.id, threads.c.run_id, threads.c.graph, threads.c.run_base)
+    return [
+        LostRun(ThreadKey(owner, id), run_id, graph, base=_base_of(run_id, base))
+        for owner, id, run_id, graph, base in connection.execute(
+            select(*fields).where(threads.c.run_state == "live")
         )
-    )
-    return [LostRun(ThreadKey(row.owner, row.id), row.run_id, row.graph) for row in rows]
+    ]
+
+
+def run_base(connection: Connection, key: ThreadKey, run_id: str) -> str | None:
+    """The newest checkpoint when the thread's last run began; None: unknown, or another run."""
+    return _base_of(run_id, connection.scalar(select(threads.c.run_base).where(*_is(key))))
+
+
+def _base_of(run_id: str, run_base: str | None) -> str | None:
+    """A server of before begins runs without one, and leaves that of an earlier run."""
+    named, space, base = (run_base or "").partition(" ")
+    return base if space and named == run_id else None
 
 
 def get(connection: Connection, key: ThreadKey) -> ThreadEntry | None:

@@ -38,10 +38,16 @@ class StorageUnavailable(StorageError):
     `message` is for clients; the text of the exception, still one line, has the cause too.
     """
 
-    def __init__(self, code: StorageFault, cause: object = None) -> None:
+    def __init__(
+        self, code: StorageFault, cause: object = None, *, store: str = "", state: str | None = None
+    ) -> None:
+        """`store`: sqlite, postgres or redis; `state`: its own name of the error, such as an
+        SQLSTATE."""
         self.code = code
         self.message = STORAGE_FAULTS[code]
         self.cause = cause
+        self.log_text = " ".join(filter(None, (code, store, state)))
+        """For the log: no text of another program."""
         super().__init__(self.message if cause is None else f"{self.message} ({cause})")
 
 

@@ -84,7 +84,7 @@ class Audit:
         try:
             await self.flush()
         except StorageUnavailable as error:
-            named = {"lost": len(self._waiting), "error": str(error)}
+            named = {"lost": len(self._waiting), "error": error}
             logger.error("%(lost)s audit records are lost: %(error)s", named)
 
     async def _flush_soon(self) -> None:
@@ -95,7 +95,7 @@ class Audit:
                 await self.flush()
             except StorageUnavailable as error:
                 if not failing:
-                    named = {"error": str(error)}
+                    named = {"error": error}
                     logger.warning("the audit waits, and is tried again: %(error)s", named)
                 wait, failing = RETRY_SECONDS, True
         self._flushing = None
@@ -127,4 +127,4 @@ async def _expire_daily(store: AuditStore, days: int) -> None:
         try:
             await expire(store, days)
         except StorageUnavailable as error:
-            logger.warning("old audit records stay another day: %(error)s", {"error": str(error)})
+            logger.warning("old audit records stay another day: %(error)s", {"error": error})

@@ -194,20 +194,18 @@ async def test_an_attempt_that_failed_leaves_the_key_free(
     assert events[-1].data == "[DONE]"
 
 
-async def test_a_key_is_free_again_when_its_run_is_no_longer_held(
-    tmp_path: Path, endpoint: StrictEndpoint
-) -> None:
+async def test_a_key_outlives_the_log_of_its_run(tmp_path: Path, endpoint: StrictEndpoint) -> None:
     values = endpoint_settings(tmp_path / "t.db", endpoint, run_retention_seconds=0)
     async with serving(values) as client:
-        _, events = await client.turn(HELLO, headers=KEY)
-        assert events[-1].data == "[DONE]"
+        await client.turn(HELLO, headers=KEY)
 
-        async def begins() -> bool:
-            other = HELLO | {"message": "Something else"}
-            return (await client.http.post("/chat", json=other, headers=KEY)).status_code == 200
+        async def accepted() -> bool:
+            answer = await client.http.post("/chat", json=HELLO, headers=KEY)
+            return "cursor_lost" in answer.text and answer.headers["location"] == "/threads/t1"
 
-        await eventually(begins)
-    assert len(endpoint.requests) == 2
+        await eventually(accepted)
+        assert texts(await client.thread("t1"))[::2] == [("user", "Hello")]
+    assert len(endpoint.requests) == 1
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])

@@ -5,20 +5,22 @@ import os
 import random
 import signal
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from pydantic import SecretStr
 
 from server.runs.claims import Claims
 from server.storage.location import PostgresUrl
+from server.storage.redis.log import RedisLog
 from tests.http.test_crash import check_killed, turn_of
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.forked_server import ForkedServer, forked_server, refused_start
-from tests.support.postgres_workers import nobody_let_in
+from tests.support.postgres_workers import nobody_let_in, query
 from tests.support.redis_server import RedisServer
 from tests.support.samples import sample
 from tests.support.serving import (
@@ -28,10 +30,11 @@ from tests.support.serving import (
     Stream,
     endpoint_environment,
     endpoint_settings,
+    parse_events,
     serving,
     text_of,
 )
-from tests.support.waiting import WAIT_SECONDS, eventually, until
+from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
 
 MOMENTS = sample(30, 4)
 TERMINAL = ("message-finish", "[DONE]")
@@ -39,12 +42,21 @@ TERMINAL = ("message-finish", "[DONE]")
 STOPS = sample(50, 8)
 
 Variables = dict[str, str]
+Answering = asyncio.Task[httpx.Response]
+LEASE_SECONDS = 1
+HELLO = {"thread_id": "t1", "message": "Hello"}
+KEY = {"Idempotency-Key": "k1"}
+WAITING = "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'checkpoints'::regclass"
 
 
 @pytest.fixture
 def shared(postgres_url: PostgresUrl, redis_url: str) -> Variables:
     """What all workers of a test are told."""
-    return {"DATABASE": postgres_url.secret, "REDIS": redis_url, "LEASE_SECONDS": "1"}
+    return {
+        "DATABASE": postgres_url.secret,
+        "REDIS": redis_url,
+        "LEASE_SECONDS": f"{LEASE_SECONDS}",
+    }
 
 
 @asynccontextmanager
@@ -330,6 +342,176 @@ async def test_without_postgres_runs_end_and_their_threads_go_on_when_it_is_back
         await eventually(lambda: is_ready(client))
         _, said = await client.turn({"thread_id": "t1", "message": "Again"})
         assert text_of(said) == "Fine."
+
+
+async def test_a_database_that_is_away_for_longer_than_a_lease_leaves_no_thread_live(
+    tmp_path: Path,
+    shared: Variables,
+    endpoint: StrictEndpoint,
+    postgres_server: tuple[str, str],
+    postgres_url: PostgresUrl,
+) -> None:
+    gate = asyncio.Event()
+    endpoint.default = Reply((Say("One "), Pause(gate), Say("two.")))
+    threads = [f"t{number}" for number in range(8)]
+    async with worker(tmp_path, shared, endpoint) as server, AsyncExitStack() as streams:
+        client = server.client
+        for thread in threads:
+            body = {"thread_id": thread, "message": "Count."}
+            stream = await streams.enter_async_context(client.chat(body))
+            await stream.until("text-delta")
+        with nobody_let_in(postgres_server[0], postgres_url):
+            lapsed = asyncio.get_running_loop().time() + LEASE_SECONDS
+            gate.set()
+            failed = b"failed, error"
+            await until(lambda: sum(failed in line for line in server.log) >= len(threads))
+            await until(lambda: asyncio.get_running_loop().time() > lapsed)
+        for thread in threads:
+            assert (await at_rest(client, thread))["run_state"] != "live"
+        for thread in threads:
+            stopped = await client.http.post(f"/chat/{thread}/stop")
+            assert stopped.status_code == 200
+            _, said = await client.turn({"thread_id": thread, "message": "Again"})
+            assert text_of(said) == "One two."
+        assert (await client.http.delete(f"/threads/{threads[0]}")).status_code == 204
+
+
+@asynccontextmanager
+async def unsaved(client: Client, url: PostgresUrl, **headers: str) -> AsyncIterator[Answering]:
+    """A post whose checkpoints wait for a lock of somebody else's; within, it is locked."""
+    async with await psycopg.AsyncConnection.connect(url.secret) as other:
+        await other.execute("LOCK TABLE checkpoints IN SHARE MODE")
+        yield asyncio.create_task(client.http.post("/chat", json=HELLO, headers=KEY | headers))
+
+
+async def awaits_checkpoints(url: PostgresUrl) -> bool:
+    return bool(await asyncio.to_thread(query, url, WAITING))
+
+
+async def asked(client: Client) -> list[str]:
+    """What the user has said in the thread."""
+    thread = await at_rest(client, "t1")
+    return [m["parts"][0]["text"] for m in thread["messages"] if m["role"] == "user"]
+
+
+async def test_a_message_that_a_lock_keeps_from_the_disk_is_refused_and_its_key_is_free(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint, postgres_url: PostgresUrl
+) -> None:
+    endpoint.default = text_reply("Fine.")
+    shared["BUSY_SECONDS"] = "1"
+    async with worker(tmp_path, shared, endpoint) as server:
+        async with unsaved(server.client, postgres_url) as post:
+            refused = await post
+            assert (refused.status_code, refused.json()["code"]) == (503, "storage_busy")
+            assert int(refused.headers["retry-after"]) > 0
+            missing = await server.client.http.get("/threads/t1")
+            assert missing.status_code == 404
+            named = f"error {refused.json()['id']}".encode()
+            [line] = [line for line in server.log if named in line]
+            assert b"storage_busy postgres 57014" in line or b"storage_busy postgres 55P03" in line
+            [(worker_id,)] = query(
+                postgres_url,
+                "SELECT DISTINCT split_part(application_name, ' ', 2) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND application_name LIKE 'turnstream _%'",
+            )
+            assert f"[{worker_id}]".encode() in line
+        again = await server.client.http.post("/chat", json=HELLO, headers=KEY)
+        assert text_of(parse_events(again.content)) == "Fine."
+        assert await asked(server.client) == ["Hello"]
+
+
+async def test_a_worker_killed_before_it_saved_a_message_leaves_the_key_free(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint, postgres_url: PostgresUrl
+) -> None:
+    endpoint.default = text_reply("Fine.")
+    async with (
+        worker(tmp_path, shared, endpoint) as other,
+        worker(tmp_path, shared, endpoint) as mortal,
+    ):
+        async with unsaved(mortal.client, postgres_url) as post:
+            await eventually(lambda: awaits_checkpoints(postgres_url))
+            mortal.kill()
+            with pytest.raises(httpx.TransportError):
+                await post
+            # Else Postgres would still commit what it was sent.
+            query(postgres_url, f"SELECT pg_terminate_backend(pid) FROM ({WAITING}) AS waiting")
+        again = await other.client.http.post("/chat", json=HELLO, headers=KEY)
+        assert text_of(parse_events(again.content)) == "Fine."
+        assert await asked(other.client) == ["Hello"]
+
+
+async def test_a_worker_killed_after_it_saved_a_message_has_it_asked_once(
+    tmp_path: Path,
+    shared: Variables,
+    endpoint: StrictEndpoint,
+    postgres_url: PostgresUrl,
+    own_redis: RedisServer,
+) -> None:
+    endpoint.default = text_reply("Fine.")
+    shared["REDIS"] = own_redis.url
+    async with (
+        worker(tmp_path, shared, endpoint) as other,
+        worker(tmp_path, shared, endpoint) as mortal,
+    ):
+        async with unsaved(mortal.client, postgres_url) as post:
+            await eventually(lambda: awaits_checkpoints(postgres_url))
+            own_redis.signal(signal.SIGSTOP)
+        await until(lambda: query(postgres_url, "SELECT 1 FROM checkpoints"))
+        mortal.kill()
+        own_redis.signal(signal.SIGCONT)
+        with pytest.raises(httpx.TransportError):
+            await post
+        for _ in range(2):
+            again = await other.client.http.post("/chat", json=HELLO, headers=KEY)
+            assert again.status_code == 200
+        assert await asked(other.client) == ["Hello"]
+
+
+def assert_accepted(answer: httpx.Response) -> None:
+    assert (answer.status_code, answer.headers["location"]) == (200, "/threads/t1")
+    assert parse_events(answer.content)[0].data["code"] == "cursor_lost"
+
+
+async def test_a_key_outlives_a_redis_that_was_emptied(
+    tmp_path: Path, shared: Variables, endpoint: StrictEndpoint, own_redis: RedisServer
+) -> None:
+    endpoint.default = text_reply("Fine.")
+    shared["REDIS"] = own_redis.url
+    async with (
+        worker(tmp_path, shared, endpoint) as first,
+        worker(tmp_path, shared, endpoint) as second,
+    ):
+        await first.client.turn(HELLO, headers=KEY)
+        with own_redis.client() as client:
+            client.flushall()
+        for server in (first, second):
+            assert_accepted(await server.client.http.post("/chat", json=HELLO, headers=KEY))
+        assert await asked(first.client) == ["Hello"]
+    assert len(endpoint.requests) == 1
+
+
+async def test_a_request_whose_redis_is_emptied_before_its_header_is_accepted(
+    tmp_path: Path,
+    postgres_url: PostgresUrl,
+    own_redis: RedisServer,
+    endpoint: StrictEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endpoint.default = text_reply("Fine.")
+    shared = {"database": postgres_url, "redis": SecretStr(own_redis.url)}
+    given = endpoint_settings(tmp_path / "unused.db", endpoint).model_copy(update=shared)
+    opening = HeldMethod(monkeypatch, RedisLog, "open", once=True)
+    async with serving(given) as server:
+        post = asyncio.create_task(server.http.post("/chat", json=HELLO, headers=KEY))
+        await opening.reached.wait()
+        with own_redis.client() as client:
+            client.flushall()
+        opening.through.set()
+        assert_accepted(await post)
+        assert await asked(server) == ["Hello"]
+        assert (await server.thread("t1"))["run_state"] == "finished"
+        assert_accepted(await server.http.post("/chat", json=HELLO, headers=KEY))
+    assert len(endpoint.requests) == 1
 
 
 @pytest.mark.parametrize("missing", ["REDIS", "DATABASE"])

@@ -123,7 +123,7 @@ async def test_a_write_that_was_refused_spoils_no_connection(
         for _ in range(earlier):
             await put(worker, THREAD)
         await begin(worker.store, SECOND, "r2")
-        let_lapse(postgres_url)
+        let_lapse(postgres_url, "r2")
         with pytest.raises(LeaseLost):
             await put(worker, SECOND)
         await worker.leases.renew()

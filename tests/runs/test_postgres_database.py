@@ -47,7 +47,7 @@ async def test_a_database_of_the_first_version_gets_what_it_lacks(
 ) -> None:
     query(own_postgres_url, "DROP TABLE turn_versions, thread_texts")
     query(own_postgres_url, "DROP INDEX threads_by_title")
-    for column in ("pinned", "archived", "forget_at", "indexed_run"):
+    for column in ("pinned", "archived", "forget_at", "indexed_run", "run_base"):
         query(own_postgres_url, f"ALTER TABLE threads DROP COLUMN {column}")
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 1")
     assert await migrate(own_postgres_url, checks=True)

@@ -5,10 +5,12 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
 from sqlalchemy import Connection
+from sqlalchemy.exc import ProgrammingError
 
 from server.storage.interfaces import (
     Granted,
@@ -254,7 +256,7 @@ async def test_renewals_keep_a_claim_and_find_what_was_lost(
     for key, run_id in ((THREAD, "r1"), (SECOND, "r2"), (OTHERS, "r3")):
         await begin(first.store, key, run_id)
     await first.store.end_run(OTHERS, "r3", "finished")
-    let_lapse(postgres_url)
+    let_lapse(postgres_url, "r2")
     assert await second.leases.take_over(SECOND, "r2")
     await first.leases.renew()
     await first.leases.renew()
@@ -266,6 +268,62 @@ async def test_renewals_keep_a_claim_and_find_what_was_lost(
         "WHERE run_id = 'r1'",
     )
     assert 50 < seconds <= 60
+
+
+async def test_a_lease_that_is_over_is_never_renewed(
+    pair: Sequence[PostgresStorage], postgres_url: PostgresUrl
+) -> None:
+    first, second = pair
+    lost: list[str] = []
+    first.leases.on_lost(lost.append)
+    await begin(first.store, THREAD, "r1")
+    await first.store.claim_for_deletion(SECOND, "d1")
+    let_lapse(postgres_url)
+    await first.leases.renew()
+    assert sorted(lost) == ["d1", "r1"]
+    assert len(await second.leases.lapsed(10)) == 2
+    assert await second.leases.take_over(THREAD, "r1")
+
+
+async def test_a_claim_whose_run_ends_after_its_lease_is_left_to_the_sweep(
+    pair: Sequence[PostgresStorage], postgres_url: PostgresUrl
+) -> None:
+    first, second = pair
+    await begin(first.store, THREAD, "r1")
+    let_lapse(postgres_url)
+    for _ in range(2):
+        with pytest.raises(LeaseLost):
+            await first.store.end_run(THREAD, "r1", "finished")
+        await first.leases.renew()
+    assert await second.leases.lapsed(10) == [LostRun(THREAD, "r1")]
+
+
+async def test_a_claim_whose_run_has_an_end_that_cannot_be_written_is_left_to_the_sweep(
+    pair: Sequence[PostgresStorage], postgres_url: PostgresUrl
+) -> None:
+    first, second = pair
+    await begin(first.store, THREAD, "r1")
+    impossible: Any = object()
+    with pytest.raises(ProgrammingError):
+        await first.store.end_run(THREAD, "r1", impossible)
+    until = query(postgres_url, "SELECT lease_until FROM claims")
+    await first.leases.renew()
+    assert query(postgres_url, "SELECT lease_until FROM claims") == until
+    let_lapse(postgres_url)
+    assert await second.leases.take_over(THREAD, "r1")
+
+
+async def test_a_refusal_after_a_takeover_changes_nothing(
+    pair: Sequence[PostgresStorage], postgres_url: PostgresUrl
+) -> None:
+    first, second = pair
+    await first.store.claim(THREAD, "r1", KEY)
+    await first.store.begin_run(THREAD, "r1", "Hello")
+    let_lapse(postgres_url)
+    assert await second.leases.take_over(THREAD, "r1")
+    await first.store.refuse_run(THREAD, "r1")
+    assert await second.store.get(THREAD)
+    assert await first.store.claim(SECOND, "r2", KEY) == Repeated("t1", "r1", same_body=True)
 
 
 async def test_a_claim_that_was_let_go_is_not_renewed(

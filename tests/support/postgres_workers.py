@@ -44,9 +44,10 @@ def nobody_let_in(server: str, url: PostgresUrl) -> Iterator[None]:
         query(beside, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
 
-def let_lapse(url: PostgresUrl) -> None:
-    """The leases of all claims are over."""
-    query(url, "UPDATE claims SET lease_until = clock_timestamp() - interval '1 second'")
+def let_lapse(url: PostgresUrl, run_id: str = "%") -> None:
+    """The lease of a run's claim is over, or those of all."""
+    over = "UPDATE claims SET lease_until = clock_timestamp() - interval '1 second'"
+    query(url, f"{over} WHERE run_id LIKE %s", run_id)
 
 
 def stop_noted(url: PostgresUrl, run_id: str) -> Any:

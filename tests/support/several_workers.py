@@ -108,6 +108,11 @@ class LeasedStore(SqliteStore):
         await super().release(key, run_id, *args)
         self.table.rows.pop(key, None)
 
+    async def refuse_run(self, key: ThreadKey, run_id: str, *args: Any, **named: Any) -> None:
+        self.fence(key, run_id)
+        await super().refuse_run(key, run_id, *args, **named)
+        self.table.rows.pop(key, None)
+
     async def begin_run(self, key: ThreadKey, run_id: str, *args: Any, **named: Any) -> None:
         self.fence(key, run_id)
         await super().begin_run(key, run_id, *args, **named)

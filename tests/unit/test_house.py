@@ -105,12 +105,3 @@ def test_pinned_versions_name_no_address() -> None:
     for lock in PROJECT.glob("**/package-lock.json"):
         if "node_modules" not in lock.parts:
             assert '"resolved"' not in lock.read_text()
-
-
-def test_no_module_outgrows_its_concept() -> None:
-    sizes = {
-        path.as_posix(): len((PROJECT / path).read_text(encoding="utf-8").splitlines())
-        for path in tracked()
-        if path.parts[0] in MAPPED and path.suffix == ".py"
-    }
-    assert {path: lines for path, lines in sizes.items() if lines > 260} == {}

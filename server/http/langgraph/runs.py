@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.chat import run_headers, stream_run
+from server.http.chat import run_headers, stream_run, unseen_headers
 from server.http.cursors import position
 from server.http.langgraph.saved import branch_at, find_thread
 from server.http.langgraph.threads import graph_named
@@ -23,6 +23,7 @@ from server.protocols.format import StreamContext
 from server.protocols.langgraph_sdk.request import ALL_MODES, Modes, Submission, modes, parse
 from server.protocols.langgraph_sdk.states import SavedThread
 from server.protocols.langgraph_sdk.turn_request import turn_request
+from server.runs.lives import StreamLost
 from server.runs.reader import LoggedRun
 from server.storage.interfaces import ThreadEntry
 from server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, RunEnded
@@ -46,7 +47,10 @@ STATUS = {
 class Runs(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """Start a run and wait for nothing."""
-        run, asked = await _start(request)
+        try:
+            run, asked = await _start(request)
+        except StreamLost as lost:
+            return await _unseen(request, lost)
         entry = await request.state["store"].get(run.header.key)
         if entry is None:
             raise unknown_thread(run.header.key)
@@ -58,7 +62,10 @@ class RunsStream(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """Start a run and stream it."""
         request.state["streams"].check(rights(request))  # before the run begins
-        run, asked = await _start(request)
+        try:
+            run, asked = await _start(request)
+        except StreamLost as lost:
+            return request.state["streams"].cursor_lost(wire_format(NAME), _unseen_headers(lost))
         return await _stream(request, run, asked.modes, stops=asked.stops_with_reader)
 
 
@@ -131,6 +138,20 @@ async def _start(request: ApiRequest) -> tuple[LoggedRun, Submission]:
     return await request.state["runs"].start(principal(request), turn, NAME), asked
 
 
+async def _unseen(request: ApiRequest, lost: StreamLost) -> Response:
+    """A run without a stream: the request is kept."""
+    entry = await request.state["store"].get(lost.key)
+    if entry is None:
+        raise unknown_thread(lost.key)
+    run = _run(request, entry, None, STATUS[entry.run_state], lost.run_id)
+    return JSONResponse(run, headers=_unseen_headers(lost))
+
+
+def _unseen_headers(lost: StreamLost) -> dict[str, str]:
+    place = _place(lost.key, lost.run_id)
+    return {**unseen_headers(lost), "Content-Location": place, "Location": f"{place}/stream"}
+
+
 async def _stream(
     request: ApiRequest, run: LoggedRun, asked: Modes, *, after: int = 0, stops: bool
 ) -> Response:
@@ -147,9 +168,13 @@ async def _stream(
     )
 
 
+def _place(key: ThreadKey, run_id: str) -> str:
+    return f"/threads/{key.thread_id}/runs/{run_id}"
+
+
 def _places(run: LoggedRun, asked: Modes) -> dict[str, str]:
     """A client that joins again repeats nothing of what it asked: the address says it."""
-    place = f"/threads/{run.header.key.thread_id}/runs/{run.header.run_id}"
+    place = _place(run.header.key, run.header.run_id)
     query = urlencode([("stream_mode", name) for name in sorted(asked)])
     told = "" if asked == ALL_MODES else f"?{query}"
     return {"Content-Location": place, "Location": f"{place}/stream{told}"}

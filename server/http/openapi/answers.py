@@ -91,10 +91,11 @@ def components() -> dict[str, Schema]:
             state=RUN_STATE,
         ),
         "Accepted": closed_object(
-            ["thread_id", "run_id", "stream_url"],
+            ["thread_id", "run_id"],
             thread_id=TEXT,
             run_id=TEXT,
             stream_url=TEXT,
+            thread_url=TEXT,
         ),
         "Tools": _tools(),
         "ToolOutcome": closed_object(

@@ -61,7 +61,8 @@ BODY = Source(
     },
 )
 THREAD = Source(ERRORS, {404: ["thread_not_found"]})
-BUSY = Source(ERRORS, {409: ["run_in_progress"]})
+STILL_BUSY = Source(ERRORS, {503: ["thread_still_busy"]})
+BUSY = Source(ERRORS, {409: ["run_in_progress"], 503: ["thread_still_busy"]})
 VERSION = Source(ERRORS, {404: ["thread_not_found"], 409: ["thread_changed"]})
 BRANCHES = Source(("server.runs.versions",), {404: ["unknown_version"]})
 CAPACITY = Source(ERRORS, {503: ["shutting_down", "limit_reached"]})

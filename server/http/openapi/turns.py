@@ -10,6 +10,7 @@ from server.http.openapi.problems import (
     IDEMPOTENCY,
     PROTOCOL,
     START,
+    STILL_BUSY,
     STORAGE,
     STREAMS,
     THREAD,
@@ -22,16 +23,25 @@ PROTOCOL_PARAMETER = query(
     "protocol", choice(*WIRE_FORMATS), "The wire format of the answer, in place of the body's own."
 )
 STREAM = Answer(
-    "The run as an event stream.", EVENT_STREAM, EVENTS, may_have={**RUN_HEADERS, **PREVIOUS_RUN}
+    "The run as an event stream.",
+    EVENT_STREAM,
+    EVENTS,
+    may_have={**RUN_HEADERS, **PREVIOUS_RUN, "Location": TEXT},
 )
 
 STARTED = {
     200: STREAM,
     202: Answer(
-        "With `Prefer: respond-async`: where the stream of the run is.",
+        "With `Prefer: respond-async`: where the stream of the run is; where its thread is, if it "
+        "has no stream.",
         ref("Accepted"),
-        headers={**RUN_HEADERS, "Location": TEXT, "Preference-Applied": TEXT},
-        may_have=PREVIOUS_RUN,
+        headers={
+            "X-Thread-Id": TEXT,
+            "X-Run-Id": TEXT,
+            "Location": TEXT,
+            "Preference-Applied": TEXT,
+        },
+        may_have={"X-Message-Id": TEXT, **PREVIOUS_RUN},
     ),
 }
 """What answers each post that starts a run."""
@@ -129,7 +139,7 @@ OPERATIONS = {
         "stop",
         "Stop the thread's live run",
         {200: Answer("The thread is saved and free, also if the run had ended.", ref("Stopped"))},
-        (THREAD, STORAGE),
+        (THREAD, STORAGE, STILL_BUSY),
         path={"thread_id": TEXT},
         examples={
             "a thread that there is not": Example(404, path={"thread_id": "t1"}),

@@ -16,12 +16,14 @@ _FAULTS: dict[str, StorageFault] = {
     "25P03": "storage_busy",  # idle in a transaction for too long
     "40": "storage_busy",
     "42501": "storage_failed",  # no permission
+    "42P05": "storage_failed",  # a prepared statement of another client of a pooler
     "53100": "storage_full",
     "53": "storage_busy",  # too many connections, out of memory
     "55P03": "storage_busy",  # a lock
     "57014": "storage_busy",  # statement_timeout
     "57": "storage_unreachable",  # it shuts down, starts, or has cut the connection
     "08": "storage_unreachable",
+    "26000": "storage_failed",  # an unknown prepared statement: a pooler between transactions
     "28": "storage_unreachable",  # who we are is not believed
     "3D000": "storage_unreachable",  # there is no such database
     "58": "storage_failed",
@@ -73,7 +75,13 @@ def faults_named() -> Iterator[None]:
         code = fault(error)
         if code is None:
             raise
-        raise StorageUnavailable(code, _on_one_line(driver_error(error) or error)) from error
+        cause = driver_error(error)
+        raise StorageUnavailable(
+            code,
+            _on_one_line(cause or error),
+            store="postgres",
+            state=cause.sqlstate if cause else None,
+        ) from error
 
 
 def _on_one_line(error: BaseException) -> str:

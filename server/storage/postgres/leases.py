@@ -37,7 +37,7 @@ _TAKE_FOR_DELETION = text(
 _THREAD = "owner = :owner AND thread_id = :thread_id"
 _RENEW = text(
     f"UPDATE claims SET lease_until = {_UNTIL} WHERE worker = :worker AND run_id = ANY(:runs) "
-    "RETURNING run_id, stop"
+    "AND lease_until > clock_timestamp() RETURNING run_id, stop"
 )
 _HOLDER = text(
     "SELECT run_id, worker, lease_until <= clock_timestamp() AS lapsed, purpose FROM claims "
@@ -135,7 +135,8 @@ class PostgresLeases:
         await self._transactions.write(lambda connection: connection.execute(_STOP, values))
 
     async def renew(self) -> None:
-        """Renew what is held, once. Raises StorageUnavailable."""
+        """Renew the leases of the claims that are held, once. A lease that is over is never
+        renewed: its claim is lost. Raises StorageUnavailable."""
         runs = self._held.run_ids
         if not runs:
             return

@@ -32,7 +32,6 @@ _OF_WORKERS = (
     """,
     # A takeover changes a column of a unique index: then it waits for who has locked the row's key.
     "CREATE UNIQUE INDEX claims_of_workers ON claims (owner, thread_id, run_id, worker)",
-    "ALTER TABLE requests ADD COLUMN made_at TIMESTAMPTZ NOT NULL DEFAULT now()",
     "CREATE TABLE turnstream_schema (version INTEGER NOT NULL)",
     "INSERT INTO turnstream_schema VALUES (0)",
 )
@@ -69,10 +68,15 @@ def _index_titles(connection: Connection) -> None:
     connection.execute(text("CREATE INDEX threads_by_title ON threads (owner, title)"))
 
 
+def _add_run_base(connection: Connection) -> None:
+    connection.execute(text('ALTER TABLE threads ADD COLUMN run_base VARCHAR COLLATE "C"'))
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _add_versions,
     _index_titles,
     _to_search_and_arrange,
+    _add_run_base,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -5,16 +5,18 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, text
 
-from server.storage import audit_trail, claims, thread_list
 from server.storage.audit_records import Records
 from server.storage.interfaces import (
     ClaimResult,
     Granted,
     LeaseLost,
     LostRun,
+    StorageUnavailable,
+    ThreadEntry,
     ThreadRunState,
     WaitingApproval,
 )
+from server.storage.kept_versions import NO_CHANGES, VersionChanges
 from server.storage.postgres.held_claims import HeldClaim, HeldClaims, fence, refused
 from server.storage.postgres.leases import PostgresLeases
 from server.storage.postgres.transactions import PostgresTransactions
@@ -29,10 +31,6 @@ _GIVE_BACK = text(
     "AND worker = :worker"
 )
 _GIVE_BACK_HELD = text(f"{_GIVE_BACK} AND lease_until > clock_timestamp()")
-_FORGET_OLD_REQUESTS = text(
-    "DELETE FROM requests WHERE made_at < now() - interval '1 day' "
-    "AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.run_id = requests.run_id)"
-)
 
 
 class PostgresStore(SqlStore):
@@ -76,17 +74,29 @@ class PostgresStore(SqlStore):
         return result
 
     async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
-        given_back = claims_of(key, run_id, self._held.worker)
-
-        def release(connection: Connection) -> None:
-            is_mine = connection.execute(_GIVE_BACK, given_back).rowcount
-            if is_mine and thread_list.interrupt_run(connection, key, run_id):
-                audit_trail.append(connection, records)
-            claims.forget_requests(connection, run_id)
-
         with self._held.ending(run_id):
-            await self.write(release)
+            await super().release(key, run_id, records)
         self._held.drop(key, run_id)
+
+    async def refuse_run(
+        self,
+        key: ThreadKey,
+        run_id: str,
+        thread: ThreadEntry | None = None,
+        records: Records = (),
+        *,
+        closes_approvals: bool = False,
+        versions: VersionChanges = NO_CHANGES,
+    ) -> None:
+        changes: Any = {"closes_approvals": closes_approvals, "versions": versions}
+        with self._held.ending(run_id):
+            await super().refuse_run(key, run_id, thread, records, **changes)
+        self._held.drop(key, run_id)
+
+    def release_claim(self, connection: Connection, key: ThreadKey, run_id: str) -> bool:
+        """Release a claim that no other worker has taken over, even if its lease has lapsed."""
+        mine = claims_of(key, run_id, self._held.worker)
+        return bool(connection.execute(_GIVE_BACK, mine).rowcount)
 
     async def end_run(
         self,
@@ -96,14 +106,20 @@ class PostgresStore(SqlStore):
         records: Records = (),
         waiting: Sequence[WaitingApproval] = (),
     ) -> None:
-        with self._held.ending(run_id):
-            try:
+        try:
+            with self._held.ending(run_id):
                 await super().end_run(key, run_id, state, records, waiting)
-            except LeaseLost:
-                # The answer to an earlier try may have been lost, with what it wrote in place.
-                entry = await self.get(key)
-                if entry is None or (entry.run_id, entry.run_state) != (run_id, state):
-                    raise
+        except StorageUnavailable:
+            raise  # The claim stays for the next try, as long as its lease is renewed.
+        except LeaseLost:
+            self._held.drop(key, run_id)
+            # An earlier try may have committed without an answer.
+            entry = await self.get(key)
+            if entry is None or (entry.run_id, entry.run_state) != (run_id, state):
+                raise
+        except Exception:
+            self._held.drop(key, run_id)  # No try can succeed: the sweep ends the run.
+            raise
         self._held.drop(key, run_id)
 
     async def hide(
@@ -116,9 +132,7 @@ class PostgresStore(SqlStore):
         return due
 
     async def recover(self) -> Sequence[LostRun]:
-        """No live run is taken for lost: `Leases.lapsed` finds those. What is dropped are the
-        idempotency keys that workers have left behind."""
-        await self.write(lambda connection: connection.execute(_FORGET_OLD_REQUESTS))
+        """No live run is taken for lost: `Leases.lapsed` finds those."""
         return ()
 
     async def shrink(self) -> bool:

@@ -60,7 +60,7 @@ class PostgresTransactions:
 
         def begin() -> T:
             if time.monotonic() > deadline:
-                raise StorageUnavailable("storage_busy")
+                raise StorageUnavailable("storage_busy", store="postgres")
             return call()
 
         return self._threads.submit(begin)

@@ -37,6 +37,12 @@ PROBE_SECONDS = 60
 
 FAULTS = (Unanswered, ResponseError)
 
+
+def unreachable(error: Exception) -> StorageUnavailable:
+    kind = type(error).__name__
+    return StorageUnavailable("streams_unavailable", described(error), store="redis", state=kind)
+
+
 logger = logging.getLogger(__name__)
 
 
@@ -125,7 +131,7 @@ class RedisLogs:
             if listed:
                 await self._shared.commands.submit("ZREM", thread, *listed)
         except FAULTS as error:
-            raise StorageUnavailable("streams_unavailable", described(error)) from error
+            raise unreachable(error) from error
 
     async def take_over(self, run_id: str) -> RedisLog | None:
         """Raises StorageUnavailable."""
@@ -143,7 +149,7 @@ class RedisLogs:
             return None
         log = await self._caught_up(run_id, last)
         if log is None or log.memory.last != last:
-            raise StorageUnavailable("streams_unavailable")
+            raise StorageUnavailable("streams_unavailable", store="redis")
         self._shared.feed.detach(log)
         log.write_from(last)
         self._mirrors.pop(run_id, None)
@@ -183,7 +189,7 @@ class RedisLogs:
                 "SET", key, 1, "EX", PROBE_SECONDS, patience=ASK_SECONDS
             )
         except FAULTS as error:
-            raise StorageUnavailable("streams_unavailable", described(error)) from error
+            raise unreachable(error) from error
 
     def mark(self) -> None:
         """Tell Redis of the logs that are lost, if it could not be told yet."""
@@ -236,7 +242,7 @@ class RedisLogs:
         try:
             return await self._shared.commands.run_script(script, keys, *args, patience=ASK_SECONDS)
         except FAULTS as error:
-            raise StorageUnavailable("streams_unavailable", described(error)) from error
+            raise unreachable(error) from error
 
     def _drop(self, run_id: str) -> None:
         """The log is gone: its readers come to their end."""

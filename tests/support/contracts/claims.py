@@ -4,10 +4,24 @@ import asyncio
 import time
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import pytest
+from sqlalchemy import Connection, update
 
-from server.storage.interfaces import ClaimResult, Granted, Held, Repeated, ThreadStore
+from server.storage.interfaces import (
+    ClaimResult,
+    Granted,
+    Held,
+    Repeated,
+    ThreadStore,
+    WaitingApproval,
+)
+from server.storage.kept_versions import FirstWords, TurnVersion, VersionChanges
+from server.storage.retention import RetentionStore
+from server.storage.sql_store import SqlTransactions
+from server.storage.tables import requests
 from server.turns.header import ThreadKey
 from server.turns.requests import IdempotencyKey
 from tests.support.contracts.threads import (
@@ -136,6 +150,89 @@ class ClaimContract:
         assert await store.holder(THREAD) == "r2"
 
 
+class RefusalContract:
+    """Of runs that had begun, and whose request could not be kept."""
+
+    async def test_a_new_thread_is_gone(self, store: ThreadStore) -> None:
+        await begin(store, THREAD, "r1")
+        await begin(store, OTHERS, "r2")
+        await store.refuse_run(THREAD, "r1")
+        assert (await listed(store), await listed(store, "bob")) == ([], ["t1"])
+        assert await store.claim(THREAD, "r3") == Granted()
+
+    @pytest.mark.parametrize("archived", [False, True])
+    async def test_a_thread_is_as_it_was(self, store: ThreadStore, archived: bool) -> None:
+        await run_through(store, THREAD, "r1")
+        before = await store.arrange(THREAD, pinned=True, archived=archived)
+        assert before
+        assert await store.claim(THREAD, "r2", KEY) == Granted(before)
+        await store.begin_run(THREAD, "r2", "Again", "planner", base="c1")
+        await store.refuse_run(THREAD, "r2", before)
+        assert await store.get(THREAD) == before
+        assert await store.claim(THREAD, "r3", KEY) == Granted(await store.get(THREAD))
+
+    async def test_a_thread_without_a_run_has_no_title_again(self, store: ThreadStore) -> None:
+        before = await store.create(THREAD)
+        await store.claim(THREAD, "r1")
+        await store.begin_run(THREAD, "r1", "Hello")
+        await store.refuse_run(THREAD, "r1", before)
+        assert await store.get(THREAD) == before
+
+    async def test_a_rename_meanwhile_stays(self, store: ThreadStore) -> None:
+        before = await run_through(store, THREAD, "r1")
+        await store.claim(THREAD, "r2")
+        await store.begin_run(THREAD, "r2", "Again")
+        await store.rename(THREAD, "Mine")
+        await store.refuse_run(THREAD, "r2", before)
+        assert (await entry_of(store, THREAD)).title == "Mine"
+
+    async def test_open_questions_are_open_again(self, store: ThreadStore) -> None:
+        asked = WaitingApproval(THREAD, "c1", "a1", "delete", {}, 1.0)
+        await begin(store, THREAD, "r1")
+        await store.end_run(THREAD, "r1", "waiting", waiting=[asked])
+        before = await entry_of(store, THREAD)
+        await store.claim(THREAD, "r2")
+        await store.begin_run(THREAD, "r2", "Never mind", closes_approvals=True)
+        assert await store.approvals("ann", [], 2.0, 10) == []
+        await store.refuse_run(THREAD, "r2", before, closes_approvals=True)
+        assert await store.approvals("ann", [], 2.0, 10) == [asked]
+
+    async def test_versions_and_the_title_after_them_are_as_they_were(
+        self, store: ThreadStore
+    ) -> None:
+        old = TurnVersion("before-r2", 1, None, "before-r2", "m1", is_original=True)
+        left, new = replace(old, head="c9"), TurnVersion("r3", 2, None, "r3", "m1", False)
+        await run_through(store, THREAD, "r1")
+        await begin_on(store, "r2", VersionChanges([old]))
+        await store.end_run(THREAD, "r2", "finished")
+        before = await entry_of(store, THREAD)
+        edit = VersionChanges([left, new], (), FirstWords("Hello", "Goodbye"), [old])
+        await begin_on(store, "r3", edit)
+        assert (await entry_of(store, THREAD)).title == "Goodbye"
+        await store.refuse_run(THREAD, "r3", before, versions=edit)
+        assert list(await store.versions(THREAD)) == [old]
+        assert (await entry_of(store, THREAD)).title == "Hello"
+
+    async def test_a_run_that_has_ended_stays(self, store: ThreadStore) -> None:
+        ended = await run_through(store, THREAD, "r1")
+        await store.refuse_run(THREAD, "r1")
+        assert await store.get(THREAD) == ended
+
+
+async def begin_on(store: ThreadStore, run_id: str, versions: VersionChanges) -> None:
+    await store.claim(THREAD, run_id)
+    await store.begin_run(THREAD, run_id, "Hello", versions=versions)
+
+
+def made_before(connection: Connection, age: timedelta) -> None:
+    """All requests were made so long ago."""
+    connection.execute(update(requests).values(made_at=datetime.now(UTC) - age))
+
+
+class OpenStore(ThreadStore, RetentionStore, SqlTransactions, Protocol):
+    """A store whose rows a test changes."""
+
+
 class IdempotencyContract:
     """Of the requests that come under an idempotency key."""
 
@@ -178,10 +275,37 @@ class IdempotencyContract:
         holders = [await store.holder(ThreadKey("ann", f"t{name}")) for name in names]
         assert [run for run in holders if run] == [f"r{winner}"]
 
-    async def test_a_released_claim_forgets_its_key(self, store: ThreadStore) -> None:
+    async def test_a_refused_request_frees_its_key_and_its_thread(self, store: ThreadStore) -> None:
         await store.claim(THREAD, "r1", KEY)
+        await store.refuse_run(THREAD, "r1")
+        assert await store.claim(THREAD, "r2", KEY) == Granted()
+
+    async def test_a_refusal_by_anothers_run_id_frees_nothing(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1", KEY)
+        await store.claim(SECOND, "r2")
+        await store.refuse_run(SECOND, "r1")
+        assert await store.claim(SECOND, "r3", KEY) == Repeated("t1", "r1", same_body=True)
+        assert await store.holder(SECOND) == "r2"
+
+    async def test_a_released_claim_keeps_its_key(self, store: ThreadStore) -> None:
+        await store.claim(THREAD, "r1", KEY)
+        await store.begin_run(THREAD, "r1", "Hello")
         await store.release(THREAD, "r1")
-        assert await store.claim(SECOND, "r2", KEY) == Granted()
+        assert await store.claim(SECOND, "r2", KEY) == Repeated("t1", "r1", same_body=True)
+
+    async def test_a_key_is_forgotten_after_a_day(self, store: OpenStore) -> None:
+        await store.claim(THREAD, "r1", KEY)
+        await store.end_run(THREAD, "r1", "finished")
+        await store.forget_old_requests()
+        assert await store.claim(SECOND, "r2", KEY) == Repeated("t1", "r1", same_body=True)
+        await store.write(made_before, timedelta(days=1, minutes=1))
+        await store.forget_old_requests()
+        assert await store.claim(SECOND, "r3", KEY) == Granted()
+        await store.write(made_before, timedelta(days=1, minutes=1))
+        await store.forget_old_requests()
+        assert await store.claim(THREAD, "r4", KEY) == Repeated("t2", "r3", same_body=True), (
+            "a request that is being checked keeps its key"
+        )
 
     async def test_a_key_outlasts_its_run_until_it_is_forgotten(self, store: ThreadStore) -> None:
         other = IdempotencyKey("other", "digest")

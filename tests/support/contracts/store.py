@@ -10,7 +10,12 @@ from server.turns.chunks import Disposition
 from server.turns.header import ThreadKey
 from tests.support.contracts.approvals import ApprovalContract, ApprovalRecoveryContract
 from tests.support.contracts.arranging import ArrangingContract, UndoContract
-from tests.support.contracts.claims import ClaimContract, DeletionContract, IdempotencyContract
+from tests.support.contracts.claims import (
+    ClaimContract,
+    DeletionContract,
+    IdempotencyContract,
+    RefusalContract,
+)
 from tests.support.contracts.search import SearchContract
 from tests.support.contracts.thread_list import RecoveryContract, ThreadListContract
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
@@ -50,6 +55,7 @@ class DispositionContract:
 class StoreContract(
     ClaimContract,
     IdempotencyContract,
+    RefusalContract,
     DeletionContract,
     ThreadListContract,
     DispositionContract,

@@ -5,7 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from server.storage.interfaces import Granted, LeaseLost, LostRun, ThreadRunState, ThreadStore
+from server.storage.interfaces import (
+    Granted,
+    LeaseLost,
+    LostRun,
+    Repeated,
+    ThreadRunState,
+    ThreadStore,
+)
 from server.storage.kept_versions import FirstWords, VersionChanges
 from server.turns.header import ThreadKey
 from tests.support.contracts.threads import (
@@ -240,18 +247,30 @@ class RecoveryContract:
     async def test_recovery_names_the_graph_of_a_live_run(self, store: ThreadStore) -> None:
         await store.claim(THREAD, "r1")
         await store.begin_run(THREAD, "r1", "Hello", "planner")
-        assert list(await store.recover()) == [LostRun(THREAD, "r1", "planner")]
+        assert list(await store.recover()) == [LostRun(THREAD, "r1", "planner", base="")]
 
     async def test_recovery_names_the_live_runs_of_all_owners(self, store: ThreadStore) -> None:
         await run_through(store, SECOND, "r0")
         live = [await begin(store, key, f"r-{key.owner}") for key in (THREAD, OTHERS)]
-        lost = {LostRun(THREAD, "r-ann"), LostRun(OTHERS, "r-bob")}
+        lost = {LostRun(THREAD, "r-ann", base=""), LostRun(OTHERS, "r-bob", base="")}
         assert set(await store.recover()) == lost
         assert [await store.get(key) for key in (THREAD, OTHERS)] == live, "it ends no run"
         await store.end_run(THREAD, "r-ann", "interrupted")
-        assert list(await store.recover()) == [LostRun(OTHERS, "r-bob")]
+        assert list(await store.recover()) == [LostRun(OTHERS, "r-bob", base="")]
 
-    async def test_recovery_drops_every_claim_and_key(self, store: ThreadStore) -> None:
+    async def test_recovery_keeps_the_keys_of_runs_that_had_begun(self, store: ThreadStore) -> None:
+        for key, run_id in ((THREAD, "r1"), (OTHERS, "r2")):
+            await store.claim(key, run_id, KEY)
+            await store.begin_run(key, run_id, "Hello", base="c1")
+        await store.end_run(OTHERS, "r2", "finished")
+        assert list(await store.recover()) == [LostRun(THREAD, "r1", base="c1")]
+        assert await store.claim(SECOND, "r3", KEY) == Repeated("t1", "r1", same_body=True)
+        again = await store.claim(ThreadKey("bob", "t2"), "r4", KEY)
+        assert again == Repeated("t1", "r2", same_body=True)
+
+    async def test_recovery_drops_the_claims_and_keys_of_runs_that_had_not_begun(
+        self, store: ThreadStore
+    ) -> None:
         await store.claim(THREAD, "r1", KEY)
         await store.claim(OTHERS, "r2", KEY)
         await store.claim_for_deletion(SECOND, "d1")

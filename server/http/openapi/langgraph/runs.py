@@ -25,11 +25,15 @@ _OF_THREAD = {"thread_id": "{thread}"}
 _NO_RUN = {**_OF_THREAD, "run_id": "none"}
 _OF_RUN = {**_OF_THREAD, "run_id": "{run}"}
 _RUN_PATH = {"thread_id": TEXT, "run_id": TEXT}
-_PLACES = {**RUN_HEADERS, "Content-Location": TEXT, "Location": TEXT}
+_PLACES = {
+    "X-Thread-Id": TEXT,
+    "X-Run-Id": TEXT,
+    "Content-Location": TEXT,
+    "Location": TEXT,
+}
+_MESSAGES = {**RUN_HEADERS, **PREVIOUS_RUN}
 _EVENT = {**ref("LangGraph.Event"), "description": "One event; `error` or `end` is the last."}
-_STREAM = Answer(
-    "The run as an event stream.", _EVENT, EVENTS, headers=_PLACES, may_have=PREVIOUS_RUN
-)
+_STREAM = Answer("The run as an event stream.", _EVENT, EVENTS, headers=_PLACES, may_have=_MESSAGES)
 _RUN = Answer("The run.", ref("LangGraph.Run"))
 _FOUND = (THREAD, LANGGRAPH_RUNS.only("run_not_found"), STORAGE)
 _START = (
