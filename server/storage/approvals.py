@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, insert, or_, select, update
+from sqlalchemy import Connection, and_, delete, exists, or_, select, text, update
 
 from server.storage.interfaces import Asker, WaitingApproval
 from server.storage.tables import approvals, threads
@@ -19,6 +19,14 @@ _NOT_HIDDEN = ~exists().where(
     threads.c.id == approvals.c.thread_id,
     threads.c.forget_at.is_not(None),
 )
+
+
+_NAMES = [column.name for column in approvals.c]
+_PUT = text(
+    f"INSERT INTO approvals ({', '.join(_NAMES)}) VALUES ({', '.join(f':{n}' for n in _NAMES)}) "
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{n} = excluded.{n}' for n in _NAMES[1:])}"
+)
+"""A column that only a later version knows keeps its value."""
 
 
 def add(connection: Connection, key: ThreadKey, waiting: Sequence[WaitingApproval]) -> None:
@@ -35,8 +43,8 @@ def add(connection: Connection, key: ThreadKey, waiting: Sequence[WaitingApprova
         for one in waiting
     ]
     again = approvals.c.id.in_([one.id for one in listed])
-    connection.execute(delete(approvals).where(*mine, or_(approvals.c.is_open, again)))
-    connection.execute(insert(approvals), [_row(one) for one in listed])
+    connection.execute(delete(approvals).where(*mine, approvals.c.is_open, ~again))
+    connection.execute(_PUT, [_row(one) for one in listed])
 
 
 def close(connection: Connection, key: ThreadKey) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from sqlalchemy import Boolean, Column, Connection, Index, Table, bindparam, delete, insert, select
+from sqlalchemy import Boolean, Column, Connection, Index, Table, bindparam, delete, select, text
 
 from server.storage.kept_versions import TurnVersion, VersionChanges
 from server.storage.tables import NUMBER, TEXT, metadata
@@ -40,7 +40,14 @@ _OF_THREAD = (
 _ALL = select(*_FIELDS).where(*_OF_THREAD).order_by(versions.c.number)
 _REMOVE_ALL = delete(versions).where(*_OF_THREAD)
 _REMOVE = delete(versions).where(*_OF_THREAD, versions.c.id == bindparam("of_version"))
-_PUT = insert(versions)
+_SET = ", ".join(f"{column.name} = excluded.{column.name}" for column in _FIELDS[1:])
+_PUT = text(
+    "INSERT INTO turn_versions "
+    "(owner, thread_id, id, number, parent, question, message_id, is_original, head) VALUES "
+    "(:owner, :thread_id, :id, :number, :parent, :question, :message_id, :is_original, :head) "
+    f"ON CONFLICT (owner, thread_id, id) DO UPDATE SET {_SET}"
+)
+"""A column that only a later version knows keeps its value."""
 
 
 def get(connection: Connection, key: ThreadKey) -> Sequence[TurnVersion]:
@@ -48,9 +55,9 @@ def get(connection: Connection, key: ThreadKey) -> Sequence[TurnVersion]:
 
 
 def change(connection: Connection, key: ThreadKey, changes: VersionChanges) -> None:
-    gone = [*changes.removed, *(version.id for version in changes.put)]
-    if gone:
-        connection.execute(_REMOVE, [{**_of(key), "of_version": id} for id in gone])
+    if changes.removed:
+        removed = [{**_of(key), "of_version": id} for id in changes.removed]
+        connection.execute(_REMOVE, removed)
     if changes.put:
         mine = {"owner": key.owner, "thread_id": key.thread_id}
         connection.execute(_PUT, [{**mine, **asdict(version)} for version in changes.put])

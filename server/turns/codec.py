@@ -5,9 +5,9 @@
 `type` is the name of the dataclass, the other keys are its fields. Tuples become arrays; nested
 dataclasses are objects of the same form.
 
-Several workers may be of different versions while they are replaced, and read each other's logs. A
-kind of chunk that an older one does not know is passed over there; a new field of a chunk, or a new
-kind of part, cannot be read: readers come to the end of that log, and load the thread.
+Workers of several versions read each other's logs while they are replaced. An older worker passes
+over an unknown kind of chunk, and ignores an unknown field of a kind that it knows. It cannot read
+an unknown kind of part: its readers come to the end of that log, and load the thread.
 """
 
 from collections.abc import Mapping
@@ -85,10 +85,11 @@ def _object(item: Any) -> dict[str, Any]:
 def _item(value: Any) -> Any:
     name = value.get("type") if isinstance(value, Mapping) else value
     kind = _TYPES.get(str(name))
-    if kind is None:
+    if kind is None or not isinstance(value, Mapping):
         raise ValueError(f"{str(name)[:100]!r} is not a type of this vocabulary")
     try:
-        return kind(**{name: _field(name, value[name]) for name in value if name != "type"})
+        known = (name for name in _FIELDS[kind] if name in value)
+        return kind(**{name: _field(name, value[name]) for name in known})
     except TypeError as error:
         raise ValueError(f"{kind.__name__}: {error}") from None
 

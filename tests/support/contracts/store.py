@@ -17,7 +17,11 @@ from tests.support.contracts.claims import (
     RefusalContract,
 )
 from tests.support.contracts.search import SearchContract
-from tests.support.contracts.thread_list import RecoveryContract, ThreadListContract
+from tests.support.contracts.thread_list import (
+    LaterVersionContract,
+    RecoveryContract,
+    ThreadListContract,
+)
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
 from tests.support.contracts.versions import VersionContract
 
@@ -58,6 +62,7 @@ class StoreContract(
     RefusalContract,
     DeletionContract,
     ThreadListContract,
+    LaterVersionContract,
     DispositionContract,
     ApprovalContract,
     VersionContract,

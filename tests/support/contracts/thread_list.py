@@ -1,9 +1,12 @@
 """What a store must do about the list of threads, and the runs that move it."""
 
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Protocol
 
 import pytest
+from sqlalchemy import Connection, text
 
 from server.storage.interfaces import (
     Granted,
@@ -12,8 +15,10 @@ from server.storage.interfaces import (
     Repeated,
     ThreadRunState,
     ThreadStore,
+    WaitingApproval,
 )
-from server.storage.kept_versions import FirstWords, VersionChanges
+from server.storage.kept_versions import FirstWords, TurnVersion, VersionChanges
+from server.storage.sql_store import SqlTransactions
 from server.turns.header import ThreadKey
 from tests.support.contracts.threads import (
     KEY,
@@ -239,6 +244,63 @@ class ThreadListContract:
         await run_through(store, THREAD, "r1")
         assert await store.rename(OTHERS, "Renamed") is None
         assert await store.get(OTHERS) is None
+
+
+async def begin_on_version(store: ThreadStore, run_id: str, versions: VersionChanges) -> None:
+    await store.claim(THREAD, run_id)
+    await store.begin_run(THREAD, run_id, "Hello", versions=versions, closes_approvals=True)
+
+
+class ChangedStore(ThreadStore, SqlTransactions, Protocol):
+    """A store whose tables a test changes."""
+
+
+LATER = ("threads", "turn_versions", "approvals")
+
+
+@asynccontextmanager
+async def later_columns(store: SqlTransactions) -> AsyncIterator[None]:
+    """The tables have a column that this version does not know, and all rows a value in it."""
+
+    def each(*statements: str) -> Callable[[Connection], None]:
+        def execute(connection: Connection) -> None:
+            for table in LATER:
+                for statement in statements:
+                    connection.execute(text(statement.format(table)))
+
+        return execute
+
+    added = "ALTER TABLE {} ADD COLUMN later TEXT", "UPDATE {} SET later = 'kept'"
+    await store.write(each(*added))
+    try:
+        yield
+    finally:
+        await store.write(each("ALTER TABLE {} DROP COLUMN later"))
+
+
+def kept_by(connection: Connection, table: str) -> list[str]:
+    return [*connection.scalars(text(f"SELECT later FROM {table}"))]
+
+
+class LaterVersionContract:
+    """Of a database that a server of a later version uses too."""
+
+    async def test_columns_of_a_later_version_survive_what_this_one_writes(
+        self, store: ChangedStore
+    ) -> None:
+        asked = WaitingApproval(THREAD, "c1", "a1", "delete", {}, 1.0)
+        version = TurnVersion("v1", 1, None, "v1", "m1", is_original=True)
+        await begin_on_version(store, "r1", VersionChanges([version]))
+        await store.end_run(THREAD, "r1", "waiting", waiting=[asked])
+        async with later_columns(store):
+            await begin_on_version(store, "r2", VersionChanges([replace(version, head="c9")]))
+            await store.rename(THREAD, "Mine")
+            await store.arrange(THREAD, pinned=True)
+            await store.end_run(THREAD, "r2", "waiting", waiting=[asked])
+            for table in LATER:
+                assert await store.read(kept_by, table) == ["kept"], table
+        assert list(await store.versions(THREAD)) == [replace(version, head="c9")]
+        assert await store.approvals("ann", [], 2.0, 10) == [asked]
 
 
 class RecoveryContract:
