@@ -59,6 +59,8 @@ def assert_refused(answer: httpx.Response, code: str) -> None:
     problem = answer.json()
     assert problem["code"] == code
     assert problem["detail"].endswith(".")
+    assert problem["id"], "the log has it too"
+    assert int(answer.headers["retry-after"]) > 0
 
 
 async def state_of(client: Client, thread_id: str) -> str:
@@ -106,7 +108,6 @@ async def test_requests_that_must_write_are_refused_together_while_reads_go_on(
     for answer in answers:
         assert answer is not None
         assert_refused(answer, "storage_busy")
-        assert int(answer.headers["retry-after"]) > 0
     _, events = await client.turn(HELLO)
     assert events[-1].data == "[DONE]"
     assert len((await client.http.get("/threads")).json()["threads"]) == 1

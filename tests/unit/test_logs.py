@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import httpx2
 import openai
+import psycopg
 import pytest
 from langchain_openai.chat_models.base import OpenAIRateLimitError
 from pydantic import BaseModel
@@ -22,17 +23,28 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from server.logs.exceptions import MAX_FRAMES, MAX_LINKS, describe
-from server.logs.formats import FORMATS, JsonFormat, LogFormat, TextFormat
+from server.logs.formats import FORMATS, JsonFormat, LogFormat, TextFormat, name_worker
 from server.logs.messages import Event, escape
 from server.logs.setup import StderrHandler
 from server.settings import Settings
+from server.storage.postgres.faults import faults_named
 from server.storage.store import open_store
+from server.storage.unavailable import StorageUnavailable
 from server.turns.header import ThreadKey
+from tests.support.foreign_lock import foreign_lock
 
 SECRET = "hunter2-planted"
 FORGED = "\nERROR: forged"
 NO_KEYS: dict[str, str] = {}
 HOSTILE = "a\r\nERROR: forged\x1b[2J\x7f\x85\u2028\u2029\u202e\u2066\ud800b"
+
+
+class SqlState(psycopg.Error):
+    """An error that Postgres has named; its text is a secret."""
+
+    def __init__(self, state: str) -> None:
+        super().__init__(SECRET)
+        self.sqlstate = state
 
 
 def record(
@@ -326,6 +338,45 @@ def test_a_database_that_is_locked_says_so() -> None:
     error = sqlite3.OperationalError("database is locked")
     error.sqlite_errorname = "SQLITE_BUSY"
     assert "sqlite3.OperationalError (sqlite SQLITE_BUSY)" in both(record("failed", error=error))
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (SqlState("55P03"), "storage_busy postgres 55P03"),
+        (SqlState("57P01"), "storage_unreachable postgres 57P01"),
+        (SqlState("42P05"), "storage_failed postgres 42P05"),
+        (psycopg.OperationalError(SECRET), "storage_unreachable postgres"),
+    ],
+)
+def test_a_fault_of_postgres_is_its_code_and_sqlstate(cause: psycopg.Error, said: str) -> None:
+    def fail() -> None:
+        with faults_named():
+            raise cause
+
+    error = raised(fail)
+    assert TextFormat().format(record("no: %s", error)) == f"ERROR: no: {said}"
+    described = describe(error)
+    assert described["storage"] == said
+    assert described["cause"].get("sqlstate") == cause.sqlstate
+    assert SECRET not in both(record("%(error)s", {"error": error}, error=error))
+
+
+async def test_a_fault_of_sqlite_is_its_code_and_name(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "t.db", 300) as store:
+        with foreign_lock(tmp_path / "t.db"), pytest.raises(StorageUnavailable) as busy:
+            await store.create(ThreadKey("local", "t1"))
+    assert both(record("%s", busy.value)).count("storage_busy sqlite") == 2
+
+
+def test_each_line_names_the_worker_as_the_database_does() -> None:
+    name_worker("ab12")
+    try:
+        assert TextFormat().format(record("Hello.")) == "ERROR [ab12]: Hello."
+        assert json.loads(JsonFormat().format(record("Hello.")))["worker"] == "ab12"
+    finally:
+        name_worker(None)
+    assert TextFormat().format(record("Hello.")) == "ERROR: Hello."
 
 
 def test_bad_settings_do_not_show_the_key() -> None:
