@@ -29,8 +29,8 @@ MOST = 100
 
 class Approvals(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"approvals": [approval]}`, the oldest 100: the caller's own, and those of others that
-        the caller may decide on.
+        """`{"approvals": [approval]}`, the oldest 100 with at most 2 MB of arguments: the caller's
+        own, and those of others that the caller may decide on.
 
             {"id", "tool_call_id", "tool_name", "args", "asked_at", "expires_at"?, "may_have_run"?,
              "asked_by": {"id", "name"}, "thread_id"?}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from server.protocols.fields import MAX_ALT_CHARS, BodyLimits
+from server.protocols.graph_values import MAX_TOOL_NAME_CHARS, MAX_TOOL_NAMES
 
 Schema = dict[str, Any]
 
@@ -20,6 +21,11 @@ THREAD_ID: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}
 NEW_MESSAGE_ID: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
 MESSAGE_ID: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}
 TOOL_NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
+TOOL_NAMES: Schema = {
+    "type": "array",
+    "items": {"type": "string", "maxLength": MAX_TOOL_NAME_CHARS},
+    "maxItems": MAX_TOOL_NAMES,
+}
 CALL_ID: Schema = {"type": "string", "minLength": 1}
 MAX_CLIENT_TOOLS = 64
 IMAGE_URL: Schema = {
@@ -157,11 +163,7 @@ def every_body(served: Served) -> dict[str, Schema]:
         "model": nullable(choice(*served.models)) if served.models else NOTHING,
         **{place: _values(names.get(place, ())) for place in ("context", "configurable", "input")},
         "allowed_tools": nullable(
-            {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "Names of the tools that the run may use.",
-            }
+            {**TOOL_NAMES, "description": "Names of the tools that the run may use."}
         ),
         "on_interrupt": nullable(choice("discard", "reject")),
         "must_exist": {

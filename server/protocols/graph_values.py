@@ -22,6 +22,8 @@ from tools import strict_json
 VALUES = ("context", "configurable", "input")
 OF_THREAD = ("must_exist", "based_on", "version")
 KEYS = ("graph", "model", *VALUES, "allowed_tools", "resume", "on_interrupt", *OF_THREAD)
+MAX_TOOL_NAMES, MAX_TOOL_NAME_CHARS = 1000, 256
+"""Limits of `allowed_tools`."""
 _ON_INTERRUPT: tuple[OnInterrupt, ...] = ("discard", "reject")
 
 
@@ -41,7 +43,23 @@ def allowed_tools(body: Mapping[str, Any]) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = sequence(given, "allowed_tools")
-    return tuple(string(name, f"allowed_tools[{n}]") for n, name in enumerate(names))
+    if len(names) > MAX_TOOL_NAMES:
+        raise InvalidRequest(
+            "invalid_body",
+            f"allowed_tools has {len(names)} names: send at most {MAX_TOOL_NAMES}.",
+        )
+    return tuple(dict.fromkeys(_tool_name(name, n) for n, name in enumerate(names)))
+
+
+def _tool_name(value: Any, position: int) -> str:
+    name = string(value, f"allowed_tools[{position}]")
+    if len(name) > MAX_TOOL_NAME_CHARS:
+        raise InvalidRequest(
+            "invalid_body",
+            f"allowed_tools[{position}] has {len(name)} characters: "
+            f"send at most {MAX_TOOL_NAME_CHARS}.",
+        )
+    return name
 
 
 def resume(body: Mapping[str, Any], limits: BodyLimits) -> Resume | None:

@@ -6,14 +6,17 @@ The threads themselves are the truth; these rows are for whoever looks through m
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, or_, select, text, update
+from sqlalchemy import Connection, and_, delete, exists, func, or_, select, text, update
 
 from server.storage.interfaces import Asker, WaitingApproval
 from server.storage.tables import approvals, threads
 from server.turns.header import LOCAL_OWNER, ThreadKey
 
+MAX_PAGE_CHARS = 2_000_000
+"""Characters of the arguments in one page; a page has at least one approval."""
 _NOT_HIDDEN = ~exists().where(
     threads.c.owner == approvals.c.owner,
     threads.c.id == approvals.c.thread_id,
@@ -68,10 +71,11 @@ def remove_thread(connection: Connection, key: ThreadKey) -> None:
 def page(
     connection: Connection, owner: str, tool_names: Collection[str], now: float, limit: int
 ) -> Sequence[WaitingApproval]:
-    """Those that are open, of the owner's threads and of all calls of these tools, oldest first."""
+    """Return the open approvals of the owner's threads and of all calls of these tools, oldest
+    first: at most `limit`, and fewer if their arguments have more than MAX_PAGE_CHARS."""
     of_others = and_(approvals.c.owner != LOCAL_OWNER, approvals.c.tool_name.in_(tool_names))
-    query = (
-        select(approvals)
+    found = (
+        select(approvals.c.id, func.length(approvals.c.args).label("chars"))
         .where(
             approvals.c.is_open,
             or_(approvals.c.expires_at.is_(None), approvals.c.expires_at > now),
@@ -81,7 +85,12 @@ def page(
         .order_by(approvals.c.asked_at, approvals.c.id)
         .limit(limit)
     )
-    return [_approval(row) for row in connection.execute(query)]
+    rows = connection.execute(found).all()
+    sums = accumulate(row.chars for row in rows)
+    ids = [row.id for row, chars in zip(rows, sums, strict=True) if chars <= MAX_PAGE_CHARS]
+    by_id = select(approvals).where(approvals.c.id.in_(ids or [row.id for row in rows[:1]]))
+    oldest_first = by_id.order_by(approvals.c.asked_at, approvals.c.id)
+    return [_approval(row) for row in connection.execute(oldest_first)]
 
 
 def get(connection: Connection, id: str) -> WaitingApproval | None:

@@ -42,10 +42,10 @@ class ThreadEntry:
     run_state: ThreadRunState
     graph: str | None = None
     """The graph of its last run. None: a version began it that kept none."""
-    allowed_tools: tuple[str, ...] | None = None
-    """The tools to which its runs are narrowed; None: they are not."""
     pinned: bool = False
     archived: bool = False
+    allowed_tools: tuple[str, ...] | None = None
+    """The tools to which its runs are narrowed. None: all, or the entry is in a `Page`."""
 
 
 class TooManyPinned(Exception):

@@ -43,7 +43,7 @@ REMEMBERED_ACTIVITIES = 10_000
 FORGET_EVERY = 16
 """Activities between two looks at what can be forgotten of the thread that moves."""
 
-ENTRY = [
+LISTED = [
     threads.c.id,
     threads.c.title,
     threads.c.created_at,
@@ -51,10 +51,11 @@ ENTRY = [
     threads.c.run_id,
     threads.c.run_state,
     threads.c.graph,
-    threads.c.allowed_tools,
     func.coalesce(threads.c.pinned, literal(value=False)).label("pinned"),
     func.coalesce(threads.c.archived, literal(value=False)).label("archived"),
 ]
+"""Columns of an entry in a page of the list."""
+ENTRY = [*LISTED, threads.c.allowed_tools]
 SHOWN = threads.c.forget_at.is_(None)
 """Of a thread that is not deleted, or was brought back."""
 
@@ -289,9 +290,16 @@ def _was(key: ThreadKey) -> tuple[Any, Any]:
 
 
 def entry_of(row: Any) -> ThreadEntry:
-    entry = ThreadEntry(*row[: len(ENTRY)])
+    entry = listed_entry(row)
     names = row.allowed_tools
-    return replace(entry, allowed_tools=tuple(json.loads(names))) if names else entry
+    if not names:
+        return entry
+    # An older version may have stored a name many times.
+    return replace(entry, allowed_tools=tuple(dict.fromkeys(json.loads(names))))
+
+
+def listed_entry(row: Any) -> ThreadEntry:
+    return ThreadEntry(*row[: len(LISTED)])
 
 
 def _now() -> str:

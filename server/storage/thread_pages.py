@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, no
 
 from server.storage.interfaces import Page, ThreadEntry, ThreadRunState
 from server.storage.tables import activities, threads
-from server.storage.thread_list import ENTRY, SHOWN, entry_of
+from server.storage.thread_list import LISTED, SHOWN, listed_entry
 from server.storage.thread_search import found_in, has_words, in_titles
 from server.storage.words import Wanted
 
@@ -98,7 +98,7 @@ def _read(
 ) -> tuple[list[ThreadEntry], _Place | None]:
     """So many threads, and the place behind them, if there are more."""
     rows = connection.execute(query.limit(limit + 1)).all()
-    entries = [entry_of(row) for row in rows[:limit]]
+    entries = [listed_entry(row) for row in rows[:limit]]
     if len(rows) <= limit:
         return entries, None
     last = rows[limit - 1].place if limit else place.before
@@ -116,7 +116,7 @@ def _of_all(owner: str, place: _Place, conditions: Sequence[ColumnElement[bool]]
         later.c.number <= place.as_of,
     )
     return (
-        select(*ENTRY, activities.c.number.label("place"))
+        select(*LISTED, activities.c.number.label("place"))
         .select_from(activities)
         .join(threads, and_(threads.c.owner == owner, threads.c.id == activities.c.thread_id))
         .where(
@@ -143,7 +143,7 @@ def _of_few(owner: str, place: _Place, conditions: Sequence[ColumnElement[bool]]
         .scalar_subquery()
     )
     return (
-        select(*ENTRY, number.label("place"))
+        select(*LISTED, number.label("place"))
         .where(threads.c.owner == owner, number < place.before, *conditions)
         .order_by(number.desc())
     )

@@ -313,8 +313,7 @@ async def test_a_thread_can_be_narrowed_until_it_is_widened_again(tmp_path: Path
         assert "allowed_tools" not in await client.thread("a")
         entry = (await patch("/threads/a", json={"allowed_tools": ["nap"], "title": "T"})).json()
         assert (entry["allowed_tools"], entry["title"]) == (["nap"], "T")
-        listed = (await client.http.get("/threads")).json()["threads"]
-        assert listed[0]["allowed_tools"] == ["nap"]
+        assert (await client.thread("a"))["allowed_tools"] == ["nap"]
         for body, choice in (({"message": "Hi"}, None), ({"message": "Hi"}, ["echo"])):
             model.script_anew(*echoes("two"))
             await client.turn(body | {"thread_id": "a", "allowed_tools": choice}, headers=admin)
@@ -324,6 +323,33 @@ async def test_a_thread_can_be_narrowed_until_it_is_widened_again(tmp_path: Path
         model.script_anew(*echoes("two"))
         await client.turn({"message": "Hi", "thread_id": "a"})
         assert tools.calls["two"] == 1
+
+
+async def test_the_list_of_threads_has_no_tool_names_and_a_thread_has_each_once(
+    tmp_path: Path,
+) -> None:
+    async with under(tmp_path, catalogue=CountingTools().catalogue) as client:
+        await client.turn({"message": "Hi", "thread_id": "a"})
+        names = {"allowed_tools": ["nap", "echo", "nap"] * 300}
+        entry = (await client.http.patch("/threads/a", json=names)).json()
+        assert entry["allowed_tools"] == ["nap", "echo"]
+        assert (await client.thread("a"))["allowed_tools"] == ["nap", "echo"]
+        for query in ({}, {"q": "Hi"}, {"state": "finished"}):
+            [listed] = (await client.http.get("/threads", params=query)).json()["threads"]
+            assert "allowed_tools" not in listed, query
+
+
+@pytest.mark.parametrize("names", [["nap"] * 1001, ["n" * 257], ["nap", "n" * 100_000]])
+async def test_too_many_or_too_long_tool_names_are_refused(
+    tmp_path: Path, names: list[str]
+) -> None:
+    async with under(tmp_path) as client:
+        await client.turn({"message": "Hi", "thread_id": "a"})
+        body = {"allowed_tools": names}
+        refused(await client.http.patch("/threads/a", json=body), 422, "invalid_body")
+        answer = await client.http.post("/chat", json={"message": "Hi", **body})
+        refused(answer, 422, "invalid_body")
+        assert "allowed_tools" not in await client.thread("a")
 
 
 async def test_a_thread_is_narrowed_to_tools_that_there_are_and_its_owner_may_use(

@@ -47,8 +47,8 @@ _ENTRY = {
     **dict.fromkeys(("created_at", "updated_at"), TIME),
     **dict.fromkeys(("pinned", "archived"), YES_OR_NO),
     "run_state": RUN_STATE,
-    "allowed_tools": NAMES,
 }
+_NARROWED = {**_ENTRY, "allowed_tools": NAMES}
 _ENTRY_HAS = (
     *("id", "title", "created_at", "updated_at", "run_id", "run_state", "pinned", "archived"),
 )
@@ -58,7 +58,7 @@ def components() -> dict[str, Schema]:
     return {
         **message_components(),
         "Problem": _problem(),
-        "ThreadEntry": closed_object(_ENTRY_HAS, **_ENTRY),
+        "ThreadEntry": closed_object(_ENTRY_HAS, **_NARROWED),
         "ThreadList": closed_object(
             ["threads"],
             threads=_list(closed_object(_ENTRY_HAS, **_ENTRY, found=ref("Found"))),
@@ -78,7 +78,7 @@ def components() -> dict[str, Schema]:
                 ref("Thread"),
                 closed_object(
                     [*_ENTRY_HAS, "messages", "error"],
-                    **_ENTRY,
+                    **_NARROWED,
                     messages={"type": "array", "maxItems": 0},
                     error=ERROR,
                 ),
@@ -158,7 +158,7 @@ def _thread() -> Schema:
     )
     return closed_object(
         [*_ENTRY_HAS, "messages", "pending", "run"],
-        **_ENTRY,
+        **_NARROWED,
         messages=_list(ref("Message")),
         pending=_list(closed_object([*_CALL], **_CALL)),
         approvals=_list(asked),

@@ -19,7 +19,7 @@ from server.http.openapi.turns import PROTOCOL_PARAMETER
 from server.http.thread_changes import MAX_TITLE_CHARS
 from server.http.thread_listing import MAX_PAGE_SIZE, MAX_QUERY_CHARS, PAGE_SIZE
 from server.http.threads import MAX_MESSAGES, MESSAGES
-from server.protocols.body_schemas import NOT_BLANK, closed_object, ref
+from server.protocols.body_schemas import NOT_BLANK, TOOL_NAMES, closed_object, nullable, ref
 from server.storage.words import MAX_WORDS
 
 _CURSOR = r"^([0-9]{1,18}\.[0-9]{1,18}(\.p)?)?$"
@@ -113,7 +113,7 @@ OPERATIONS = {
                     "description": f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside. "
                     "What cannot be seen in it, or turns the text around it, is left out.",
                 },
-                allowed_tools={"type": ["array", "null"], "items": TEXT},
+                allowed_tools=nullable(TOOL_NAMES),
                 pinned=YES_OR_NO,
                 archived=YES_OR_NO,
             ),

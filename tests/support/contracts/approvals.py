@@ -74,6 +74,17 @@ class ApprovalContract:
         assert [one.key for one in await seen(store, tools=["pay"])] == expected
         assert [one.key for one in await seen(store, tools=["pay"], limit=4)] == expected[:4]
 
+    async def test_a_page_ends_where_the_arguments_of_its_calls_become_large(
+        self, store: ThreadStore
+    ) -> None:
+        sizes = {THREAD: 900_000, SECOND: 900_000, OTHERS: 2_500_000}
+        for key, size in sizes.items():
+            await ask(store, question(key, at=NOW + size, args={"word": "x" * size}))
+        assert {one.key for one in await seen(store, tools=["pay"])} == {THREAD, SECOND}
+        for key in (THREAD, SECOND):
+            await forget(store, key)
+        assert [one.key for one in await seen(store, tools=["pay"])] == [OTHERS]
+
     async def test_an_owner_sees_their_own_calls_and_those_of_the_tools_that_are_given(
         self, store: ThreadStore
     ) -> None:

@@ -119,9 +119,10 @@ class ThreadListContract:
             entry = replace(ended, allowed_tools=names)
             assert await store.allow_tools(THREAD, names) == entry
             assert await store.get(THREAD) == entry
-        await store.allow_tools(THREAD, ["add"])
+        await store.allow_tools(THREAD, ["add", "add"])
         later = await begin(store, THREAD, "r2")
         assert later.allowed_tools == ("add",)
+        assert [listed.allowed_tools for listed in (await store.page("ann", 9)).entries] == [None]
         assert await store.allow_tools(ThreadKey("nobody", "t1"), []) is None
 
     async def test_a_later_run_keeps_the_title_and_when_the_thread_was_made(
