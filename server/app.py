@@ -17,7 +17,7 @@ from graphs.rights import UNENFORCED
 from server.authentication import open_audit_trail, open_authentication
 from server.graph_resources import open_graph_store, open_models
 from server.http.audited import Audited
-from server.http.bodies import Bodies
+from server.http.bodies import Bodies, anonymous_bodies
 from server.http.chat import EXPOSED_HEADERS
 from server.http.event_streams import EventStreams
 from server.http.guard import Guard
@@ -210,11 +210,10 @@ async def _wired(
         catalogue=catalogue,
         tool_limits=settings.limits,
         body_limits=BodyLimits(
-            max_message_chars=settings.max_message_chars,
-            max_images=settings.max_images,
-            max_image_bytes=settings.max_image_bytes,
+            settings.max_message_chars, settings.max_images, settings.max_image_bytes
         ),
         bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
+        anonymous_bodies=anonymous_bodies(settings.max_bodies_bytes),
         model_name=settings.model_name,
         makes_titles=settings.title_model is not None,
         undo_seconds=settings.undo_seconds,

@@ -1,7 +1,8 @@
 """One client's connection: what it may take its time for, and what it gets when that is over.
 
     headers   HEADER_SECONDS from the opening, or from the first byte of a later request
-    body      BODY_SECONDS between two pieces, and at least MIN_BODY_RATE after the first of these
+    body      at most BODY_SECONDS behind MIN_BODY_RATE at any time, and in all no longer than the
+              largest body takes at that rate
     response  no limit, while the client reads
     idle      KEEP_ALIVE_SECONDS (uvicorn's own timer)
 
@@ -55,6 +56,7 @@ logger = logging.getLogger(__name__)
 class ConnectionLimits:
     header_seconds: float
     body_seconds: float
+    whole_body_seconds: float
     keep_alive_seconds: float
     max_connections: int
 
@@ -67,9 +69,9 @@ class ConnectionLimits:
                 settings.max_connections,
                 most,
             )
-        return cls(
-            settings.header_seconds, settings.body_seconds, settings.keep_alive_seconds, most
-        )
+        behind, whole = settings.body_seconds, settings.max_body_bytes / MIN_BODY_RATE
+        idle = settings.keep_alive_seconds
+        return cls(settings.header_seconds, behind, behind + whole, idle, most)
 
 
 def open_files() -> int | None:
@@ -106,8 +108,8 @@ class Connection(H11Protocol):
         self._awaited: object = h11.IDLE
         """What the client still owes: `h11.IDLE` for a request's headers, a cycle for the body of
         its request, None for nothing."""
-        self._since = self._latest = self._read_at = self.loop.time()
-        self._received = self._unread = 0
+        self._since = self._body_due = self._read_at = self.loop.time()
+        self._unread = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -158,10 +160,11 @@ class Connection(H11Protocol):
             self._awaited = None
             return
         awaited = self.cycle if state is h11.SEND_BODY else state
-        self._latest = self.loop.time()
+        now = self.loop.time()
+        latest = now + self._limits.body_seconds
         if awaited is not self._awaited:
-            self._awaited, self._since, self._received = awaited, self._latest, 0
-        self._received += received
+            self._awaited, self._since, self._body_due = awaited, now, latest
+        self._body_due = min(self._body_due + received / MIN_BODY_RATE, latest)
 
     def _check(self) -> None:
         now = self.loop.time()
@@ -180,8 +183,9 @@ class Connection(H11Protocol):
             return self._since + self._limits.header_seconds
         if self._awaited is None or self._is_responding():
             return float("inf")
-        earned = 0 if self.cycle.response_complete else self._received / MIN_BODY_RATE
-        return self._limits.body_seconds + min(self._latest, self._since + earned)
+        if self.cycle.response_complete:
+            return self._since + self._limits.body_seconds
+        return min(self._body_due, self._since + self._limits.whole_body_seconds)
 
     def _is_responding(self) -> bool:
         return self.cycle.response_started and not self.cycle.response_complete

@@ -170,8 +170,8 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     )
     body_seconds: PositiveFloat = Field(
         30.0,
-        description="seconds between two pieces of a request's body; and one more second of the "
-        "whole for every 4 kB of it",
+        description="seconds that a request's body may be behind 4 kB a second; a faster part "
+        "saves up no more than these",
     )
     keep_alive_seconds: PositiveFloat = Field(
         15.0, description="seconds that a connection stays open between requests"

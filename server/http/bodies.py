@@ -16,6 +16,11 @@ T = TypeVar("T")
 ASIDE_BYTES = 1_000_000
 """A larger body is read on another thread, so that others have their turn meanwhile."""
 
+MAX_ANONYMOUS_BYTES = 20_000
+"""Bytes of a body whose sender is not recognised yet."""
+ANONYMOUS_SHARE = 50
+"""All such bodies have a fiftieth of the room of the others, beside it."""
+
 
 class Bodies:
     """`max_values` bounds the time that a body takes, which its bytes do not: `[],[],[],...` takes
@@ -70,6 +75,13 @@ class Bodies:
     def _check_values(self, count: int) -> None:
         if count > self._max_values:
             raise _too_large(f"has more than {self._max_values} JSON values", "MAX_BODY_VALUES")
+
+
+def anonymous_bodies(max_together: int) -> Bodies:
+    """Bodies of callers who may be anybody: small, and apart from those of known callers, whom a
+    flood of them takes no room."""
+    together = max(max_together // ANONYMOUS_SHARE, MAX_ANONYMOUS_BYTES)
+    return Bodies(MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_BYTES, together)
 
 
 def _too_large(how: str, setting: str) -> Problem:

@@ -1,4 +1,5 @@
 """Who may call: Host is checked always, Origin on all that changes something and on every stream.
+A request whose body a proxy could end elsewhere is refused before either.
 
 A page of another site can post to a server on the user's own machine; these two headers are what
 tells it apart. CORS alone does not: it only keeps the page from reading the answer.
@@ -16,12 +17,19 @@ from server.http.problems import Problem
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
+DOUBTFUL_LENGTH = Problem(
+    400,
+    "malformed_request",
+    "A request with Transfer-Encoding is HTTP/1.1, and has no Content-Length.",
+    headers={"Connection": "close"},
+)
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """ASGI middleware: refuses foreign hosts and origins with a 403 that names the setting."""
+    """ASGI middleware: refuses foreign hosts and origins with a 403 that names the setting, and a
+    body of doubtful length with a 400."""
 
     app: ASGIApp
     allowed_hosts: Sequence[str]
@@ -38,6 +46,8 @@ class Guard:
             await self.app(scope, receive, send)
 
     def _refusal(self, request: Request) -> Problem | None:
+        if _has_doubtful_length(request):
+            return DOUBTFUL_LENGTH
         host = request.headers.get("host", "")
         if not any(_matches(_hostname(host), name) for name in self.allowed_hosts):
             return Problem(
@@ -59,6 +69,14 @@ class Guard:
     def _is_ours(self, origin: str, request: HTTPConnection) -> bool:
         own = f"{request.url.scheme}://{request.headers.get('host', '')}"
         return origin == own or (origin != "null" and origin in self.allowed_origins)
+
+
+def _has_doubtful_length(request: Request) -> bool:
+    """Whether a server or proxy may ignore the Transfer-Encoding: RFC 9112, 6.1."""
+    is_old = request.scope.get("http_version") == "1.0"
+    return "transfer-encoding" in request.headers and (
+        is_old or "content-length" in request.headers
+    )
 
 
 def _guarded(request: Request) -> bool:

@@ -14,6 +14,7 @@ from server.http.authenticated import (
     recognised,
     session_cookie,
 )
+from server.http.bodies import MAX_ANONYMOUS_BYTES
 from server.http.personal_data import delete_all
 from server.http.problems import Problem
 from server.http.state import ApiRequest, principal
@@ -21,8 +22,6 @@ from server.users.policy import Forbidden
 from server.users.principal import Principal, Unauthenticated
 
 MAX_CREDENTIAL_CHARS = 10_000
-MAX_BODY_BYTES = 20_000
-"""Of somebody who may be anybody: they do not get the room that bodies of known callers have."""
 
 
 class Login(HTTPEndpoint):
@@ -33,7 +32,7 @@ class Login(HTTPEndpoint):
         if authentication is None or not authentication.takes_logins:
             raise Problem(404, "no_login", "Nobody logs in here; see GET /me.")
         _check_length(request)
-        credential, _ = await request.state["bodies"].read(request, _credential)
+        credential, _ = await request.state["anonymous_bodies"].read(request, _credential)
         given = credentials(request, f"Bearer {credential}")
         caller = await recognised(authentication, request, given)
         await _end_session(request)
@@ -109,11 +108,11 @@ async def _end_session(request: ApiRequest) -> None:
 
 def _check_length(request: ApiRequest) -> None:
     length = request.headers.get("content-length", "")
-    if not length.isdecimal() or len(length) > 9 or int(length) > MAX_BODY_BYTES:
+    if not length.isdecimal() or len(length) > 9 or int(length) > MAX_ANONYMOUS_BYTES:
         raise Problem(
             413,
             "body_too_large",
-            f"The body of a login has at most {MAX_BODY_BYTES} bytes, and a Content-Length.",
+            f"The body of a login has at most {MAX_ANONYMOUS_BYTES} bytes, and a Content-Length.",
         )
 
 

@@ -37,6 +37,8 @@ class AppState(TypedDict):
     tool_limits: Limits
     body_limits: BodyLimits
     bodies: Bodies
+    anonymous_bodies: Bodies
+    """Of callers who are not recognised yet."""
     model_name: str
     makes_titles: bool
     undo_seconds: float

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.serving import Client, serving, settings
+from tests.support.users import client_of, keys_settings
 from tests.support.waiting import until
 
 MEGABYTE = 1_000_000
@@ -75,16 +76,37 @@ async def test_bodies_that_come_at_once_have_room_together(client: Client) -> No
     assert events[-1].type == "[DONE]"
 
 
+async def test_bodies_of_strangers_take_no_room_of_known_callers(tmp_path: Path) -> None:
+    given = keys_settings(tmp_path, max_bodies_bytes=MEGABYTE)
+    async with serving(given) as client, client_of(client, "ann") as ann:
+        assert client.state is not None
+        strangers, known = client.state["anonymous_bodies"], client.state["bodies"]
+        body = b'{"credential": "' + b"x" * 15_000
+        async with half_sent(client, "/login", body, 18_000):
+            await until(lambda: strangers.together == len(body))
+            answer = await client.http.post("/login", json={"credential": "x" * 9_000})
+            assert (answer.status_code, answer.json()["limit"]) == (503, "max_bodies_bytes")
+            assert known.together == 0
+            answer = await ann.http.post("/chat", json={"message": "x" * 900_000})
+            assert (answer.status_code, answer.json()["code"]) == (422, "message_too_long")
+        await until(lambda: strangers.together == 0)
+
+
 @asynccontextmanager
-async def half_sent(client: Client) -> AsyncIterator[None]:
-    """A body of 3 MB of which more than 2 have come."""
+async def half_sent(
+    client: Client,
+    path: str = "/chat",
+    body: bytes = b'{"message": "' + b"x" * (2 * MEGABYTE + 1000),
+    length: int = 3 * MEGABYTE,
+) -> AsyncIterator[None]:
+    """A body of this length of which a part has come."""
     host, port = client.http.base_url.host, client.http.base_url.port
     _, writer = await asyncio.open_connection(host, port)
     head = (
-        f"POST /chat HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {3 * MEGABYTE}\r\n\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {length}\r\n\r\n"
     )
-    writer.write(head.encode() + b'{"message": "' + b"x" * (2 * MEGABYTE + 1000))
+    writer.write(head.encode() + body)
     try:
         yield
     finally:

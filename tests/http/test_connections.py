@@ -27,6 +27,7 @@ from tests.support.serving import (
     serving,
     settings,
 )
+from tests.support.users import keys_settings
 from tests.support.waiting import WAIT_SECONDS, until
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -34,6 +35,7 @@ POST = (
     b"POST /chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     b"Content-Length: %d\r\n\r\n"
 )
+CHUNKED = POST.replace(b"Content-Length: %d", b"Transfer-Encoding: chunked")
 SHORT, LONG = 0.2, 60
 """Seconds: a limit that a test waits for, and one that it does not."""
 
@@ -101,7 +103,7 @@ def refused(answer: bytes) -> tuple[int, str, dict[str, Any], bytes]:
     """The status, code, problem and headers of an answer that closes its connection."""
     head, _, body = answer.partition(b"\r\n\r\n")
     assert b"\r\ncontent-type: application/problem+json" in head
-    assert b"\r\nconnection: close" in head
+    assert b"\r\nconnection: close" in head.lower()
     assert f"\r\ncontent-length: {len(body)}".encode() in head
     problem = json.loads(body)
     assert problem["status"] == int(head.split()[1])
@@ -196,21 +198,39 @@ async def test_a_body_that_trickles_gains_no_time(tmp_path: Path) -> None:
 
 
 async def test_a_body_that_keeps_the_least_rate_may_take_longer(tmp_path: Path) -> None:
-    body = json.dumps({"message": ""}).encode() + b" " * MIN_BODY_RATE
+    size = 10 * MIN_BODY_RATE
     async with (
         serving(settings(tmp_path / "t.db", **limits(body_seconds=0.4))) as client,
         peer(client) as steady,
         peer(client) as slow,
     ):
-        steady.send(POST % len(body) + body[:-100])
+        steady.send(POST % size + b"{")
         slow.send(POST % 100)
-        closed = asyncio.create_task(slow.closed())
-        for byte in body[-100:-1]:
-            steady.send(bytes([byte]))
-            await asyncio.wait([closed], timeout=None if closed.done() else SHORT / 20)
-        assert closed.done()
-        steady.send(body[-1:])
+        closed, left = asyncio.create_task(slow.closed()), size - 1
+        while not closed.done():
+            steady.send(b" " * (MIN_BODY_RATE // 10))
+            left -= MIN_BODY_RATE // 10
+            await asyncio.wait([closed], timeout=SHORT / 20)
+        steady.send(b" " * (left - 1) + b"}")
         assert b" 422 " in await steady.head()
+
+
+async def test_a_body_that_came_fast_and_then_trickles_gains_no_time(tmp_path: Path) -> None:
+    own = settings(tmp_path / "t.db", **limits(body_seconds=SHORT))
+    async with serving(own) as client, peer(client) as slow:
+        slow.send(POST % 1_000_000 + b"{" + b" " * 30 * MIN_BODY_RATE)
+        assert await slow.trickle(b" ", SHORT / 10) < 40
+
+
+async def test_a_whole_body_has_a_limit_that_chunk_extensions_do_not_extend(
+    tmp_path: Path,
+) -> None:
+    short = limits(body_seconds=SHORT)
+    own = settings(tmp_path / "t.db", **short, max_body_bytes=MIN_BODY_RATE // 10)
+    async with serving(own) as client, peer(client) as slow:
+        slow.send(CHUNKED)
+        padded = b"1;" + b"x" * MIN_BODY_RATE + b"\r\n \r\n"
+        assert await slow.trickle(padded, SHORT / 10) < 40
 
 
 async def test_a_body_that_came_fast_may_not_pause_longer(tmp_path: Path) -> None:
@@ -337,7 +357,40 @@ async def test_what_is_not_http_is_a_problem(request_: bytes, tmp_path: Path) ->
 
 async def test_a_body_with_bad_framing_is_a_problem(tmp_path: Path) -> None:
     async with serving(settings(tmp_path / "t.db")) as client, peer(client) as odd:
-        odd.send(re.sub(rb"Content-Length: \S+", b"Transfer-Encoding: chunked", POST) + b"zz\r\n")
+        odd.send(CHUNKED + b"zz\r\n")
+        assert refused(await odd.rest())[:2] == (400, "malformed_request")
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        b"Content-Length: 2\r\nTransfer-Encoding: chunked",
+        b"transfer-encoding: Chunked\r\ncontent-length: 2",
+        b"Content-Length: 2\r\nContent-Length: 3",
+        b"Content-Length: 2, 3",
+        b"Content-Length: +2",
+        b"Transfer-Encoding: gzip, chunked",
+        b"Transfer-Encoding: identity\r\nContent-Length: 2",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        b"Transfer-Encoding : chunked",
+    ],
+)
+async def test_a_body_whose_end_others_could_see_elsewhere_is_refused(
+    framing: bytes, tmp_path: Path
+) -> None:
+    request = CHUNKED.replace(b"Transfer-Encoding: chunked", framing) + b"2\r\n{}\r\n0\r\n\r\n"
+    async with serving(keys_settings(tmp_path)) as client:
+        for path in (b"/login", b"/logout", b"/chat"):
+            async with peer(client) as odd:
+                odd.send(request.replace(b"/chat", path))
+                assert refused(await odd.rest())[:2] == (400, "malformed_request")
+        assert client.state
+        assert client.state["bodies"].together == client.state["anonymous_bodies"].together == 0
+
+
+async def test_a_chunked_body_of_http_1_0_is_refused(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client, peer(client) as odd:
+        odd.send(CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"2\r\n{}\r\n0\r\n\r\n")
         assert refused(await odd.rest())[:2] == (400, "malformed_request")
 
 

@@ -41,7 +41,7 @@ CONNECTION = Source(
 )
 ERRORS = ("server.http.problems", "server.http.problem_handlers")
 UNEXPECTED = Source(ERRORS, {500: ["internal_error"]})
-HOST = Source(("server.http.guard",), {403: ["host_not_allowed"]})
+HOST = Source(("server.http.guard",), {400: ["malformed_request"], 403: ["host_not_allowed"]})
 ORIGIN = Source(("server.http.guard",), {403: ["origin_not_allowed"]})
 CREDENTIALS = Source(
     ("server.http.authenticated",),
