@@ -7,8 +7,6 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 
 from graphs.attached import AttachedGraph
 from graphs.classify import Classifier
@@ -16,17 +14,14 @@ from graphs.loading import BUILT_IN, load, open_graphs
 from graphs.rights import UNENFORCED
 from server.authentication import open_audit_trail, open_authentication
 from server.graph_resources import open_graph_store, open_models
-from server.http.audited import Audited
 from server.http.bodies import Bodies, anonymous_bodies
-from server.http.chat import EXPOSED_HEADERS
 from server.http.event_streams import EventStreams
-from server.http.guard import Guard
-from server.http.headers import ApiHeaders
-from server.http.problem_handlers import HANDLERS, UnexpectedErrors
-from server.http.proxies import TrustedProxies
+from server.http.middleware import middleware
+from server.http.problem_handlers import HANDLERS
 from server.http.routes import ROUTES
 from server.http.state import AppState
 from server.http.static import static_files
+from server.http.unread import unread_budget
 from server.logs.formats import name_worker
 from server.logs.setup import configure, log_stray_failures
 from server.observation import observation, observing
@@ -147,7 +142,7 @@ def create_app(
 
     app = Starlette(
         routes=ROUTES,
-        middleware=[*observed.middleware, *_middleware(settings)],
+        middleware=[*observed.middleware, *middleware(settings)],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
@@ -185,6 +180,7 @@ async def _wired(
     if workers is None:
         await LostRuns(store, graphs, run_audit, settings.approval_seconds).end_all()
     logs = workers.logs if workers else MemoryLogs(settings.max_retained_bytes)
+    unread = unread_budget(settings.max_responses_bytes)
     served_models = ServedModels(models)
     return AppState(
         runs=Runs(
@@ -206,7 +202,8 @@ async def _wired(
         client_values=settings.client_context,
         store=store,
         database=storage.database,
-        streams=EventStreams(settings.ping_seconds, settings.max_open_streams),
+        streams=EventStreams(settings.ping_seconds, settings.max_open_streams, unread),
+        unread=unread,
         catalogue=catalogue,
         tool_limits=settings.limits,
         body_limits=BodyLimits(
@@ -237,25 +234,3 @@ def _run_settings(settings: Settings) -> RunSettings:
         client_values=settings.client_context,
         system_prompt=settings.system_prompt,
     )
-
-
-def _middleware(settings: Settings) -> list[Middleware]:
-    """The outermost first: a page of an allowed origin can read a 500 too."""
-    return [
-        Middleware(TrustedProxies, trusted=settings.trusted_proxies),
-        Middleware(Audited),
-        Middleware(ApiHeaders),
-        Middleware(
-            Guard,
-            allowed_hosts=settings.allowed_hosts,
-            allowed_origins=settings.allowed_origins,
-        ),
-        Middleware(
-            CORSMiddleware,
-            allow_origins=settings.allowed_origins,
-            allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["*"],
-            expose_headers=EXPOSED_HEADERS,
-        ),
-        Middleware(UnexpectedErrors),
-    ]

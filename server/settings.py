@@ -104,6 +104,9 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     max_bodies_bytes: PositiveInt = Field(
         200_000_000, description="bytes of all bodies that are being read, together"
     )
+    max_responses_bytes: PositiveInt = Field(
+        200_000_000, description="bytes of all large responses that wait to be read, together"
+    )
     max_message_chars: PositiveInt = Field(
         32_000, description="characters of what is new in a request"
     )

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from server.http.problems import Problem, limit_reached
+from server.http.byte_budget import ByteBudget
+from server.http.problems import Problem
 from tools import strict_json
 from tools.json_size import ValueCount
 
@@ -30,9 +31,12 @@ class Bodies:
     def __init__(self, max_bytes: int, max_values: int, max_together: int) -> None:
         self.max_bytes = max_bytes
         self._max_values = max_values
-        self._max_together = max_together
-        self.together = 0
+        self._room = ByteBudget("MAX_BODIES_BYTES", max_together)
+
+    @property
+    def together(self) -> int:
         """Bytes of all bodies that are being read."""
+        return self._room.held
 
     async def read(self, request: Request[Any], make: Callable[[Any], T]) -> tuple[T, bytes]:
         """What `make` makes of a request's JSON, and the body's bytes.
@@ -50,15 +54,15 @@ class Bodies:
                 return await asyncio.to_thread(lambda: make(_value(body))), body
             return make(_value(body)), body
         finally:
-            self.together -= len(held)
+            self._room.give_back(len(held))
 
     async def _receive(self, request: Request[Any], body: bytearray) -> None:
         values, counted = ValueCount(), 0
         try:
             async for piece in request.stream():
+                self._check_size(len(body) + len(piece))
+                self._room.take(len(piece))
                 body += piece
-                self.together += len(piece)
-                self._check_size(len(body))
                 if len(body) > self._max_values:  # each value takes a byte or more
                     values.feed(bytes(body[counted:]))
                     counted = len(body)
@@ -69,8 +73,6 @@ class Bodies:
     def _check_size(self, size: int) -> None:
         if size > self.max_bytes:
             raise _too_large(f"is larger than {self.max_bytes} bytes", "MAX_BODY_BYTES")
-        if self.together > self._max_together:
-            raise limit_reached("MAX_BODIES_BYTES", self._max_together)
 
     def _check_values(self, count: int) -> None:
         if count > self._max_values:

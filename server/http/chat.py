@@ -114,7 +114,7 @@ async def _attach(request: ApiRequest, turn: PostedTurn, asked: AttachRequest) -
         turns = request.state["reader"].shown(state)
         context = StreamContext(key.thread_id, "", turns, graph_state=state.graph_state)
     payloads = turn.wire_format.idle(context, turn.view)
-    return request.state["streams"].whole(turn.wire_format, payloads)
+    return request.state["streams"].whole(turn.wire_format, payloads, principal(request).id)
 
 
 async def stream_run(

@@ -5,7 +5,15 @@ whose payloads have names: a client of the others drops the stream on any name b
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +21,11 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
+from server.http.byte_budget import ByteBudget
 from server.http.cursors import LOST
-from server.http.problems import limit_reached
+from server.http.problems import Problem, limit_reached
 from server.http.sse_response import ServerSentEvents
+from server.http.unread import counted, joined
 from server.protocols import WireFormat
 from server.protocols.format import Encoder, NamedEvent, StreamContext, View
 from server.runs.reader import LoggedRun
@@ -59,15 +69,17 @@ class Encoding:
         self._encoder = encoder
         self._frames: list[bytes] = []
 
-    async def frames(self, log: RunLog, batch: Batch) -> bytes:
-        """The events of a batch of the run's chunks."""
+    async def frames(self, log: RunLog, batch: Batch) -> AsyncGenerator[bytes]:
+        """Yield the events of a batch of the run's chunks, some at a time: a batch may be a whole
+        log, and each of its readers may be slow."""
         (first, _), (last, _) = batch[0], batch[-1]
         while len(self._frames) < first - 1:
             # The encoder has to see every chunk: this reader begins further on.
             async with aclosing(log.read(len(self._frames))) as earlier:
                 self._add(await anext(earlier))
         self._add(batch)
-        return b"".join(self._frames[first - 1 : last])
+        for events in joined(self._frames[first - 1 : last]):
+            yield events
 
     def _add(self, batch: Batch) -> None:
         for number, chunk in batch:
@@ -82,23 +94,25 @@ class Place:
 
     def __init__(self, taken: Counter[str], reader: str) -> None:
         self._taken = taken
-        self._reader: str | None = reader
+        self._is_free = False
+        self.reader = reader
         taken[reader] += 1
 
     def free(self) -> None:
-        if self._reader is None:
+        if self._is_free:
             return
-        self._taken[self._reader] -= 1
-        if not self._taken[self._reader]:
-            del self._taken[self._reader]
-        self._reader = None
+        self._is_free = True
+        self._taken[self.reader] -= 1
+        if not self._taken[self.reader]:
+            del self._taken[self.reader]
 
 
 class EventStreams:
     """`max_open` is for the whole server; of each caller as many as their rights allow."""
 
-    def __init__(self, ping_seconds: float, max_open: int) -> None:
+    def __init__(self, ping_seconds: float, max_open: int, unread: ByteBudget) -> None:
         self.ping_seconds = ping_seconds
+        self.unread = unread
         self._max_open = max_open
         self._open: Counter[str] = Counter()
         """By reader: the id of a principal."""
@@ -146,9 +160,13 @@ class EventStreams:
             if status.state != "live" and not status.readers:
                 self._encodings.pop(log, None)
 
-    def whole(self, format: WireFormat, payloads: Sequence[str]) -> Response:
-        """A stream that ends as it begins, for clients that take no 204."""
-        return _respond(_once(frame(payloads, None)), format, {}, self.ping_seconds)
+    def whole(self, format: WireFormat, payloads: Sequence[str], reader: str) -> Response:
+        """A stream that ends as it begins, for clients that take no 204. Raises Problem."""
+        data = frame(payloads, None)
+        self.unread.take(counted(data), reader)
+        response = _respond(_once(data), format, {}, self.ping_seconds)
+        response.closed = partial(self.unread.give_back, counted(data), reader)
+        return response
 
     def cursor_lost(self, format: WireFormat, headers: Mapping[str, str] = NO_HEADERS) -> Response:
         """Tell a reader that it cannot go on from where it was, under an id that ends its tries."""
@@ -189,21 +207,29 @@ class EventStream:
     async def _events(self, after: int, replay: bool) -> AsyncIterator[bytes]:
         async with self.streams.reading(self.log):
             if not after:
-                turns = len(self.encoding.context.turns)
-                ahead = await beside_loop(turns, partial(self._prologue, replay))
-                if ahead:
-                    yield ahead
+                try:
+                    async for ahead in self._ahead(replay):
+                        yield ahead
+                except Problem:  # The stream breaks off, and its client comes again.
+                    return
             last: Chunk | None = None
             async with aclosing(self.log.read(after)) as batches:
                 async for batch in batches:
-                    data = await self.encoding.frames(self.log, batch)
-                    if data:
-                        yield data
+                    async for events in self.encoding.frames(self.log, batch):
+                        yield events
                     last = batch[-1][1]
             if not isinstance(last, Done) and (await self.log.status()).state == "lost":
                 yield _lost(self.format)
         # Before the client hears of the end: it can come again at once.
         self.place.free()
+
+    async def _ahead(self, replay: bool) -> AsyncGenerator[bytes]:
+        """Yield what goes ahead of the first event. Raises Problem while there is no room."""
+        turns = len(self.encoding.context.turns)
+        ahead = await beside_loop(turns, partial(self._prologue, replay))
+        if ahead:
+            with self.streams.unread.holding(counted(ahead), self.place.reader):
+                yield ahead
 
     def _prologue(self, replay: bool) -> bytes:
         return frame(self.format.prologue(self.encoding.context, self.view, replay), None)

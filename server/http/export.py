@@ -16,6 +16,7 @@ from server.http.state import ApiRequest, owner, principal
 from server.http.thread_content import consistent
 from server.http.thread_json import thread_json
 from server.http.thread_listing import shown
+from server.http.unread import counted, in_pieces
 from server.protocols import DEFAULT, WireFormat, wire_format
 from server.storage.interfaces import StorageUnavailable, ThreadEntry
 from server.turns.header import ThreadKey
@@ -33,7 +34,8 @@ class Export(HTTPEndpoint):
 
         One thread at a time is held in memory, and one export at a time is sent to each caller: a
         second is a 409. A thread that is deleted meanwhile is left out; one that cannot be read has
-        its entry and `"error": {"code": "thread_unreadable", "message", "id"}`.
+        its entry and `"error": {"code": "thread_unreadable", "message", "id"}`, one for which there
+        is no room now `"error": {"code": "limit_reached", "message"}`.
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         caller, exporting = owner(request), request.state["exporting"]
@@ -77,9 +79,13 @@ async def _lines(request: ApiRequest, format: WireFormat) -> AsyncIterator[bytes
     while True:
         page = await request.state["store"].page(owner(request), PAGE, cursor)
         for entry in page.entries:
-            line = await _line(request, format, entry)
-            if line:
-                yield line
+            line, waiting = await _line(request, format, entry), request.state["unread"]
+            try:
+                with waiting.holding(counted(line), owner(request)):
+                    for piece in in_pieces(line):
+                        yield piece
+            except Problem as no_room:
+                yield await _error_line(request, entry, no_room.code, no_room.detail)
         cursor = page.cursor
         if cursor is None:
             return
@@ -100,6 +106,12 @@ async def _line(request: ApiRequest, format: WireFormat, entry: ThreadEntry) -> 
         named = {"thread": entry.id, "error_id": error_id}
         logger.exception("thread %(thread)s cannot be exported, error %(error_id)s", named)
         sentence = "This thread cannot be read; the server's log says why."
-        error = {"code": "thread_unreadable", "message": sentence, "id": error_id}
-        messages, rest = [], {"error": error}
+        return await _error_line(request, entry, "thread_unreadable", sentence, id=error_id)
     return await thread_json(shown(request, entry), messages, rest) + b"\n"
+
+
+async def _error_line(
+    request: ApiRequest, entry: ThreadEntry, code: str, message: str, **more: str
+) -> bytes:
+    rest = {"error": {"code": code, "message": message, **more}}
+    return await thread_json(shown(request, entry), [], rest) + b"\n"

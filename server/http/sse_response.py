@@ -9,6 +9,7 @@ from sse_starlette import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
 from server.http.readers import respond_in_time
+from server.http.unread import in_pieces
 
 PING = b": ping\n\n"
 
@@ -26,6 +27,7 @@ class ServerSentEvents(EventSourceResponse):
     """Called when its reader leaves before the end."""
     _task: asyncio.Task[Any] | None = None
     _is_broken_off = False
+    _is_within_event = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -63,7 +65,10 @@ class ServerSentEvents(EventSourceResponse):
         events = cast(AsyncGenerator[bytes], self.body_iterator)
         async with aclosing(events) as pieces:
             async for data in pieces:
-                await send(_body(data, more=True))
+                self._is_within_event = True
+                for piece in in_pieces(data):
+                    await send(_body(piece, more=True))
+                self._is_within_event = False
         await send(_body(b"", more=False))
 
     async def _attend(self, receive: Receive, send: Send) -> None:
@@ -73,7 +78,8 @@ class ServerSentEvents(EventSourceResponse):
                 async with asyncio.timeout(self.ping_interval):
                     message = await receive()
             except TimeoutError:
-                await send(_body(PING, more=True))
+                if not self._is_within_event:
+                    await send(_body(PING, more=True))
             else:
                 if message["type"] == "http.disconnect":
                     if self.left:

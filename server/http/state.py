@@ -6,6 +6,7 @@ from starlette.requests import Request
 
 from graphs.limits import Limits
 from server.http.bodies import Bodies
+from server.http.byte_budget import ByteBudget
 from server.http.event_streams import EventStreams
 from server.protocols import BodyLimits
 from server.runs.reader import RunReader
@@ -39,6 +40,8 @@ class AppState(TypedDict):
     bodies: Bodies
     anonymous_bodies: Bodies
     """Of callers who are not recognised yet."""
+    unread: ByteBudget
+    """Of responses that wait for their readers."""
     model_name: str
     makes_titles: bool
     undo_seconds: float

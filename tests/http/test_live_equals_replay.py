@@ -106,7 +106,7 @@ class Watched:
         """What a reader gets, as it comes, that begins after so many events."""
         encoding, said = self.encoding(variant), b""
         async for batch in self.run.log.read(cursor):
-            said += await encoding.frames(self.run.log, batch)
+            said += b"".join([events async for events in encoding.frames(self.run.log, batch)])
         return said
 
     def after(self, events: int) -> tuple[Turn, ...]:

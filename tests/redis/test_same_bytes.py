@@ -42,7 +42,7 @@ async def encoded(log: RunLog, variant: str, after: int) -> bytes:
     context = StreamContext(THREAD, "m1", (), "r1")
     encoding, said = Encoding("r1", context, WIRE_FORMATS[name].encoder(context, view)), b""
     async for batch in log.read(after):
-        said += await encoding.frames(log, batch)
+        said += b"".join([events async for events in encoding.frames(log, batch)])
     return said
 
 

@@ -147,7 +147,7 @@ class ServedRun:
         encoder = WIRE_FORMATS[name].encoder(context, view)
         encoding, said = Encoding(self.run.header.run_id, context, encoder), b""
         async for batch in self.run.log.read(number):
-            said += await encoding.frames(self.run.log, batch)
+            said += b"".join([events async for events in encoding.frames(self.run.log, batch)])
         return said
 
     @property

@@ -2,12 +2,20 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from server.http import readers
+from server.http.event_streams import Encoding
 from server.http.readers import TRANSPORT, respond_in_time
+from server.http.sse_response import ServerSentEvents
+from server.http.unread import PIECE_BYTES, joined
+from server.protocols import DEFAULT
+from server.protocols.format import StreamContext
+from server.storage.memory_logs import MemoryLog
+from server.turns.chunks import Custom
 
 HEAD: Message = {"type": "http.response.start", "status": 200, "headers": []}
 END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
@@ -102,3 +110,44 @@ async def test_a_reader_to_whom_nothing_is_sent_is_not_cut_off(
     with pytest.raises(TimeoutError):  # fifty times as long
         await asyncio.wait_for(transport.aborted.wait(), 0.05)
     response.cancel()
+
+
+def test_events_are_sent_some_at_a_time_and_a_large_one_by_itself() -> None:
+    small, large = [b"%06d" % number * 100 for number in range(1_000)], b"x" * 3 * PIECE_BYTES
+    events = [*small, large, *small, b""]
+    groups = [*joined(events)]
+    assert b"".join(groups) == b"".join(events)
+    assert [group for group in groups if len(group) > PIECE_BYTES] == [large]
+    assert len(groups) < 20
+    assert [*joined([b"", b""])] == []
+
+
+async def test_a_long_log_is_read_a_piece_at_a_time() -> None:
+    chunk, context = Custom({"text": "x" * 1_000}), StreamContext("t", "m")
+    encoding = Encoding("r", context, DEFAULT.encoder(context, None))
+    batch = [(number, chunk) for number in range(1, 1_001)]
+    groups = [events async for events in encoding.frames(MemoryLog(), batch)]
+    assert b"".join(groups).count(b"\n\n") == len(batch)
+    assert max(map(len, groups)) <= PIECE_BYTES
+
+
+async def test_no_ping_comes_within_an_event() -> None:
+    event, waits, sent = b"x" * 3 * PIECE_BYTES, asyncio.Semaphore(0), list[bytes]()
+
+    async def events() -> AsyncIterator[bytes]:
+        yield event
+
+    async def waits_on() -> Message:
+        waits.release()
+        return await asyncio.Future[Message]()
+
+    async def slow(message: Message) -> None:
+        if len(message.get("body", b"")) == PIECE_BYTES:
+            for _ in range(2):  # times for a ping
+                await waits.acquire()
+        sent.append(message.get("body", b""))
+
+    response = ServerSentEvents(events(), ping=1)
+    response.ping_interval = 0.001
+    await response({"type": "http", "method": "GET"}, waits_on, slow)
+    assert event in b"".join(sent)

@@ -89,13 +89,13 @@ class RunStream(HTTPEndpoint):
         format = wire_format(NAME)
         if place.run is None:
             ending = format.idle(StreamContext(place.key.thread_id, ""), asked)
-            return request.state["streams"].whole(format, ending)
+            return request.state["streams"].whole(format, ending, principal(request).id)
         after, cursor = 0, request.headers.get("last-event-id")
         if cursor and cursor != FROM_THE_START:
             found = await position(request.state["reader"], place.key, cursor)
             if found == "done":
                 ending = format.idle(StreamContext(place.key.thread_id, ""), asked)
-                return request.state["streams"].whole(format, ending)
+                return request.state["streams"].whole(format, ending, principal(request).id)
             if found == "lost" or found.run.header.run_id != place.run_id:
                 return request.state["streams"].cursor_lost(format)
             after = found.after

@@ -129,7 +129,7 @@ def _methods(route: Route) -> Sequence[str]:
 
 def _of_route(method: str, route: Route, subject: Subject) -> Iterator[Source]:
     """What is answered before the endpoint is asked."""
-    yield from (problems.CONNECTION, problems.UNEXPECTED, problems.HOST)
+    yield from (problems.CONNECTION, problems.UNEXPECTED, problems.HOST, problems.UNREAD)
     is_safe = method in SAFE_METHODS
     if not is_safe or route.path.endswith("/stream"):
         yield problems.ORIGIN

@@ -42,6 +42,8 @@ CONNECTION = Source(
 ERRORS = ("server.http.problems", "server.http.problem_handlers")
 UNEXPECTED = Source(ERRORS, {500: ["internal_error"]})
 HOST = Source(("server.http.guard",), {400: ["malformed_request"], 403: ["host_not_allowed"]})
+UNREAD = Source(("server.http.byte_budget",), {503: ["limit_reached"]})
+"""Of a large response."""
 ORIGIN = Source(("server.http.guard",), {403: ["origin_not_allowed"]})
 CREDENTIALS = Source(
     ("server.http.authenticated",),
@@ -52,7 +54,7 @@ LIMITED = Source(ERRORS, {429: ["limit_exceeded"]})
 ROLE = Source(ERRORS, {403: ["forbidden"]})
 STORAGE = Source(("server.storage.interfaces",), {503: [*STORAGE_FAULTS]})
 BODY = Source(
-    ("server.http.bodies",),
+    ("server.http.bodies", "server.http.byte_budget"),
     {
         400: ["malformed_json"],
         413: ["body_too_large"],
