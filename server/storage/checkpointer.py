@@ -26,7 +26,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from server.storage.checkpoint_reads import CheckpointReads, open_checkpoint_reads
-from server.storage.database_file import DatabaseFile, check, locked, usable
+from server.storage.database_file import DatabaseFile, check, locked, usable, warn_of_readers
 from server.storage.faults import faults_named, wait_until
 from server.storage.serializer import ThreadSerializer
 from server.storage.thread_writes import WatchedSaver
@@ -141,6 +141,7 @@ async def open_checkpointer(
 
     with locked(path):
         check(path, busy_timeout_ms / 1000)
+        warn_of_readers(path)
         with ThreadPoolExecutor(1, "checkpoints, writes") as thread:
             loop = asyncio.get_running_loop()
             with usable(path):

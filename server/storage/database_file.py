@@ -8,7 +8,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from server.storage.interfaces import StorageError, StorageFault, StorageUnavail
 from server.storage.tables import SCHEMA_VERSION
 
 LOOK_EVERY_SECONDS = 1.0
+PRIVATE = 0o600
+"""The mode of new files."""
 
 logger = logging.getLogger(__name__)
 
@@ -70,11 +72,14 @@ class DatabaseFile:
 def locked(path: Path) -> Iterator[None]:
     """Have a database to this process alone. Raises StorageError.
 
-    On Linux the lock is on the database itself, which may have several names; `flock` and SQLite's
-    own locks do not see each other there. Elsewhere they do, and the lock is on a file beside it.
+    The file is made if it is not there. On Linux the lock is on the database itself, which may have
+    several names; `flock` and SQLite's own locks do not see each other there. Elsewhere they do,
+    and the lock is on a file beside it.
     """
     try:
-        lock = os.open(_lock_path(_regular(path)), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        real = _regular(path)
+        make_private(real)
+        lock = os.open(_lock_path(real), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
         cause = getattr(error, "strerror", None) or error
         raise StorageError(
@@ -94,6 +99,25 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def make_private(path: Path) -> None:
+    """Create a database's file for its owner alone; a file that exists keeps its mode. SQLite gives
+    its other files the mode of this one. Raises OSError."""
+    with suppress(FileExistsError):
+        os.close(os.open(path.resolve(), os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
+
+
+def warn_of_readers(path: Path) -> None:
+    """Warn of files that all users of the machine can read: an older version made them so."""
+    open_to_all = [str(name) for name in _names(path) if name.exists() and _others_read(name)]
+    if open_to_all:
+        names = " ".join(open_to_all)
+        logger.warning("every user of this machine can read the database: chmod 600 %s", names)
+
+
+def _others_read(path: Path) -> bool:
+    return bool(path.stat().st_mode & stat.S_IROTH)
 
 
 def check(path: Path, busy_seconds: float) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from server.storage import claims, tables, text_index, unused_space
 from server.storage.audit_records import Records
-from server.storage.database_file import usable
+from server.storage.database_file import make_private, usable
 from server.storage.interfaces import StorageUnavailable
 from server.storage.sql_store import SqlStore
 from server.storage.transactions import Transactions, open_transactions
@@ -107,6 +107,8 @@ async def open_store(
     one. Raises StorageError.
     """
     busy_seconds = busy_timeout_ms / 1000
+    with suppress(OSError):  # SQLite says why.
+        make_private(path)
     async with (
         open_transactions(path, "store, writes", busy_seconds) as writes,
         open_transactions(path, "store, reads", busy_seconds, query_only=True) as reads,

@@ -1,12 +1,20 @@
 """The watch over the files that a server has open."""
 
 import logging
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from server.storage.checkpointer import open_checkpointer
 from server.storage.database_file import DatabaseFile
 from server.storage.interfaces import StorageUnavailable
+from server.storage.opened import open_command_store, open_storage
+from tools.solar import visits
 
 
 @pytest.fixture
@@ -52,3 +60,61 @@ def test_the_files_are_looked_at_once_in_a_while(path: Path) -> None:
     assert not file.gone
     path.unlink()
     assert not file.gone
+
+
+# Who can read the files
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o077])
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, str]:
+    return {each.name: oct(stat.S_IMODE(each.stat().st_mode)) for each in folder.iterdir()}
+
+
+PRIVATE = dict.fromkeys(("t.db", "t.db-wal", "t.db-shm"), "0o600")
+
+
+@pytest.mark.usefixtures("umask")
+async def test_the_files_of_a_new_database_are_the_servers_own(tmp_path: Path) -> None:
+    async with open_storage(tmp_path / "t.db"):
+        assert modes(tmp_path) == PRIVATE
+    assert modes(tmp_path) == {"t.db": "0o600"}
+
+
+@pytest.mark.usefixtures("umask")
+async def test_a_command_that_comes_before_the_server_makes_the_same_files(tmp_path: Path) -> None:
+    async with open_command_store(tmp_path / "t.db"):
+        made = modes(tmp_path)
+        assert "t.db" in made
+        assert {*made.values()} == {"0o600"}
+
+
+async def test_a_database_behind_a_link_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "t.db")
+    async with open_checkpointer(tmp_path / "link.db"):
+        assert modes(tmp_path)["t.db"] == "0o600"
+
+
+@pytest.mark.parametrize(("mode", "is_named"), [(0o644, True), (0o604, True), (0o640, False)])
+async def test_a_database_keeps_its_mode_and_one_that_all_can_read_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, is_named: bool
+) -> None:
+    path = tmp_path / "t.db"
+    with closing(sqlite3.connect(path)):
+        path.chmod(mode)
+        async with open_storage(path):
+            assert {*modes(tmp_path).values()} == {oct(mode)}
+    assert (f"chmod 600 {path}" in caplog.text) is is_named
+
+
+def test_the_visits_of_the_demo_are_their_owners_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(visits.FILE_VARIABLE, str(tmp_path / "v.db"))
+    visits.cancel_visit(1)
+    assert modes(tmp_path)["v.db"] == "0o600"

@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -118,7 +118,10 @@ def _select(
 @contextmanager
 def _locked() -> Iterator[sqlite3.Connection]:
     """One transaction, with no other at the same time; an exception undoes it."""
-    connecting = sqlite3.connect(visits_file(), timeout=BUSY_SECONDS, isolation_level=None)
+    path = visits_file()
+    with suppress(OSError):  # It exists, or SQLite says why it cannot.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    connecting = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     with closing(connecting) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for statement in _TABLES:
