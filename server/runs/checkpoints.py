@@ -32,6 +32,8 @@ from tools.threads import beside_loop
 
 MAX_LEFT_BRANCHES = 20
 """So many are found: each is a thread to load."""
+MAX_LOOKED_BACK = 50
+"""Checkpoints of a run that a crash has cut off."""
 STREAM_MODES: Any = ["tasks", "messages", "updates", "values", "tools", "custom"]
 
 
@@ -206,6 +208,18 @@ class Checkpoints:
             unread = saved.checkpoint["channel_values"][START]
             await self._records.aupdate_state(_config(key), unread, as_node=ENTRY)
         return await self.load(key)
+
+    async def as_brought(self, key: ThreadKey, message_id: str | None) -> Sequence[AnyMessage]:
+        """Return the messages of the earliest checkpoint, of the latest MAX_LOOKED_BACK, that has a
+        message of this id: before the graph has rewritten it."""
+        found: Sequence[AnyMessage] = ()
+        history = self._records.aget_state_history(_config(key), limit=MAX_LOOKED_BACK)
+        async with aclosing(history) as snapshots:  # type: ignore[type-var]
+            async for snapshot in snapshots:
+                messages = self.attached.messages(snapshot.values.get("messages", []))
+                if any(message.id == message_id for message in messages):
+                    found = messages
+        return found
 
     async def delete(self, key: ThreadKey) -> None:
         """Remove all checkpoints and writes of a thread."""

@@ -7,6 +7,7 @@ from functools import partial
 
 from server.runs.capacity import charge
 from server.runs.claims import Claim, Claims
+from server.runs.first_words import changed_words, follow_words
 from server.runs.lost_chunks import LOST_END
 from server.runs.other_workers import OtherWorkers
 from server.runs.recovery import LostRuns
@@ -20,6 +21,7 @@ from server.storage.interfaces import LeaseLost, LostRun, StorageUnavailable, Th
 from server.storage.run_logs import RunLogs
 from server.turns.chunks import Chunk, Done, MessageFinish, Usage
 from server.turns.header import ThreadKey
+from tools.threads import beside_loop
 
 logger = logging.getLogger(__name__)
 
@@ -148,6 +150,14 @@ class Lives:
                     await run.log.write(last)
 
     async def _end(self, run: Run, records: Records) -> None:
+        """Note the end of a run, behind the title that its thread has then: a process that dies
+        between them leaves a live run, which is recovered."""
+        thread = run.translator.thread
+        if thread:
+            before = run.start.plan.after.messages
+            words = await beside_loop(len(thread), partial(changed_words, before, thread))
+            if words:
+                await follow_words(self._store, run.start.key, words)
         waiting = await run.waiting_approvals(self._settings.approval_seconds)
         await self._store.end_run(run.start.key, run.start.run_id, run.state, records, waiting)
 
@@ -156,7 +166,8 @@ class Lives:
         # A thread that was made without a run has none before this one either.
         before = (claim.thread.run_id or None) if claim.thread else None
         try:
-            changed = changes(run.start, run.translator, before)
+            look = partial(changes, run.start, run.translator, before)
+            changed = await beside_loop(len(run.translator.thread), look)
             if changed:
                 await self._store.note_texts(claim.key, claim.run_id, changed)
         except Exception:

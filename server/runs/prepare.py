@@ -6,19 +6,17 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from graphs.history import from_user
 from server.runs.approvals import Decider
 from server.runs.branches import BranchPoint, branch_point, with_answers
 from server.runs.checkpoints import Checkpoints
+from server.runs.first_words import changed_words
 from server.runs.interrupts import check_goes_past
 from server.runs.plan import Plan, plan
 from server.runs.review_answers import resuming
 from server.runs.thread_state import NEW_THREAD, ThreadState
-from server.runs.transcript import user_content
 from server.runs.versions import Begun, Left, changes
-from server.storage.kept_versions import FirstWords
 from server.turns.header import ThreadKey
-from server.turns.requests import InvalidRequest, TurnRequest, UserMessage
+from server.turns.requests import InvalidRequest, TurnRequest
 from tools.catalogue import Catalogue
 from tools.threads import beside_loop
 
@@ -130,18 +128,9 @@ async def _plan_on(
     goes_on = Left(branch.messages, branch.checkpoint_id)
     changing = partial(changes, tree, left, goes_on, begun)
     versions = await beside_loop(len(state.messages), changing)
-    words = await beside_loop(len(state.messages), partial(_first_words, state, planned))
+    begins = partial(changed_words, state.messages, planned.after.messages)
+    words = await beside_loop(len(state.messages), begins)
     return replace(planned, versions=replace(versions, first_words=words))
-
-
-def _first_words(state: ThreadState, planned: Plan) -> FirstWords | None:
-    """What the thread begins with, if a run on another branch changes that."""
-    before = from_user(state.messages)
-    after = from_user([*planned.before.messages, *(planned.new or ())])
-    if not before or not after:
-        return None
-    first, now = (UserMessage(user_content(asked[0])).title for asked in (before, after))
-    return FirstWords(first, now) if first != now else None
 
 
 def _begun(planned: Plan, point: BranchPoint, *, is_edit: bool) -> Begun | None:

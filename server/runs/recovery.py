@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from langchain_core.messages import AIMessage
 
 from graphs import stored
+from graphs.history import from_user
 from server.runs.approvals import may_have_run
 from server.runs.endings import ENDS_FROM_OUTSIDE, broke_off
+from server.runs.first_words import changed_words, first_words, follow_words
 from server.runs.kept_words import restored
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.runs.thread_state import ThreadState
 from server.runs.waiting_approvals import waiting_approvals
 from server.storage.interfaces import LostRun, ThreadRunState, ThreadStore
+from server.storage.titles import is_first_title
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +73,21 @@ class LostRuns:
         if not found.has_request:
             await self._store.forget_requests(lost.run_id)
         await self._store.forget_words(lost.key)
+        await self._follow_words(lost, found.state)
         records = self._audit.lost(lost, found.end, found.state)
         waiting = waiting_approvals(found.state, lost.key, self._approval_seconds)
         await self._store.end_run(lost.key, lost.run_id, found.end, records, waiting)
+
+    async def _follow_words(self, lost: LostRun, state: ThreadState) -> None:
+        """Title a thread in its first turn, whose graph may have redacted the words since."""
+        asked, entry = from_user(state.messages), await self._store.get(lost.key)
+        words = first_words(state.messages)
+        if entry is None or len(asked) != 1 or is_first_title(entry.title, words or ""):
+            return
+        before = await self._graphs.checkpoints(lost.graph).as_brought(lost.key, asked[0].id)
+        changed = changed_words(before, state.messages)
+        if changed:
+            await follow_words(self._store, lost.key, changed)
 
     async def give_up(self, lost: LostRun) -> None:
         """The same for a thread that cannot be read."""

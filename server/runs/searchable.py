@@ -33,21 +33,28 @@ def texts(messages: Sequence[AnyMessage], shown_id: str = "") -> list[ThreadText
 
 
 def changes(start: RunStart, translator: Translator, before: str | None) -> TextChanges | None:
-    """What a run that has ended has changed; `before` is the run that its thread had before. None:
-    nobody has looked at the thread since the run began."""
-    plan, added = start.plan, translator.added
-    if added is None and plan.runs_graph:
+    """Return the texts that a run which has ended has changed; `before` is the run that its thread
+    had before. None: nobody has looked at the thread since the run began."""
+    plan = start.plan
+    if translator.added is None and plan.runs_graph:
         return None
-    new = [*(plan.new or ()), *(added or ())]
-    whole = [*plan.after.messages, *(added or ())]
+    if translator.added is None:  # No graph has changed what the request brought.
+        thread, added = plan.after.messages, texts(plan.new or (), plan.message_id)
+        return TextChanges(added, (), partial(texts, thread), before, plan.point is not None)
+    begun, thread = {message.id: message for message in plan.before.messages}, translator.thread
+    new = [message for message in thread if message.id not in begun]
+    rewritten = {
+        message.id or ""
+        for message in thread
+        if (known := begun.get(message.id)) and known.content != message.content
+    }
+    # Only a rewritten message makes it necessary to look for the turn that each text stands in.
+    found = texts(thread) if rewritten else texts(new, plan.message_id)
+    ids = rewritten | {message.id for message in new}
     return TextChanges(
-        texts(new, plan.message_id),
-        translator.removed,
-        partial(_left, whole, translator.removed),
+        [text for text in found if text.message_id in ids],
+        translator.removed | rewritten,
+        partial(texts, thread),
         before,
         plan.point is not None,
     )
-
-
-def _left(messages: Sequence[AnyMessage], removed: frozenset[str]) -> Sequence[ThreadText]:
-    return [text for text in texts(messages) if text.message_id not in removed]

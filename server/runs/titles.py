@@ -14,14 +14,21 @@ from functools import partial
 from typing import cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    HumanMessage,
+    SystemMessage,
+)
 
 from server.runs.plan import Plan
 from server.runs.run import Run
+from server.runs.searchable import texts
 from server.runs.transcript import user_content
 from server.storage.interfaces import ThreadStore
 from server.storage.titles import is_first_title, one_line, short_title
-from server.turns.chunks import Chunk, PartStart, TextDelta, TextPart
+from server.turns.chunks import Chunk
 from server.turns.header import ThreadKey
 from server.turns.requests import UserMessage
 from server.users.rights import Rights
@@ -52,10 +59,14 @@ class Titles:
     def run_begins(self, run: Run) -> Callable[[Sequence[Chunk]], None]:
         return partial(self._run_ended, run)
 
-    def _run_ended(self, run: Run, chunks: Sequence[Chunk]) -> None:
-        asked = first_question(run.start.plan) if run.state in ("finished", "waiting") else None
-        if self._make and asked:
-            self._make(run, asked, _said(chunks))
+    def _run_ended(self, run: Run, _chunks: Sequence[Chunk]) -> None:
+        if self._make is None or run.state not in ("finished", "waiting"):
+            return
+        # Not what was streamed: the graph may have redacted it since.
+        thread = run.translator.thread
+        asked = first_question(run.start.plan, thread)
+        if asked:
+            self._make(run, asked, _said(thread))
 
     @asynccontextmanager
     async def open(self, model: BaseChatModel, store: ThreadStore) -> AsyncIterator[None]:
@@ -81,27 +92,18 @@ class Titles:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def first_question(plan: Plan) -> str | None:
+def first_question(plan: Plan, thread: Sequence[AnyMessage]) -> str | None:
     """The text of the thread's only user message. None: there are others, or it has no text."""
     if len(plan.before.messages) > FIRST_MESSAGES:
         return None
-    messages = [*plan.before.messages, *(plan.new or ())]
-    asked = [message for message in messages if isinstance(message, HumanMessage)]
+    asked = [message for message in thread if isinstance(message, HumanMessage)]
     return UserMessage(user_content(asked[0])).text.strip() or None if len(asked) == 1 else None
 
 
-def _said(chunks: Sequence[Chunk]) -> str:
-    """The text that was told, without reasoning and tool calls."""
-    texts, number, said = set[int](), 0, ""
-    for chunk in chunks:
-        match chunk:
-            case PartStart(part=part):
-                if isinstance(part, TextPart):
-                    texts.add(number)
-                number += 1
-            case TextDelta(path=(first, *_)) if first in texts and len(said) < GIVEN_CHARS:
-                said += chunk.text
-    return said
+def _said(thread: Sequence[AnyMessage]) -> str:
+    """The text of the model's messages, without reasoning and tool calls."""
+    spoken = [message for message in thread if isinstance(message, AIMessage)]
+    return "\n\n".join(text.text for text in texts(spoken))
 
 
 async def _give(

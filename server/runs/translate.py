@@ -60,7 +60,8 @@ class Translator:
         self._saved: frozenset[str] | None = None
         """The messages that the thread has beside its history; None: it was not looked at yet."""
         self.added: Sequence[AnyMessage] | None = None
-        """The same as messages, in order."""
+        self.thread: Sequence[AnyMessage] = ()
+        """The saved messages in order, and all messages of the thread as it was looked at last."""
         self._last: AIMessage | None = None
         self.is_interrupted = False
         """Whether the graph has stopped to ask."""
@@ -107,7 +108,8 @@ class Translator:
         removed, new = self._thread.compared(messages)
         by_model = [message for message in new if isinstance(message, AIMessage)]
         spoken = [message for message in by_model if not stored.only_ends_its_run(message)]
-        self.added, self._saved = new, frozenset(message.id or "" for message in new)
+        self.thread, self.added = messages, new
+        self._saved = frozenset(message.id or "" for message in new)
         self._last = by_model[-1] if by_model else None
         chunks: list[Chunk] = [MessagesRemoved(removed)] if removed else []
         chunks += [c for message in spoken for c in self._steps.tell_as_kept(message)]

@@ -1,8 +1,11 @@
 """Titles that threads get by themselves, and what is made of a model's words for one."""
 
 import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from server.runs.first_words import changed_words
 from server.runs.titles import cleaned
+from server.storage.kept_versions import FirstWords
 from server.storage.titles import is_first_title, numbered, one_line, short_title
 
 
@@ -55,3 +58,19 @@ def test_a_title_with_a_number_is_still_that_of_the_first_words(text: str) -> No
 )
 def test_a_models_words_become_one_plain_line(said: str, title: str) -> None:
     assert cleaned(said) == title
+
+
+def test_a_thread_begins_with_other_words_when_its_first_message_is_rewritten_or_removed() -> None:
+    first, answer, second = HumanMessage("One"), AIMessage("Two"), HumanMessage("Three")
+    thread: list[AnyMessage] = [first, answer, second]
+    assert changed_words(thread, thread) is None
+    assert changed_words([], [first]) is None
+    assert changed_words(thread, [HumanMessage("1"), *thread[1:]]) == FirstWords("One", "1")
+    assert changed_words(thread, [answer, second]) == FirstWords("One", "Three")
+    assert changed_words(thread, [answer]) == FirstWords("One", "")
+
+
+def test_a_summary_of_earlier_messages_leaves_the_title() -> None:
+    summary = HumanMessage("Summary", additional_kwargs={"lc_source": "summarization"})
+    thread: list[AnyMessage] = [HumanMessage("One"), AIMessage("Two"), HumanMessage("Three")]
+    assert changed_words(thread, [summary, thread[2]]) is None
