@@ -4,9 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, column, delete, exists, inspect, select, table, text, update
+from sqlalchemy import (
+    Connection,
+    Table,
+    column,
+    delete,
+    exists,
+    inspect,
+    select,
+    table,
+    text,
+    update,
+)
 
-from server.storage import audit_trail, thread_texts
+from server.storage import audit_trail, thread_texts, turn_versions, unfinished
 from server.storage.audit_records import AuditRecord
 from server.storage.sql_store import SqlTransactions
 from server.storage.tables import (
@@ -24,6 +35,21 @@ CHECKPOINT_TABLES = {
     "postgresql": ("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
 }
 """Of LangGraph's savers, by SQLAlchemy's dialect."""
+MOVED: dict[Table, dict[str, Any]] = {
+    threads: {"indexed_run": None},
+    activities: {},
+    call_dispositions: {},
+    # Whoever asked had the roles of the old owner; those of the new one are not known.
+    approvals: {"roles": "[]", "display_name": ""},
+    turn_versions.versions: {},
+    unfinished.answers: {},
+}
+"""Tables whose rows of a thread go with it, and what changes in them."""
+LEFT_BEHIND = (thread_texts.texts, requests)
+"""Tables whose rows of a thread are deleted. A server that runs soon makes the texts anew. Keys of
+requests are each owner's own; who moves a thread repeats none."""
+NEVER_MOVED = (claims,)
+"""A thread that is claimed stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +90,10 @@ def _assign(connection: Connection, old: str, new: str, audits: bool) -> Assignm
 
 def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> None:
     moved = replace(key, owner=new)
-    # Whoever asked had the roles of the old owner; those of the new one are not known.
-    asks_anew = {"roles": "[]", "display_name": ""}
-    for thread_table, id, changed in (
-        (threads, threads.c.id, {"indexed_run": None}),
-        (activities, activities.c.thread_id, {}),
-        (call_dispositions, call_dispositions.c.thread_id, {}),
-        (approvals, approvals.c.thread_id, asks_anew),
-    ):
-        mine = (thread_table.c.owner == key.owner, id == key.thread_id)
-        connection.execute(update(thread_table).where(*mine).values(owner=new, **changed))
-    thread_texts.remove_thread(connection, key)  # A server that runs soon makes them anew.
-    # Keys of requests are each owner's own; who moves a thread repeats none.
-    mine = (requests.c.owner == key.owner, requests.c.thread_id == key.thread_id)
-    connection.execute(delete(requests).where(*mine))
+    for owned, changed in MOVED.items():
+        connection.execute(update(owned).where(*_of(owned, key)).values(owner=new, **changed))
+    for owned in LEFT_BEHIND:
+        connection.execute(delete(owned).where(*_of(owned, key)))
     for name in CHECKPOINT_TABLES[connection.dialect.name]:
         if name in names:  # No thread was ever saved otherwise.
             checkpoints = table(name, column("thread_id"))
@@ -85,3 +101,8 @@ def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> 
             connection.execute(
                 update(checkpoints).where(here).values(thread_id=moved.checkpoint_key)
             )
+
+
+def _of(owned: Table, key: ThreadKey) -> tuple[Any, Any]:
+    id = owned.c.id if owned is threads else owned.c.thread_id
+    return owned.c.owner == key.owner, id == key.thread_id

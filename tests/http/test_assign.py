@@ -53,6 +53,25 @@ async def test_the_threads_of_before_are_their_new_owners_and_go_on(
         assert len((await client.thread("t1"))["messages"]) == 4
 
 
+async def test_the_versions_of_messages_go_with_their_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "t.db"
+    async with serving(settings(database)) as client:
+        await say(client, "t1")
+        asked = (await client.thread("t1"))["messages"][0]["id"]
+        edit = {"message_id": asked, "message": "Hello again"}
+        await client.turn({"thread_id": "t1", "edit": edit})
+        before = await client.thread("t1")
+        assert len(before["messages"][0]["versions"]) == 2
+    assert await assign(database, monkeypatch, "local", "ann") == 0
+    async with serving(authenticating(database)) as client:
+        client.http.headers.update(named("ann"))
+        assert await client.thread("t1") == before
+        first = await client.thread("t1", version=before["messages"][0]["versions"][0])
+        assert first["messages"][0]["parts"][0]["text"] == "Hello"
+
+
 async def test_a_thread_whose_id_the_new_owner_has_stays_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
