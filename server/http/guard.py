@@ -24,6 +24,11 @@ DOUBTFUL_LENGTH = Problem(
     headers={"Connection": "close"},
 )
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+PROBED = ("/health", "/health/live", "/health/ready")
+"""Addresses that answer to any host: a probe knows a server by its IP address alone."""
+FOREIGN_HOST = "foreign_host"
+"""In a request's scope if it was sent to a host that is not named: a page of another site may read
+the answer, under a name of its own that leads here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,9 @@ class Guard:
         if _has_doubtful_length(request):
             return DOUBTFUL_LENGTH
         host = request.headers.get("host", "")
-        if not any(_matches(_hostname(host), name) for name in self.allowed_hosts):
+        is_foreign = not any(_matches(_hostname(host), name) for name in self.allowed_hosts)
+        request.scope[FOREIGN_HOST] = is_foreign
+        if is_foreign and not (_hostname(host) and request.scope["path"] in PROBED):
             return Problem(
                 403,
                 "host_not_allowed",

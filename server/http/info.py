@@ -1,12 +1,14 @@
 """What this server is, and whether it works: /health, /health/live, /health/ready."""
 
 import asyncio
+from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
 from graphs.models import OFFLINE
 from graphs.offline import EXAMPLES
+from server.http.guard import FOREIGN_HOST
 from server.http.state import ApiRequest
 from server.storage.interfaces import StorageUnavailable
 
@@ -17,21 +19,24 @@ READY_SECONDS = 2.0
 class Health(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
         """`{"status", "model", "offline", "titles", "examples", "undo_seconds"}`; `status` is `ok`,
-        or with a 503 `database_gone`; `titles`: a model makes those of threads. Asks no database:
-        it answers whatever that does."""
+        or with a 503 `database_gone`; `titles`: a model makes those of threads. A request to a host
+        that is not one of TURNSTREAM_ALLOWED_HOSTS gets the status alone. Asks no database: it
+        answers whatever that does."""
         gone = request.state["database"].gone
-        model = request.state["model_name"]
-        return JSONResponse(
-            {
-                "status": "database_gone" if gone else "ok",
-                "model": model,
-                "offline": model == OFFLINE,
-                "titles": request.state["makes_titles"],
-                "examples": EXAMPLES,
-                "undo_seconds": request.state["undo_seconds"],
-            },
-            503 if gone else 200,
-        )
+        status = {"status": "database_gone" if gone else "ok"}
+        about = {} if request.scope[FOREIGN_HOST] else _about(request)
+        return JSONResponse({**status, **about}, 503 if gone else 200)
+
+
+def _about(request: ApiRequest) -> dict[str, Any]:
+    model = request.state["model_name"]
+    return {
+        "model": model,
+        "offline": model == OFFLINE,
+        "titles": request.state["makes_titles"],
+        "examples": EXAMPLES,
+        "undo_seconds": request.state["undo_seconds"],
+    }
 
 
 class Live(HTTPEndpoint):

@@ -42,7 +42,7 @@ def protections(answer: httpx.Response) -> tuple[list[str], list[str]]:
         ("PUT", "/chat", {}, 405),
         ("POST", "/chat", {}, 415),
         ("DELETE", "/threads/t1", {}, 204),
-        ("GET", "/health", {"Host": "elsewhere.example"}, 403),
+        ("GET", "/threads", {"Host": "elsewhere.example"}, 403),
         ("OPTIONS", "/chat", {"Origin": ORIGIN, "Access-Control-Request-Method": "POST"}, 200),
     ],
 )

@@ -49,3 +49,19 @@ async def test_a_server_whose_database_does_not_answer_is_not_ready(
         held = HeldMethod(monkeypatch, client.state["store"], "holder")
         assert await ready(client) == (503, "storage_busy")
         held.through.set()
+
+
+@pytest.mark.parametrize("host", ["10.0.0.5:8000", "[fd00::5]:8000", "turnstream.local"])
+async def test_a_probe_may_ask_by_any_name_and_learns_nothing_else(
+    tmp_path: Path, host: str
+) -> None:
+    own = settings(tmp_path / "t.db", allowed_hosts="127.0.0.1,chat.example.org")
+    async with serving(own) as client:
+        for path, status in (("", "ok"), ("/live", "live"), ("/ready", "ready")):
+            answer = await client.http.get(f"/health{path}", headers={"Host": host})
+            assert (answer.status_code, answer.json()) == (200, {"status": status})
+        for path in ("/threads", "/", "/health/else", "/openapi.json", "/healthy"):
+            answer = await client.http.get(path, headers={"Host": host})
+            assert (answer.status_code, answer.json()["code"]) == (403, "host_not_allowed")
+        named = await client.http.get("/health", headers={"Host": "chat.example.org"})
+        assert named.json()["model"] == "offline"

@@ -246,15 +246,12 @@ def _me() -> Schema:
 
 
 def _health() -> Schema:
-    return closed_object(
-        ["status", "model", "offline", "titles", "examples", "undo_seconds"],
-        status=choice("ok", "database_gone"),
-        model=TEXT,
-        offline=YES_OR_NO,
-        titles=YES_OR_NO,
-        examples=NAMES,
-        undo_seconds={"type": "number", "minimum": 0},
-    )
+    """Status alone for a host that is not named."""
+    status, seconds = choice("ok", "database_gone"), {"type": "number", "minimum": 0}
+    flags = dict.fromkeys(("offline", "titles"), YES_OR_NO)
+    about = {"model": TEXT, **flags, "examples": NAMES, "undo_seconds": seconds}
+    whole = closed_object(["status", *about], status=status, **about)
+    return {"anyOf": [whole, closed_object(["status"], status=status)]}
 
 
 def _list(items: Schema) -> Schema:
