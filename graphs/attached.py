@@ -32,6 +32,7 @@ from graphs.client_state import NOTHING, ClientState
 from graphs.context import GraphContext
 from graphs.faults import GraphError
 from graphs.result_view import ResultView, declared_results
+from graphs.sibling_calls import keep_answers_apart
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +103,7 @@ def attach(
 
     Raises GraphError if the graph cannot be served.
     """
+    keep_answers_apart()
     if not isinstance(graph, CompiledStateGraph):
         raise GraphError("it is a functional @entrypoint, which has no messages; make a StateGraph")
     if "messages" not in graph.channels:

@@ -18,8 +18,8 @@ from graphs.context import TurnContext
 from graphs.dispositions import Fallback, all_carry, of_history
 from server.runs.branches import BranchPoint
 from server.runs.graph_user import as_caller
-from server.runs.interrupts import asked, breakpoints
-from server.runs.saver import Checkpointer, Writes, put_beginning
+from server.runs.interrupts import asked, breakpoints, takes_bare_answer
+from server.runs.saver import Checkpointer, Writes, forget_bare_answer, put_beginning
 from server.runs.speakers import Speakers
 from server.runs.thread_state import ThreadState
 from server.runs.versions import VersionTree
@@ -76,8 +76,9 @@ class Checkpoints:
         dispositions = partial(of_history, messages, kept, self._fallback)
         client_state = self.attached.client_state
         interrupts: tuple[Interrupt, ...] = ()
+        takes_bare = False
         if snapshot.tasks and checkpoint_id is None:
-            interrupts = await self._asked(key, snapshot, waits=waits)
+            interrupts, takes_bare = await self._asked(key, snapshot, waits=waits)
         return ThreadState(
             messages=messages,
             dispositions=await beside_loop(length, dispositions),
@@ -85,6 +86,7 @@ class Checkpoints:
             unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
             interrupts=interrupts,
+            takes_bare_answer=takes_bare,
             results=self.attached.results,
             graph_state=client_state.shown(snapshot.values) if client_state.names else None,
             spoiled=spoiled,
@@ -111,19 +113,23 @@ class Checkpoints:
 
     async def _asked(
         self, key: ThreadKey, snapshot: StateSnapshot, *, waits: bool
-    ) -> tuple[Interrupt, ...]:
-        """A breakpoint leaves nothing in a checkpoint: the list of threads knows that a thread
+    ) -> tuple[tuple[Interrupt, ...], bool]:
+        """The open interrupts, and whether an answer without an id reaches the right one.
+
+        A breakpoint leaves nothing in a checkpoint: the list of threads knows that a thread
         waits at one."""
         has_asked = any(task.interrupts for task in snapshot.tasks)
         if self.attached.is_built_in and not has_asked:
-            return ()  # it has no breakpoints; it may wait for an approval
+            return (), False  # it has no breakpoints; it may wait for an approval
         if not (has_asked or waits or self._stops_before(snapshot.next)):
             entry = await self._store.get(key)
             waits = entry is not None and entry.run_state == "waiting"
             if not waits:
-                return ()
+                return (), False
         whole = await self._records.aget_state(_config(key), subgraphs=True)
-        return asked(whole) if has_asked else breakpoints(whole)
+        if not has_asked:
+            return breakpoints(whole), False
+        return asked(whole), takes_bare_answer(whole)
 
     def _stops_before(self, nodes: Sequence[str]) -> bool:
         stops = self._graph.interrupt_before_nodes
@@ -163,6 +169,10 @@ class Checkpoints:
             context=self.attached.context.of(context, values.context),
         )
         return stream if self.attached.context.is_ours else self._read(stream)
+
+    async def forget_bare_answer(self, key: ThreadKey) -> None:
+        """Keep an answer of an earlier run from questions that come later."""
+        await forget_bare_answer(self._saver, _config(key))
 
     async def _read(self, stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """The same with the thread's messages as `load` gives them."""

@@ -10,6 +10,7 @@ from langgraph.types import Command, PregelTask, StateSnapshot
 from langgraph.types import Interrupt as GraphInterrupt
 from pydantic_core import to_jsonable_python
 
+from graphs.sibling_calls import is_asked_by_its_task
 from server.runs.reviewed_calls import reviewed_calls
 from server.turns.chunks import Interrupt
 from server.turns.requests import InvalidRequest, Resume, TurnRequest
@@ -57,6 +58,20 @@ def breakpoints(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
     )
 
 
+def takes_bare_answer(snapshot: StateSnapshot) -> bool:
+    """Whether an answer without an id can reach no task but the one that has asked, and in it no
+    call but the one that has asked."""
+    open_tasks = [
+        (task, "|".join((*namespace, f"{task.name}:{task.id}")))
+        for task, namespace in _tasks(snapshot, ())
+        if not _is_around(task) and task.result is None
+    ]
+    return len(open_tasks) == 1 and all(
+        len(task.interrupts) == 1 and is_asked_by_its_task(task.interrupts[0].id, place)
+        for task, place in open_tasks
+    )
+
+
 def _is_around(task: PregelTask) -> bool:
     """Whether a subgraph is at work in the task: what that asks, the task is said to ask too, even
     when it has its answer."""
@@ -84,9 +99,13 @@ def _json(value: Any) -> Any:
     return {"hidden": True}
 
 
-def resume_command(resume: Resume, interrupts: Sequence[Interrupt]) -> Command[Any] | None:
-    """What goes to LangGraph; None if only breakpoints are passed, which take no value. Raises
-    InvalidRequest."""
+def resume_command(
+    resume: Resume, interrupts: Sequence[Interrupt], *, takes_bare: bool
+) -> Command[Any] | None:
+    """The answers for LangGraph; None if only breakpoints are passed, which take no value.
+
+    `takes_bare`: an answer without an id reaches its question. Raises InvalidRequest.
+    """
     given = _given(resume, interrupts)
     values = {id: value for id, value in given.items() if "@" not in id}
     if not values:
@@ -94,7 +113,7 @@ def resume_command(resume: Resume, interrupts: Sequence[Interrupt]) -> Command[A
     first = next(iter(values.values()))
     # LangGraph saves a bare value before the graph goes on, answers by id only as they are taken.
     # None is no answer to it, and an object without keys or of ids is taken for answers by id.
-    is_bare = len(interrupts) == 1 and first not in (None, {}) and not _is_by_id(first)
+    is_bare = takes_bare and first not in (None, {}) and not _is_by_id(first)
     return Command(resume=first if is_bare else values)
 
 

@@ -134,7 +134,9 @@ def plan(
     Raises InvalidRequest if the thread cannot take the request.
     """
     if request.resume:
-        resume = resume_command(request.resume, state.interrupts)
+        resume = resume_command(
+            request.resume, state.interrupts, takes_bare=state.takes_bare_answer
+        )
         return Plan(last_turn_id(state.messages), state, None, resume=resume, point=point)
     if request.continue_:
         return _continue(state, point)

@@ -156,6 +156,8 @@ class Run:
             await self._checkpoints.add(key, plan.new or ())
             await self._open_log(writes)
             return
+        if plan.resume:
+            await self._checkpoints.forget_bare_answer(key)
         stream = self._checkpoints.stream(
             key,
             plan.new,

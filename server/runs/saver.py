@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -10,11 +10,15 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    PendingWrite,
     empty_checkpoint,
 )
 
 _OLDEST = "00000000-0000-6000-8000-000000000000"
 """Ids of checkpoints are UUIDs of version 6, in the order of their time."""
+
+_NO_TASK = "00000000-0000-0000-0000-000000000000"
+_RESUME = "__resume__"
 
 
 class Writes(Protocol):
@@ -54,6 +58,29 @@ class Checkpointer(Protocol):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig: ...
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None: ...
+
+
+async def forget_bare_answer(saver: Checkpointer, config: RunnableConfig) -> None:
+    """Take back the answer without an id that an earlier run of the same step was given.
+
+    LangGraph 1.2.22 keeps it with the checkpoint, although a question has taken it, and gives it to
+    the next question without an answer.
+    """
+    saved = await saver.aget_tuple(config)
+    if saved and any(task == _NO_TASK and kind == _RESUME for task, kind, _ in _writes(saved)):
+        await saver.aput_writes(saved.config, [(_RESUME, None)], _NO_TASK)
+
+
+def _writes(saved: CheckpointTuple) -> Sequence[PendingWrite]:
+    return saved.pending_writes or []
 
 
 async def put_beginning(saver: Checkpointer, checkpoint_key: str) -> str:
