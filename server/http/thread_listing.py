@@ -52,7 +52,8 @@ def shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
     del shown["graph"]
     if entry.allowed_tools is None:
         del shown["allowed_tools"]
-    return {**shown, "graph": graphs.name_of(entry)} if graphs.are_several else shown
+    graph = graphs.name_of(entry) if graphs.are_several else None
+    return {**shown, "graph": graph} if graph else shown
 
 
 def number(text: str, most: int) -> int:

@@ -50,8 +50,8 @@ class Thread(HTTPEndpoint):
         message of an id. Then `has_earlier` says whether the thread has others before the page.
         With `version` the messages are those of the branch that has this version of a message, if
         that is not the thread's own; the thread stays as it is.
-        `run_id` and `run_state` are of the last run; `graph` is there if several are served,
-        `allowed_tools` if the thread is narrowed.
+        `run_id` and `run_state` are of the last run; `graph` is there if several are served and the
+        thread has one, `allowed_tools` if the thread is narrowed.
         `messages` are as the protocol shows them; a live run's message is as its log tells it up to
         `cursor`: attach with that, and nothing is missed or doubled. `first_part` is the index, in
         its message, of the run's part 0. Of a run that withdrew a step or whose nodes speak beside
@@ -73,8 +73,8 @@ class Thread(HTTPEndpoint):
         entry = await store.get(key)
         if entry is not None and "allowed_tools" in changes:
             graphs, tools = request.state["graphs"], request.state["catalogue"].current
-            graph = graphs.checkpoints(graphs.name_of(entry)).attached
-            check_choice(changes["allowed_tools"] or (), graph, tools, rights(request))
+            possible = [one.attached for one in graphs.possible(entry)]
+            check_choice(changes["allowed_tools"] or (), possible, tools, rights(request))
         # First what can still be refused: then nothing has changed.
         if entry is not None and changes.keys() & {"pinned", "archived"}:
             try:

@@ -217,13 +217,15 @@ class Runs:
             await self.others.check()
         await self._store.holder(ThreadKey(LOCAL_OWNER, ""))
 
-    async def create(self, principal: Principal, thread_id: str) -> ThreadEntry:
-        """Make a thread without a run; one that is there stays. Raises ShuttingDown, TooManyRuns,
-        Forbidden, LimitExceeded."""
+    async def create(
+        self, principal: Principal, thread_id: str, graph: str | None = None
+    ) -> ThreadEntry:
+        """Make a thread without a run, for a graph; one that is there stays. Raises ShuttingDown,
+        TooManyRuns, Forbidden, LimitExceeded."""
         self._shutdown.check()
         await self._capacity.take_new_thread(self._policy.rights(principal))
         key = ThreadKey(principal.owner, thread_id)
-        while (entry := await self._store.create(key)) is None:
+        while (entry := await self._store.create(key, graph)) is None:
             await self.deletions.delete(key, at_once=True)
         return entry
 

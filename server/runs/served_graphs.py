@@ -1,6 +1,6 @@
 """The graphs that are served, and which of them a thread belongs to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from server.runs.checkpoints import Checkpoints
@@ -21,10 +21,19 @@ class ServedGraphs:
     def are_several(self) -> bool:
         return len(self.by_name) > 1
 
-    def name_of(self, entry: ThreadEntry) -> str:
-        """The graph that a thread belongs to, which may not be served any more. A single graph has
-        all threads; the default has those of versions that kept no graph."""
-        return (entry.graph or self.default) if self.are_several else self.default
+    def name_of(self, entry: ThreadEntry) -> str | None:
+        """The graph of a thread, which may not be served any more. A single graph has all threads;
+        the default has those of versions that kept no graph. None: a thread without a run, which
+        belongs to no graph yet and was made for none."""
+        if not self.are_several:
+            return self.default
+        return entry.graph or (self.default if entry.run_id else None)
+
+    def possible(self, entry: ThreadEntry) -> Sequence[Checkpoints]:
+        """The graphs that can take the thread's next run; of one that is gone, the default."""
+        if entry.run_id or not self.are_several:
+            return [self.checkpoints(self.name_of(entry))]
+        return [*self.by_name.values()]
 
     def checkpoints(self, name: str | None) -> Checkpoints:
         """Of a graph that is not served any more: by the default, which reads messages too."""
@@ -42,7 +51,9 @@ class ServedGraphs:
             )
         if thread is None or not self.are_several:
             return asked or self.default
-        own = self.name_of(thread)
+        own = self.name_of(thread) or self.default
+        if not thread.run_id:
+            return asked or (own if own in self.by_name else self.default)
         if own not in self.by_name:
             raise InvalidRequest(
                 "graph_not_served",

@@ -21,21 +21,21 @@ def narrowed(
     """The rights that the request and its thread leave. Raises InvalidRequest."""
     if request.allowed_tools is not None:
         brought = [tool.name for tool in request.client_tools]
-        check_choice(request.allowed_tools, graph, catalogue, rights, brought)
+        check_choice(request.allowed_tools, [graph], catalogue, rights, brought)
         rights = rights.narrowed(request.allowed_tools)
     return rights.narrowed(thread.allowed_tools) if thread else rights
 
 
 def check_choice(
     names: Sequence[str],
-    graph: AttachedGraph,
+    graphs: Sequence[AttachedGraph],
     catalogue: Catalogue,
     rights: Rights,
     client_tools: Collection[str] = (),
 ) -> None:
-    """Raises InvalidRequest: 422 for a name that is no tool's, 403 for a tool that the caller may
-    not use."""
-    known = known_tools(graph, catalogue)
+    """Raises InvalidRequest: 422 for a name that is no tool's of any of the graphs, 403 for a tool
+    that the caller may not use."""
+    known = {name for graph in graphs for name in known_tools(graph, catalogue)}
     for name in names:
         if name not in known and name not in client_tools:
             near = get_close_matches(name, [n for n in known if rights.decide(n) != "deny"])

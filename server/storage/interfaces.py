@@ -41,7 +41,7 @@ class ThreadEntry:
     run_id: str
     run_state: ThreadRunState
     graph: str | None = None
-    """The graph of its last run. None: a version began it that kept none."""
+    """Of its last run, or what it was made for. None: a version began it that kept none."""
     pinned: bool = False
     archived: bool = False
     allowed_tools: tuple[str, ...] | None = None
@@ -240,9 +240,9 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         move. Raises ValueError for an unknown cursor.
         """
 
-    async def create(self, key: ThreadKey) -> ThreadEntry | None:
-        """Add a thread without a run, whose `run_id` is empty; one that is there stays as it is.
-        None: the id is that of a hidden one."""
+    async def create(self, key: ThreadKey, graph: str | None = None) -> ThreadEntry | None:
+        """Add a thread without a run, whose `run_id` is empty, made for this graph; one that is
+        there stays as it is. None: the id is that of a hidden one."""
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         """A renamed thread keeps its place and its times. None: there is no such thread."""

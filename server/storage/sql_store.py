@@ -197,8 +197,8 @@ class SqlStore(SqlTexts):
     ) -> Sequence[IdleThread]:
         return await self.read(idle_threads.page, since, now, limit, after)
 
-    async def create(self, key: ThreadKey) -> ThreadEntry | None:
-        return await self.write(thread_list.create, key)
+    async def create(self, key: ThreadKey, graph: str | None = None) -> ThreadEntry | None:
+        return await self.write(thread_list.create, key, graph)
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         return await self.retitle(thread_list.rename, key, title)

@@ -79,16 +79,16 @@ _MOVE = insert(activities)
 _IN_ORDER = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
 
 
-def create(connection: Connection, key: ThreadKey) -> ThreadEntry | None:
-    """Add a thread without a run to the top; one that is there stays as it is. None: the id is that
-    of a hidden one."""
+def create(connection: Connection, key: ThreadKey, graph: str | None) -> ThreadEntry | None:
+    """Add a thread without a run, made for a graph, to the top; one that is there stays as it is.
+    None: the id is that of a hidden one."""
     _await_turn(connection, key)
     entry, is_hidden = find(connection, key)
     if is_hidden:
         return None
     if entry is None:
         now = _now()
-        entry = ThreadEntry(key.thread_id, "", now, now, NO_RUN, "finished")
+        entry = ThreadEntry(key.thread_id, "", now, now, NO_RUN, "finished", graph)
         row = {column.name: getattr(entry, column.name) for column in ENTRY}
         connection.execute(_ADD, {"owner": key.owner, **row})
         _move_to_top(connection, key)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph_sdk import get_client
 
 from tests.support.serving import Client, serving, settings, text_of
 
@@ -181,6 +182,119 @@ async def test_another_graph_than_the_threads_own_is_refused_with_both_names(
 async def test_a_thread_that_a_client_named_itself_is_new_until_it_has_run(client: Client) -> None:
     assert (await said(client, thread_id="mine", graph="critic"))[1] == "critic 1"
     assert (await problem(client, thread_id="mine", graph="writer"))[1] == "graph_mismatch"
+
+
+PATH = "/langgraph/threads"
+
+
+async def made(client: Client, **body: Any) -> dict[str, Any]:
+    answer = await client.http.post(PATH, json=body)
+    assert answer.status_code == 200, answer.text
+    thread: dict[str, Any] = answer.json()
+    return thread
+
+
+async def found(client: Client, **metadata: str) -> list[str]:
+    answer = await client.http.post(f"{PATH}/search", json={"metadata": metadata})
+    return [one["thread_id"] for one in answer.json()]
+
+
+RUNS: list[tuple[str, dict[str, Any]]] = [
+    ("/chat", {"thread_id": "t1", "message": "Hello", "graph": "critic"}),
+    ("/chat", {**BODIES[1], "graph": "critic"}),
+    ("/chat", {**BODIES[2], "threadId": "t1", "graph": "critic"}),
+    (
+        "/ag-ui/critic",
+        {"threadId": "t1", "messages": [{"id": "u1", "role": "user", "content": "Hi"}]},
+    ),
+    (
+        f"{PATH}/t1/runs/stream",
+        {"assistant_id": "critic", "input": {"messages": [{"type": "human", "content": "Hi"}]}},
+    ),
+]
+
+
+@pytest.mark.parametrize("metadata", [{}, {"graph_id": "planner"}])
+@pytest.mark.parametrize(
+    ("path", "body"), RUNS, ids=["native", "AI SDK", "assistant-transport", "AG-UI", "LangGraph"]
+)
+async def test_the_first_run_of_a_thread_chooses_its_graph_whatever_it_was_made_for(
+    path: str, body: dict[str, Any], metadata: dict[str, str], client: Client
+) -> None:
+    await made(client, thread_id="t1", metadata=metadata)
+    answer = await client.http.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    assert (await client.thread("t1"))["graph"] == "critic"
+    got = (await client.http.get(f"{PATH}/t1")).json()["metadata"]
+    assert (got["graph_id"], got["assistant_id"]) == ("critic", "critic")
+    assert (await problem(client, thread_id="t1", graph="planner"))[1] == "graph_mismatch"
+
+
+async def test_a_client_of_langgraph_runs_any_graph_on_a_thread_that_it_has_made(
+    client: Client,
+) -> None:
+    async with get_client(url=f"{client.url}/langgraph", api_key=None) as sdk:
+        said_hi: Any = {"messages": [{"type": "human", "content": "Hi"}]}
+        for name in NAMES:
+            thread = await sdk.threads.create(graph_id=name)
+            assert (thread["metadata"] or {})["graph_id"] == name
+            values: Any = [
+                part.data
+                async for part in sdk.runs.stream(
+                    thread["thread_id"],
+                    name,
+                    input=said_hi,
+                    stream_mode="values",
+                )
+                if part.event == "values"
+            ][-1]
+            assert values["messages"][-1]["content"] == f"{name} 1"
+
+
+async def test_a_thread_keeps_the_graph_that_it_was_made_for(client: Client) -> None:
+    thread = await made(client, thread_id="t1", metadata={"graph_id": "planner"})
+    assert thread["metadata"]["graph_id"] == "planner"
+    same = await made(client, thread_id="t1", if_exists="do_nothing", metadata={"graph_id": "x"})
+    assert same["metadata"] == thread["metadata"]
+    assert (await client.thread("t1"))["graph"] == "planner"
+    assert await found(client, graph_id="planner") == ["t1"]
+    assert (await said(client, thread_id="t1"))[1] == "planner 1"
+
+
+async def test_a_thread_that_was_made_for_no_graph_has_none_until_it_runs(client: Client) -> None:
+    thread = await made(client, thread_id="t1")
+    assert thread["metadata"] == {"title": ""}
+    assert "graph" not in await client.thread("t1")
+    assert "graph" not in (await client.http.get("/threads")).json()["threads"][0]
+    assert await found(client) == ["t1"]
+    assert await found(client, graph_id="writer") == []
+    assert (await client.http.get(f"{PATH}/t1/state")).json()["values"] == {"messages": []}
+    assert (await said(client, thread_id="t1"))[1] == "writer 1"
+    assert await found(client, graph_id="writer") == ["t1"]
+
+
+async def test_a_thread_made_for_a_graph_that_is_gone_begins_on_another(tmp_path: Path) -> None:
+    async with served(tmp_path, *NAMES) as client:
+        await made(client, thread_id="t1", metadata={"graph_id": "critic"})
+    async with served(tmp_path, "writer", "planner") as client:
+        assert (await said(client, thread_id="t1"))[1] == "writer 1"
+
+
+async def test_a_thread_of_no_graph_is_narrowed_to_the_tools_of_any(tmp_path: Path) -> None:
+    tool = "@tool\ndef search(query: str) -> str:\n    'Search.'\n    return query\n"
+    imports = "from langchain_core.tools import tool\nfrom langgraph.prebuilt import ToolNode\n"
+    node = "graph.add_node('tools', ToolNode([search]))\n"
+    (tmp_path / "with_tool.py").write_text(AGENT.replace("NAME", "finder") + imports + tool + node)
+    (tmp_path / "without.py").write_text(AGENT.replace("NAME", "writer"))
+    graphs = {"writer": "./without.py:graph", "finder": "./with_tool.py:graph"}
+    file = tmp_path / "langgraph.json"
+    file.write_text(json.dumps({"graphs": graphs}))
+    async with serving(settings(tmp_path / "t.db", graph=str(file))) as client:
+        await made(client, thread_id="t1")
+        narrow = {"allowed_tools": ["search"]}
+        assert (await client.http.patch("/threads/t1", json=narrow)).status_code == 200
+        assert (await said(client, thread_id="t1"))[1] == "writer 1"
+        assert (await client.http.patch("/threads/t1", json=narrow)).status_code == 422
 
 
 async def test_the_list_of_threads_names_their_graphs(client: Client) -> None:

@@ -41,13 +41,15 @@ STATUS = {"live": "busy", "waiting": "interrupted", "failed": "error"}
 
 class Threads(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
-        """Body `{"thread_id"?, "if_exists"?: "raise" | "do_nothing", "metadata"?}`."""
+        """Body `{"thread_id"?, "if_exists"?: "raise" | "do_nothing", "metadata"?: {"graph_id"}}`:
+        runs that name no graph begin on that one, runs that name another on theirs."""
         fields, _ = await request.state["bodies"].read(request, _object)
         given = fields.get("thread_id")
         id = f"thread_{secrets.token_hex(10)}" if given is None else thread_id(given)
+        graph = _graph_of(fields)
         entry = await request.state["store"].get(ThreadKey(owner(request), id))
         if entry is None:
-            entry = await request.state["runs"].create(principal(request), id)
+            entry = await request.state["runs"].create(principal(request), id, graph)
             return JSONResponse({**_thread(request, entry), "values": None})
         if fields.get("if_exists") != "do_nothing":
             raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
@@ -157,13 +159,20 @@ def _matches(request: ApiRequest, entry: ThreadEntry, asked: Mapping[str, Any]) 
     return True
 
 
+def _graph_of(fields: Mapping[str, Any]) -> str | None:
+    """The graph that a new thread is made for."""
+    named = mapping(fields.get("metadata") or {}, "metadata").get("graph_id")
+    return None if named is None else string(named, "metadata.graph_id")
+
+
 def _thread(request: ApiRequest, entry: ThreadEntry) -> Json:
     graph = request.state["graphs"].name_of(entry)
+    graphs = {"graph_id": graph, "assistant_id": graph} if graph else {}
     return {
         "thread_id": entry.id,
         "created_at": entry.created_at,
         "updated_at": entry.updated_at,
-        "metadata": {"graph_id": graph, "assistant_id": graph, "title": entry.title},
+        "metadata": {**graphs, "title": entry.title},
         "status": STATUS.get(entry.run_state, "idle"),
         "config": {},
         "interrupts": {},

@@ -55,9 +55,10 @@ class ThreadListContract:
     async def test_a_thread_that_is_made_has_no_run_and_its_first_one_gives_the_title(
         self, store: ThreadStore
     ) -> None:
-        made = await store.create(THREAD)
+        made = await store.create(THREAD, "planner")
         assert made
-        assert (made.title, made.run_id, made.run_state) == ("", "", "finished")
+        expected = ("", "", "finished", "planner")
+        assert (made.title, made.run_id, made.run_state, made.graph) == expected
         assert await store.get(THREAD) == made
         assert await listed(store) == ["t1"]
         begun = await begin(store, THREAD, "r1", "What is 17 * 23?")

@@ -55,10 +55,16 @@ OPERATIONS = {
                 "description": "What it means that the thread is there: with `do_nothing` the "
                 "thread is the answer, else a 409."
             },
+            metadata={
+                "anyOf": [OMITTED, {"type": "object"}],
+                "description": "`graph_id`, the name of a graph: that of a first run that names "
+                "none. No other metadata is kept.",
+            },
         ),
         examples={
             "a new one": Example(200, {}),
             "one with an id of the client's": Example(200, {"thread_id": "t1"}),
+            "one for a graph": Example(200, {"metadata": {"graph_id": "chat"}}),
             "an id that cannot be": Example(422, {"thread_id": "a b"}),
         },
     ),
