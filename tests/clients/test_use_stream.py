@@ -334,6 +334,35 @@ async def test_an_edit_and_an_answer_made_anew_begin_before_their_message(
         assert [m["content"] for m in report["messages"]] == ["Uno", "Again."]
 
 
+Step = tuple[str, int, str]
+"""What a page does to the message of this index, and its words."""
+
+
+@pytest.mark.parametrize(
+    ("steps", "shown"),
+    [
+        ([("edit", 2, "Zwei"), ("edit", 0, "Uno")], ["Uno", "D"]),
+        ([("regenerate", 3, ""), ("edit", 2, "Zwei")], ["One", "A", "Zwei", "D"]),
+        ([("edit", 2, "Zwei"), ("regenerate", 1, "")], ["One", "D"]),
+        ([("edit", 2, "2"), ("edit", 2, "3"), ("edit", 2, "4")], ["One", "A", "4", "E"]),
+        ([("edit", 2, "2"), ("regenerate", 3, ""), ("edit", 0, "1")], ["1", "E"]),
+        ([("edit", 0, "1"), ("regenerate", 1, ""), ("edit", 0, "0")], ["0", "E"]),
+    ],
+)
+async def test_edits_of_edits_replace_the_message_that_was_meant(
+    steps: list[Step], shown: list[str], tmp_path: Path, page: ClientProcess
+) -> None:
+    replies = map(text_reply, "ABCDE"[: 2 + len(steps)])
+    async with scripted_server(tmp_path, *replies) as server:
+        await page.do("open", url=server.url, history={"limit": 100})
+        await page.do("send", text="One")
+        await page.do("send", text="Two")
+        for action, index, words in steps:
+            id = (await page.report())["messages"][index]["id"]
+            await page.do(action, messageId=id, **({"text": words} if words else {}))
+        assert said(await clean_report(page, server.http)) == shown
+
+
 async def test_a_branch_that_was_left_is_picked_again_and_goes_on(
     tmp_path: Path, page: ClientProcess
 ) -> None:

@@ -26,8 +26,11 @@ async def post(server: ScriptedServer, words: str | None, at: str | None = None)
     return await server.http.http.post("/langgraph/threads/t/runs/stream", json=body)
 
 
-async def history(server: ScriptedServer, limit: int = 1000) -> list[Json]:
-    answer = await server.http.http.post("/langgraph/threads/t/history", json={"limit": limit})
+async def history(
+    server: ScriptedServer, limit: int = 1000, before: Json | None = None
+) -> list[Json]:
+    body = {"limit": limit, "before": before}
+    answer = await server.http.http.post("/langgraph/threads/t/history", json=body)
     states: list[Json] = answer.json()
     return states
 
@@ -44,7 +47,7 @@ def ending_in(states: list[Json], words: str) -> Json:
     return next(state for state in states if said(state)[-1:] == [words])
 
 
-async def test_a_history_has_the_branches_that_were_left_behind_the_threads_own(
+async def test_a_history_has_the_branches_that_were_left_before_what_both_have(
     tmp_path: Path,
 ) -> None:
     async with scripted_server(tmp_path, *map(text_reply, ("A", "B", "C"))) as server:
@@ -57,18 +60,38 @@ async def test_a_history_has_the_branches_that_were_left_behind_the_threads_own(
         assert [said(state) for state in states] == [
             ["One", "A", "Zwei", "C"],
             ["One", "A", "Zwei"],
+            ["One", "A", "Two", "B"],
+            ["One", "A", "Two"],
             ["One", "A"],
             ["One"],
             [],
-            ["One", "A", "Two", "B"],
-            ["One", "A", "Two"],
         ]
-        fork = states[2]["checkpoint"]
-        assert states[1]["parent_checkpoint"] == states[6]["parent_checkpoint"] == fork
-        assert await history(server, limit=6) == states[:6]
-        one = await server.http.http.get(f"/langgraph/threads/t/state/{at(states[5])}")
-        assert one.json() == states[5]
-        assert (await post(server, None, at(states[5]))).json()["code"] == "nothing_to_do"
+        fork = states[4]["checkpoint"]
+        assert states[1]["parent_checkpoint"] == states[3]["parent_checkpoint"] == fork
+        one = await server.http.http.get(f"/langgraph/threads/t/state/{at(states[2])}")
+        assert one.json() == states[2]
+        assert (await post(server, None, at(states[2]))).json()["code"] == "nothing_to_do"
+
+
+async def test_a_page_of_a_history_has_the_thread_before_the_branches_that_it_left(
+    tmp_path: Path,
+) -> None:
+    async with scripted_server(tmp_path, *map(text_reply, ("A", "B", "C"))) as server:
+        await post(server, "One")
+        await post(server, "Two")
+        await post(server, "Zwei", at(ending_in(await history(server), "A")))
+
+        own = [["One", "A", "Zwei", "C"], ["One", "A", "Zwei"], ["One", "A"], ["One"], []]
+        assert [said(state) for state in await history(server, limit=5)] == own
+        left = [["One", "A", "Two", "B"], ["One", "A", "Two"]]
+        with_one = [*own[:2], left[0], *own[2:]]
+        assert [said(state) for state in await history(server, limit=6)] == with_one
+
+        pages, before = list[Json](), None
+        while page := await history(server, limit=2, before=before):
+            pages += page
+            before = page[-1]["checkpoint"]
+        assert [said(state) for state in pages] == [*own, *left]
 
 
 async def test_a_message_in_a_left_branch_is_edited_there(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """LangGraph SDK: states as JSON. Each message is written once, however many states have it."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from server.http.thread_json import as_json, written
@@ -19,32 +19,51 @@ MAX_HISTORY_BYTES = 20_000_000
 async def history_json(
     branches: AsyncIterator[SavedThread], limit: int, before: str | None, created_at: str
 ) -> bytes:
-    """At most so many states, as a list, the newest of the first branch first: behind the state of
-    a checkpoint, if one is named. Of each further branch those that no other before it has.
+    """At most so many states, as a list: those of the first branch, then of each further branch
+    those that no other before it has; behind the state of a checkpoint, if one is named. Without
+    one they are in the order in which clients find where a message is first seen.
 
     Raises InvalidRequest if no state is of that checkpoint.
     """
-    known, pieces, size = set[str](), list[bytes](), 0
+    known, pieces, size = set[str](), dict[str, bytes](), 0
+    paths: list[list[str]] = []
     is_behind = before is None
     async for thread in branches:
+        paths.append([id for id, _ in checkpoints(thread.messages)][::-1])
         states = _new_states(thread, known)
         if not is_behind:
             ids = [id for id, _ in states]
             is_behind = before in ids
             states = states[ids.index(before) + 1 :] if before in ids else []
         texts = await written(thread.messages if states else ())
-        for _, count in states[: limit - len(pieces)]:
+        for id, count in states[: limit - len(pieces)]:
             values = state(thread, thread.messages, count, created_at)
             piece = _with_messages(values, texts[:count], _own_state(thread, len(texts) - count))
             size += len(piece)
             if pieces and size > MAX_HISTORY_BYTES:
                 break
-            pieces.append(piece)
+            pieces[id] = piece
         if len(pieces) == limit or size > MAX_HISTORY_BYTES:
             break
     if before is not None and not is_behind:
         raise unknown_checkpoint(before)
-    return b"[" + b",".join(pieces) + b"]"
+    ids = [*pieces] if before is not None else _ancestors_last(pieces, paths)
+    return b"[" + b",".join(pieces[id] for id in ids) + b"]"
+
+
+def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[str]:
+    """Each state behind all that follow it in any of the branches, and of two that follow it that
+    of the earlier branch first. `paths` are the branches, each from its beginning.
+
+    `useStream` takes the last state that has a message for the one that it is first seen in, and
+    the first that follows a state for the way to the thread as it is.
+    """
+    first = {id: place for place, path in [*enumerate(paths)][::-1] for id in path}
+    in_order = sorted(paths, key=lambda path: [first[id] for id in path])
+    places = {
+        id: (place, -depth) for place, path in enumerate(in_order) for depth, id in enumerate(path)
+    }
+    return sorted(ids, key=places.__getitem__)
 
 
 def _new_states(thread: SavedThread, known: set[str]) -> Sequence[tuple[str, int]]:

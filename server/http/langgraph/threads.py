@@ -106,7 +106,8 @@ class ThreadState(HTTPEndpoint):
 
 class ThreadHistory(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
-        """Body `{"limit"?, "before"?: checkpoint}`: the states, newest first."""
+        """Body `{"limit"?, "before"?: checkpoint}`: the states, newest first, with those of left
+        branches before what both have."""
         fields, _ = await request.state["bodies"].read(request, _object)
         limit, before = _number(fields, "limit", STATES, MAX_STATES), _before(fields)
         found = await find_thread(request, thread_key(request))

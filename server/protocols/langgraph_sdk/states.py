@@ -8,9 +8,9 @@
 LangGraph has a checkpoint a step of its graph, which takes 33 ms each to read. Clients want to know
 where a message is first seen, and what was before it: a run from there replaces the message. The
 checkpoint's id names the last message of its state, so it holds for as long as that message does.
-A thread that was edited has left branches: their states follow those of the thread, and each hangs
-at the last that both have. Of the graph's own state the newest one has in `values` what clients
-see, and the others nothing.
+A thread that was edited has left branches: each hangs at the last state that both have, and a
+state comes behind all that hang at it. Of the graph's own state the newest one has in `values` what
+clients see, and the others nothing.
 """
 
 from collections.abc import Mapping, Sequence
