@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID, uuid5
 
 from server.runs.checkpoints import Checkpoints
 from server.storage.interfaces import ThreadEntry
 from server.turns.requests import InvalidRequest, TurnRequest
+
+_ASSISTANTS = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
+"""LangGraph's namespace of the ids that it gives graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,14 @@ class ServedGraphs:
     @property
     def are_several(self) -> bool:
         return len(self.by_name) > 1
+
+    def find(self, assistant_id: str) -> str | None:
+        """The graph that LangGraph's clients name, by its name or by the id that LangGraph's own
+        server derives from it. None: there is none."""
+        if assistant_id in self.by_name:
+            return assistant_id
+        ids = {str(uuid5(_ASSISTANTS, name)): name for name in self.by_name}
+        return ids.get(assistant_id.lower())
 
     def name_of(self, entry: ThreadEntry) -> str | None:
         """The graph of a thread, which may not be served any more. A single graph has all threads;
@@ -47,7 +59,7 @@ class ServedGraphs:
         asked = request.graph
         if asked is not None and asked not in self.by_name:
             raise InvalidRequest(
-                "unknown_graph", f"There is no graph {asked[:64]!r}; there {self._listed}."
+                "unknown_graph", f"There is no graph {asked[:64]!r}; there {self.listed}."
             )
         if thread is None or not self.are_several:
             return asked or self.default
@@ -58,7 +70,7 @@ class ServedGraphs:
             raise InvalidRequest(
                 "graph_not_served",
                 f"The thread belongs to the graph {own!r}, which is not served now; there "
-                f"{self._listed}. Start a new thread, or serve that graph again.",
+                f"{self.listed}. Start a new thread, or serve that graph again.",
                 409,
             )
         if asked not in (None, own):
@@ -71,5 +83,6 @@ class ServedGraphs:
         return own
 
     @property
-    def _listed(self) -> str:
+    def listed(self) -> str:
+        """All names, with the verb of a sentence."""
         return f"{'are' if self.are_several else 'is'} {', '.join(self.by_name)}"

@@ -323,7 +323,7 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
     "/ag-ui": {"threadId": "t", "messages": [{"id": "new", "role": "user", "content": "Hello"}]},
     "/langgraph/threads/t/history": {"limit": 1000},
     "/langgraph/threads/t/runs/stream": {
-        "assistant_id": "agent",
+        "assistant_id": "chat",
         "input": {"messages": [{"type": "human", "content": "Hello"}]},
     },
 }

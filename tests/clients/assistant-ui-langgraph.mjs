@@ -16,7 +16,7 @@ serve(async ({ url, id }) => {
   const seen = { errors: [], started: 0, ended: 0, threadId: id ?? null };
   const change = changes();
   const client = new Client({ apiUrl: `${url}/langgraph` });
-  const opened = createLangGraphStream({ client, assistantId: "agent" });
+  const opened = createLangGraphStream({ client, assistantId: "chat" });
   let runtime;
   let interrupt;
   let sendCommand;

@@ -41,7 +41,7 @@ def human(words: str) -> dict[str, Any]:
 
 
 async def run(client: LangGraphClient, thread_id: str, **asked: Any) -> list[Any]:
-    parts = client.runs.stream(thread_id, "agent", **{"stream_mode": MODES, **asked})
+    parts = client.runs.stream(thread_id, "chat", **{"stream_mode": MODES, **asked})
     return [part async for part in parts]
 
 
@@ -130,11 +130,11 @@ async def test_a_run_is_started_joined_and_cancelled(tmp_path: Path) -> None:
         sdk(server.url) as client,
     ):
         thread_id = await new_thread(client)
-        made = await client.runs.create(thread_id, "agent", input=human("Go on"))
+        made = await client.runs.create(thread_id, "chat", input=human("Go on"))
         run_id = made["run_id"]
         assert (await client.runs.get(thread_id, run_id))["status"] == "running"
         with pytest.raises(ConflictError) as refused:
-            await client.runs.create(thread_id, "agent", input=human("Mine"))
+            await client.runs.create(thread_id, "chat", input=human("Mine"))
         assert refused.value.code == "run_in_progress"
         joined = client.runs.join_stream(thread_id, run_id, last_event_id="-1")
         async for part in joined:
@@ -161,7 +161,7 @@ async def test_a_reader_that_leaves_ends_the_run_if_it_has_said_so(
     ):
         thread_id = await new_thread(client)
         asked = client.runs.stream(
-            thread_id, "agent", input=human("Go on"), stream_mode=MODES, on_disconnect=order
+            thread_id, "chat", input=human("Go on"), stream_mode=MODES, on_disconnect=order
         )
         async for part in asked:
             if part.event == "messages":
@@ -214,7 +214,7 @@ async def test_a_run_takes_the_place_of_the_one_before_or_goes_on_from_a_checkpo
         sdk(server.url) as client,
     ):
         thread_id = await new_thread(client)
-        await client.runs.create(thread_id, "agent", input=human("One"))
+        await client.runs.create(thread_id, "chat", input=human("One"))
         await server.endpoint.arrived(1)
         parts = await run(client, thread_id, input=human("Two"), multitask_strategy="interrupt")
         assert parts[-1].event == "end"
@@ -237,7 +237,7 @@ async def test_threads_are_listed_and_forgotten(tmp_path: Path) -> None:
         state: Any = await client.threads.get_state(failed)
         assert json.loads(state["tasks"][0]["error"]) == parts[-1].data
         await run(client, fine, input=human("Two"))
-        found = await client.threads.search(metadata={"graph_id": "agent"}, limit=100)
+        found = await client.threads.search(metadata={"graph_id": "chat"}, limit=100)
         assert [one["thread_id"] for one in found] == [fine, failed]
         assert [one["status"] for one in found] == ["idle", "error"]
         titles = [one["values"]["messages"][0]["content"] for one in found]  # type: ignore[index]

@@ -188,7 +188,7 @@ def reviewed():
 
 
 def agent(folder: Path, name: str) -> Any:
-    file = folder / "agent.py"
+    file = folder / "chat.py"
     file.write_text(AGENT)
     served = settings(folder / "t.db", graph=f"{file}:{name}", undeclared_results="show")
     return serving(served)

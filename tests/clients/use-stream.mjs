@@ -15,7 +15,7 @@ globalThis.setTimeout = (callback, ms, ...args) =>
 
 const { useStream } = await import(`@langchain/langgraph-sdk${version}/react`);
 
-serve(async ({ url, id = null, assistant = "agent", history = false, reconnects = false, listens = false }) => {
+serve(async ({ url, id = null, assistant = "chat", history = false, reconnects = false, listens = false }) => {
   const seen = { errors: [], created: [], custom: [], updates: [] };
   const change = changes();
   let stream;

@@ -386,7 +386,7 @@ async def test_a_branch_that_langgraphs_client_goes_back_to_keeps_the_one_it_lea
     two = next(s for s in states if [m["content"] for m in s["values"]["messages"]][-1:] == ["B"])
     server.endpoint.script(text_reply("E"))
     body = {
-        "assistant_id": "agent",
+        "assistant_id": "chat",
         "input": {"messages": [{"type": "human", "content": "More"}]},
         "checkpoint": {"checkpoint_id": two["checkpoint"]["checkpoint_id"]},
     }

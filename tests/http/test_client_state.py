@@ -30,7 +30,7 @@ PROMPT = {"message": "Milk"}
 
 
 def agent(folder: Path) -> Path:
-    file = folder / "agent_with_todos.py"
+    file = folder / "chat.py"
     file.write_text(AGENT)
     return file
 
@@ -111,7 +111,7 @@ async def test_ag_ui_has_it_as_a_snapshot_and_what_has_changed_as_json_patches(
 async def test_langgraphs_values_have_it_by_name_as_it_changes_and_so_has_the_newest_state(
     client: Client,
 ) -> None:
-    body = {"assistant_id": "agent", "input": {"messages": [{"type": "human", "content": "Milk"}]}}
+    body = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Milk"}]}}
     path = "/langgraph/threads/t1"
     answer = await client.http.post(f"{path}/runs/stream", json={**body, "stream_mode": ["values"]})
     values = [f.data for f in named_frames(answer.content) if f.event == "values"]
@@ -139,9 +139,7 @@ async def test_of_several_graphs_each_shows_the_names_that_it_has(tmp_path: Path
     own = tmp_path / "plain.py"
     own.write_text(PLAIN)
     listed = tmp_path / "langgraph.json"
-    listed.write_text(
-        '{"graphs": {"plain": "./plain.py:graph", "todos": "./agent_with_todos.py:make"}}'
-    )
+    listed.write_text('{"graphs": {"plain": "./plain.py:graph", "todos": "./chat.py:make"}}')
     given = settings(tmp_path / "t.db", graph=str(listed), client_state=("todos", "topic"))
     async with serving(given) as client:
         for graph, state in (("plain", {"topic": "tea"}), ("todos", {"todos": [MILK, EGGS]})):

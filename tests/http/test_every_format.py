@@ -97,7 +97,7 @@ FORMATS = {
     "LangGraph SDK": Format(
         "/langgraph/threads/t1/runs/stream",
         {
-            "assistant_id": "agent",
+            "assistant_id": "chat",
             "input": {"messages": [{"type": "human", "content": "Go on"}]},
             "stream_mode": ["values", "messages-tuple", "custom", "tools"],
         },

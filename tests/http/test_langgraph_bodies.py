@@ -34,7 +34,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
 
 async def post(client: Client, body: Json, thread: str = DONE) -> Any:
     path = f"/langgraph/threads/{thread}/runs/stream"
-    return await client.http.post(path, json={"assistant_id": "agent", **body})
+    return await client.http.post(path, json={"assistant_id": "chat", **body})
 
 
 def said(*messages: Any) -> Json:
@@ -262,7 +262,7 @@ async def test_a_page_of_another_origin_reads_where_the_run_is(tmp_path: Path) -
     page = "http://app.example"
     served = settings(tmp_path / "t.db", allowed_origins=page)
     async with serving(served) as client:
-        body = {"assistant_id": "agent", **said(HI), "stream_mode": ["values", "messages-tuple"]}
+        body = {"assistant_id": "chat", **said(HI), "stream_mode": ["values", "messages-tuple"]}
         answer = await client.http.post(
             "/langgraph/threads/t1/runs/stream", json=body, headers={"Origin": page}
         )

@@ -18,7 +18,7 @@ ASK = call_reply(("request_user_selection", QUESTION), ids=("call_1",))
 
 
 async def post(server: ScriptedServer, words: str | None, at: str | None = None) -> httpx.Response:
-    body: Json = {"assistant_id": "agent"}
+    body: Json = {"assistant_id": "chat"}
     if words is not None:
         body["input"] = {"messages": [{"type": "human", "content": words}]}
     if at is not None:

@@ -58,11 +58,11 @@ class Call:
 HI = {"type": "text", "text": "Hi"}
 AG_UI_HI = {"id": "m-new", "role": "user", "content": "Hi"}
 LG = "/langgraph/threads/{thread_id}"
-HUMAN: Json = {"assistant_id": "agent", "input": {"messages": [{"type": "human", "content": "Hi"}]}}
+HUMAN: Json = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hi"}]}}
 AT_START: Json = {"checkpoint": {"checkpoint_id": "start"}}
 ANSWERED: Json = {"type": "tool", "tool_call_id": TOP_CALL, "content": '{"value": "red"}'}
 APPROVED: Json = {
-    "assistant_id": "agent",
+    "assistant_id": "chat",
     "command": {"resume": {"decisions": [{"type": "approve"}]}},
 }
 RUN_CALLS: Mapping[str, Call] = {
@@ -70,7 +70,7 @@ RUN_CALLS: Mapping[str, Call] = {
     "message to a live thread": Call(409, LIVE, body=HUMAN),
     "interrupt and start": Call(200, LIVE, body={**HUMAN, "multitask_strategy": "interrupt"}),
     "message over a question": Call(200, WAITING, body=HUMAN),
-    "answer": Call(200, WAITING, body={"assistant_id": "agent", "input": {"messages": [ANSWERED]}}),
+    "answer": Call(200, WAITING, body={"assistant_id": "chat", "input": {"messages": [ANSWERED]}}),
     "approve": Call(200, GATED, body=APPROVED),
 }
 LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {

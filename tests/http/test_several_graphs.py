@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid5
 
 import pytest
 from langgraph_sdk import get_client
@@ -122,6 +123,36 @@ BODIES: list[dict[str, Any]] = [
 ]
 
 
+PATH = "/langgraph/threads"
+
+
+async def made(client: Client, **body: Any) -> dict[str, Any]:
+    answer = await client.http.post(PATH, json=body)
+    assert answer.status_code == 200, answer.text
+    thread: dict[str, Any] = answer.json()
+    return thread
+
+
+async def found(client: Client, **metadata: str) -> list[str]:
+    answer = await client.http.post(f"{PATH}/search", json={"metadata": metadata})
+    return [one["thread_id"] for one in answer.json()]
+
+
+RUNS: list[tuple[str, dict[str, Any]]] = [
+    ("/chat", {"thread_id": "t1", "message": "Hello", "graph": "critic"}),
+    ("/chat", {**BODIES[1], "graph": "critic"}),
+    ("/chat", {**BODIES[2], "threadId": "t1", "graph": "critic"}),
+    (
+        "/ag-ui/critic",
+        {"threadId": "t1", "messages": [{"id": "u1", "role": "user", "content": "Hi"}]},
+    ),
+    (
+        f"{PATH}/t1/runs/stream",
+        {"assistant_id": "critic", "input": {"messages": [{"type": "human", "content": "Hi"}]}},
+    ),
+]
+
+
 @pytest.mark.parametrize("body", BODIES, ids=["native", "AI SDK", "assistant-transport"])
 async def test_any_body_chooses_a_graph(body: dict[str, Any], client: Client) -> None:
     thread_id, _ = await client.turn({**body, "graph": "planner"})
@@ -160,6 +191,54 @@ async def test_an_unknown_graph_is_refused_with_those_there_are(client: Client) 
     assert (await client.http.get("/threads")).json()["threads"] == []
 
 
+@pytest.mark.parametrize(
+    ("path", "body"), RUNS, ids=["native", "AI SDK", "assistant-transport", "AG-UI", "LangGraph"]
+)
+async def test_no_body_that_names_an_unknown_graph_runs_another(
+    path: str, body: dict[str, Any], client: Client
+) -> None:
+    wrong = json.loads(json.dumps(body).replace("critic", "critik"))
+    answer = await client.http.post(path.replace("critic", "critik"), json=wrong)
+    expected = (404, "assistant_not_found") if "langgraph" in path else (422, "unknown_graph")
+    assert (answer.status_code, answer.json()["code"]) == expected
+    assert "writer, planner, critic" in answer.json()["detail"]
+    assert (await client.http.get("/threads")).json()["threads"] == []
+
+
+LANGGRAPH_ID = str(uuid5(UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "planner"))
+
+
+async def test_an_assistant_is_found_by_the_id_that_langgraph_derives_from_its_graph(
+    client: Client,
+) -> None:
+    found_one = await client.http.get(f"/langgraph/assistants/{LANGGRAPH_ID}")
+    assert found_one.json()["graph_id"] == "planner"
+    thread = await made(client, thread_id="t1", metadata={"graph_id": LANGGRAPH_ID})
+    assert thread["metadata"]["graph_id"] == "planner"
+    body = {**RUNS[-1][1], "assistant_id": LANGGRAPH_ID}
+    assert (await client.http.post(f"{PATH}/t2/runs", json=body)).status_code == 200
+    assert (await client.thread("t2"))["graph"] == "planner"
+    assert await found(client, assistant_id=LANGGRAPH_ID) == ["t2", "t1"]
+
+
+async def test_an_assistant_that_there_is_not_is_a_404_wherever_it_is_named(
+    client: Client,
+) -> None:
+    body = {**RUNS[-1][1], "assistant_id": "stress_tset"}
+    answers = [
+        await client.http.post(f"{PATH}/t1/runs", json=body),
+        await client.http.post(f"{PATH}/t1/runs/stream", json=body),
+        await client.http.post(PATH, json={"metadata": {"graph_id": "stress_tset"}}),
+        await client.http.get("/langgraph/assistants/stress_tset"),
+        await client.http.get(f"/langgraph/assistants/{LANGGRAPH_ID[:-1]}0"),
+    ]
+    codes = [(answer.status_code, answer.json()["code"]) for answer in answers]
+    assert codes == [(404, "assistant_not_found")] * 5
+    await made(client, thread_id="t1")
+    await said(client, thread_id="t1")
+    assert await found(client, graph_id="stress_tset") == []
+
+
 async def test_a_thread_goes_on_with_its_own_graph(client: Client) -> None:
     thread_id, _ = await said(client, graph="critic")
     assert (await said(client, thread_id=thread_id))[1] == "critic 3"
@@ -182,36 +261,6 @@ async def test_another_graph_than_the_threads_own_is_refused_with_both_names(
 async def test_a_thread_that_a_client_named_itself_is_new_until_it_has_run(client: Client) -> None:
     assert (await said(client, thread_id="mine", graph="critic"))[1] == "critic 1"
     assert (await problem(client, thread_id="mine", graph="writer"))[1] == "graph_mismatch"
-
-
-PATH = "/langgraph/threads"
-
-
-async def made(client: Client, **body: Any) -> dict[str, Any]:
-    answer = await client.http.post(PATH, json=body)
-    assert answer.status_code == 200, answer.text
-    thread: dict[str, Any] = answer.json()
-    return thread
-
-
-async def found(client: Client, **metadata: str) -> list[str]:
-    answer = await client.http.post(f"{PATH}/search", json={"metadata": metadata})
-    return [one["thread_id"] for one in answer.json()]
-
-
-RUNS: list[tuple[str, dict[str, Any]]] = [
-    ("/chat", {"thread_id": "t1", "message": "Hello", "graph": "critic"}),
-    ("/chat", {**BODIES[1], "graph": "critic"}),
-    ("/chat", {**BODIES[2], "threadId": "t1", "graph": "critic"}),
-    (
-        "/ag-ui/critic",
-        {"threadId": "t1", "messages": [{"id": "u1", "role": "user", "content": "Hi"}]},
-    ),
-    (
-        f"{PATH}/t1/runs/stream",
-        {"assistant_id": "critic", "input": {"messages": [{"type": "human", "content": "Hi"}]}},
-    ),
-]
 
 
 @pytest.mark.parametrize("metadata", [{}, {"graph_id": "planner"}])
@@ -254,7 +303,8 @@ async def test_a_client_of_langgraph_runs_any_graph_on_a_thread_that_it_has_made
 async def test_a_thread_keeps_the_graph_that_it_was_made_for(client: Client) -> None:
     thread = await made(client, thread_id="t1", metadata={"graph_id": "planner"})
     assert thread["metadata"]["graph_id"] == "planner"
-    same = await made(client, thread_id="t1", if_exists="do_nothing", metadata={"graph_id": "x"})
+    other = {"graph_id": "critic"}
+    same = await made(client, thread_id="t1", if_exists="do_nothing", metadata=other)
     assert same["metadata"] == thread["metadata"]
     assert (await client.thread("t1"))["graph"] == "planner"
     assert await found(client, graph_id="planner") == ["t1"]

@@ -135,7 +135,7 @@ BODIES: dict[str, Sized] = {
 
 
 AG_UI = b'{"threadId":"t","messages":[%s,{"id":"u","role":"user","content":"Hi"}]}'
-RUN = b'{"assistant_id":"agent","input":{"messages":%s}}'
+RUN = b'{"assistant_id":"chat","input":{"messages":%s}}'
 
 
 def framed(frame: bytes, value: Sized) -> Sized:
@@ -203,12 +203,13 @@ ELSEWHERE: dict[str, tuple[str, Sized]] = {
     "modes of LangGraph": (
         "/langgraph/threads/t/runs/stream",
         framed(
-            b'{"assistant_id":"a","input":{"messages":"Hi"},"stream_mode":%s}', array(b'"values"')
+            b'{"assistant_id":"chat","input":{"messages":"Hi"},"stream_mode":%s}',
+            array(b'"values"'),
         ),
     ),
     "an answer of LangGraph": (
         "/langgraph/threads/t/runs/stream",
-        framed(b'{"assistant_id":"a","command":{"resume":%s}}', array(b'{"type":"approve"}')),
+        framed(b'{"assistant_id":"chat","command":{"resume":%s}}', array(b'{"type":"approve"}')),
     ),
     "a search of LangGraph": (
         "/langgraph/threads/search",

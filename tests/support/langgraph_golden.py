@@ -34,7 +34,7 @@ ASK = call_reply(
 
 
 def run(**body: Any) -> Json:
-    return {"assistant_id": "agent", **body}
+    return {"assistant_id": "chat", **body}
 
 
 def human(words: str, id: str) -> Json:

@@ -13,7 +13,7 @@ function Chat() {
   const [threadId, setThreadId] = useState(location.hash.slice(1) || null);
   const stream = useStream({
     apiUrl: `${SERVER}/langgraph`,
-    assistantId: "agent", // the name of a graph; of any other name it is the default one
+    assistantId: "chat", // the name of a graph
     threadId,
     onThreadId: (id) => {
       location.hash = id;

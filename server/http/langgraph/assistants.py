@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.http.problems import Problem
 from server.http.state import ApiRequest
-from server.protocols.fields import mapping
+from server.protocols.fields import mapping, shown
 
 _EPOCH = "1970-01-01T00:00:00+00:00"
 """Graphs are code: nobody has made them at a time."""
@@ -52,10 +52,20 @@ class AssistantSearch(HTTPEndpoint):
 
 class Assistant(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        name = request.path_params["assistant_id"]
-        if name not in request.state["graphs"].by_name:
-            raise Problem(404, "assistant_not_found", "There is no graph of that name.")
+        name = graph_named(request, request.path_params["assistant_id"])
         return JSONResponse(_assistant(request, name))
+
+
+def graph_named(request: ApiRequest, assistant_id: str) -> str:
+    """The graph that an assistant's id names. Raises Problem."""
+    graphs = request.state["graphs"]
+    if (name := graphs.find(assistant_id)) is None:
+        raise Problem(
+            404,
+            "assistant_not_found",
+            f"There is no assistant {shown(assistant_id)}; there {graphs.listed}.",
+        )
+    return name
 
 
 def _assistant(request: ApiRequest, name: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse, Response
 
 from server.http.chat import run_headers, stream_run, unseen_headers
 from server.http.cursors import position
+from server.http.langgraph.assistants import graph_named
 from server.http.langgraph.saved import branch_at, find_thread
-from server.http.langgraph.threads import graph_named
 from server.http.problems import Problem, unknown_thread
 from server.http.state import ApiRequest, principal, rights, thread_key
 from server.protocols import wire_format
@@ -129,11 +129,11 @@ async def _start(request: ApiRequest) -> tuple[LoggedRun, Submission]:
     thread_id(key.thread_id)
     read = partial(parse, limits=request.state["body_limits"])
     asked, _ = await request.state["bodies"].read(request, read)
+    graph = graph_named(request, asked.assistant_id)
     found = await find_thread(request, key) if asked.is_about_thread else None
     thread = found.thread if found else SavedThread.of(key.thread_id, ())
     if found and asked.branches_at is not None:
         thread = await branch_at(request, found, asked.branches_at)
-    graph = graph_named(request, asked.assistant_id)
     turn = turn_request(asked, thread, graph)
     return await request.state["runs"].start(principal(request), turn, NAME), asked
 

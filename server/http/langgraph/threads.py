@@ -12,6 +12,7 @@ from typing import Any
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
+from server.http.langgraph.assistants import graph_named
 from server.http.langgraph.saved import Found, branch_at, branches_of, find_thread
 from server.http.langgraph.states import history_json, state_json
 from server.http.problems import Problem, unknown_thread
@@ -46,7 +47,7 @@ class Threads(HTTPEndpoint):
         fields, _ = await request.state["bodies"].read(request, _object)
         given = fields.get("thread_id")
         id = f"thread_{secrets.token_hex(10)}" if given is None else thread_id(given)
-        graph = _graph_of(fields)
+        graph = _graph_of(request, fields)
         entry = await request.state["store"].get(ThreadKey(owner(request), id))
         if entry is None:
             entry = await request.state["runs"].create(principal(request), id, graph)
@@ -142,11 +143,6 @@ async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
             return
 
 
-def graph_named(request: ApiRequest, assistant_id: str) -> str | None:
-    """The graph of that name. None: there is none, and the default is meant."""
-    return assistant_id if assistant_id in request.state["graphs"].by_name else None
-
-
 def _matches(request: ApiRequest, entry: ThreadEntry, asked: Mapping[str, Any]) -> bool:
     status, metadata = asked.get("status"), mapping(asked.get("metadata") or {}, "metadata")
     if status is not None and STATUS.get(entry.run_state, "idle") != status:
@@ -155,15 +151,16 @@ def _matches(request: ApiRequest, entry: ThreadEntry, asked: Mapping[str, Any]) 
     for name, value in metadata.items():
         if name not in ("graph_id", "assistant_id") or not isinstance(value, str):
             return False
-        if graphs.name_of(entry) != (graph_named(request, value) or graphs.default):
+        named = graphs.find(value)
+        if named is None or graphs.name_of(entry) != named:
             return False
     return True
 
 
-def _graph_of(fields: Mapping[str, Any]) -> str | None:
-    """The graph that a new thread is made for."""
+def _graph_of(request: ApiRequest, fields: Mapping[str, Any]) -> str | None:
+    """The graph that a new thread is made for. Raises Problem."""
     named = mapping(fields.get("metadata") or {}, "metadata").get("graph_id")
-    return None if named is None else string(named, "metadata.graph_id")
+    return None if named is None else graph_named(request, string(named, "metadata.graph_id"))
 
 
 def _thread(request: ApiRequest, entry: ThreadEntry) -> Json:

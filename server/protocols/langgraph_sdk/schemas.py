@@ -50,7 +50,7 @@ def body(served: Served) -> dict[str, Schema]:
     return {
         "LangGraph.RunBody": an_object(
             ["assistant_id"],
-            assistant_id={**TEXT, "description": "A graph; another name means the default."},
+            assistant_id={**TEXT, "description": "A graph, or the id that LangGraph gives it."},
             input=nullable(closed_object((), **{**further, "messages": messages})),
             command=nullable(command),
             checkpoint=nullable(checkpoint),

@@ -7,6 +7,7 @@ from server.http.openapi.problems import (
     BODY_FIELDS,
     BUSY,
     CAPACITY,
+    LANGGRAPH_ASSISTANTS,
     LANGGRAPH_CHECKPOINTS,
     LANGGRAPH_FIELDS,
     LANGGRAPH_RUNS,
@@ -43,7 +44,9 @@ _START = (
         *("images_too_large", "value_too_long", "invalid_text", "unsupported_part"),
         *("invalid_image", "invalid_thread_id", "invalid_message_id", "invalid_json_value"),
     ),
+    LANGGRAPH_ASSISTANTS,
     LANGGRAPH_FIELDS,
+    LANGGRAPH_ASSISTANTS,
     LANGGRAPH_CHECKPOINTS,
     BUSY,
     VERSION,
@@ -94,6 +97,7 @@ OPERATIONS = {
                 {"assistant_id": "chat", "checkpoint": {"checkpoint_id": "start"}, **_ASKED},
                 path=_OF_THREAD,
             ),
+            "an assistant that there is not": Example(404, {"assistant_id": "none"}, path=_NEW),
             "nothing to go on with": Example(409, {"assistant_id": "chat"}, path=_OF_THREAD),
             "nothing that waits": Example(
                 409, {"assistant_id": "chat", "command": {"resume": "yes"}}, path=_OF_THREAD

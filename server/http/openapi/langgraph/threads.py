@@ -7,6 +7,7 @@ from server.http.openapi.problems import (
     BODY,
     BODY_FIELDS,
     CAPACITY,
+    LANGGRAPH_ASSISTANTS,
     LANGGRAPH_CHECKPOINTS,
     LANGGRAPH_THREADS,
     LIMITED,
@@ -44,6 +45,7 @@ OPERATIONS = {
             BODY,
             BODY_FIELDS.only("invalid_body", "invalid_thread_id"),
             LANGGRAPH_THREADS.only("thread_exists"),
+            LANGGRAPH_ASSISTANTS,
             CAPACITY,
             LIMITED,
             STORAGE,
@@ -66,6 +68,7 @@ OPERATIONS = {
             "one with an id of the client's": Example(200, {"thread_id": "t1"}),
             "one for a graph": Example(200, {"metadata": {"graph_id": "chat"}}),
             "an id that cannot be": Example(422, {"thread_id": "a b"}),
+            "one for a graph that there is not": Example(404, {"metadata": {"graph_id": "none"}}),
         },
     ),
     ("POST", "/langgraph/threads/search"): Operation(
