@@ -1,27 +1,21 @@
 """Where the graphs of the setting are.
 
 `module:name`, `path/to/file.py:name`, or `path/to/langgraph.json` with all of its graphs; `#name`
-behind it makes one of them the default. What a langgraph.json holds:
-https://docs.langchain.com/langgraph-platform/cli#configuration-file
+behind it makes one of them the default.
 """
 
-import json
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dotenv import dotenv_values
-
 from graphs.faults import GraphError
+from graphs.project_file import ProjectFile
 from graphs.user_modules import place_of
 
 BUILT_IN = "graphs.chat:build"
 MAX_FAULT_CHARS = 500
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +96,18 @@ def _placed(
 
 def _configured(place: str, default: str) -> tuple[GraphSource, ...]:
     """The graphs of a langgraph.json."""
-    file = Path(place).resolve()
-    config = json.loads(file.read_text(encoding="utf-8"))
-    graphs = config.get("graphs") or {}
+    project = ProjectFile.read(place)
+    graphs = project.config.get("graphs") or {}
     if not graphs or (default and default not in graphs):
         known = ", ".join(f"{place}#{name}" for name in graphs) or "none"
         raise GraphError(f"its graphs are: {known}")
-    if config.get("store"):
-        logger.warning(
-            "the store of %(file)s is not used: the server's has no index and keeps its items for "
-            "good",
-            {"file": place},
-        )
-    base = file.parent
-    local = [base / d for d in config.get("dependencies") or ["."] if (base / d).is_dir()]
-    folders = once(*(p.resolve() for d in local for p in (d, d / "src") if p.is_dir()), base)
-    environment = _environment(config.get("env") or {}, base)
+    project.check()
+    folders, environment = project.folders, project.environment
     names = sorted(graphs, key=lambda name: name != default)
     return tuple(
-        replace(_entry(f"{place}#{name}", graphs[name], folders, base), environment=environment)
+        replace(
+            _entry(f"{place}#{name}", graphs[name], folders, project.base), environment=environment
+        )
         for name in names
     )
 
@@ -131,9 +118,3 @@ def _entry(setting: str, entry: Any, folders: tuple[Path, ...], base: Path) -> G
         source = _placed(setting, described["path"], folders, base)
         name, description = setting.partition("#")[2], described.get("description")
         return replace(source, name=name, description=description)
-
-
-def _environment(env: Any, base: Path) -> dict[str, str]:
-    """`env` is a file of variables, or an object."""
-    values = dotenv_values(base / env) if isinstance(env, str) else env
-    return {name: str(value) for name, value in values.items() if value is not None}

@@ -68,13 +68,14 @@ def import_file(file: Path, folders: Sequence[Path]) -> ModuleType:
     return _by_its_path(file)
 
 
-def own_object(place: str) -> object:
-    """What `module:name` or `path/to/file.py:name` names, looked for from the working directory.
+def own_object(place: str, folders: Sequence[Path] = ()) -> object:
+    """What `module:name` or `path/to/file.py:name` names, looked for in the folders and from the
+    working directory.
 
     Raises whatever importing it raises.
     """
     source, _, name = place.rpartition(":")
-    folders = (Path.cwd(),)
+    folders = (*folders, Path.cwd())
     with user_imports(folders):
         if source.endswith(".py"):
             found: object = import_file(Path(source).resolve(strict=True), folders)

@@ -108,6 +108,8 @@ def read_settings(arguments: Sequence[str]) -> Settings:
     """Raises StartError naming each setting that has a bad value, and what is allowed."""
     named = arguments[:1] and not arguments[0].startswith("-")
     options = ["--graph", *arguments] if named else [*arguments]
+    if Path(PROJECT_FILE).is_file() and not _has_variable("TURNSTREAM_GRAPH"):
+        options = ["--graph", PROJECT_FILE, *options]  # The last of an option holds.
     try:
         settings = CliApp.run(Settings, cli_args=options)
     except ValidationError as error:
@@ -116,9 +118,12 @@ def read_settings(arguments: Sequence[str]) -> Settings:
         raise StartError(str(error)) from None
     if not is_loopback(settings.host) and "auth" not in settings.model_fields_set:
         raise StartError(NO_AUTHENTICATION.format(host=settings.host or "every address"))
-    if "graph" not in settings.model_fields_set and Path(PROJECT_FILE).is_file():
-        settings.graph = PROJECT_FILE
     return settings
+
+
+def _has_variable(name: str) -> bool:
+    """Whether the environment has it, in whatever case, as the settings read it."""
+    return any(value for key, value in os.environ.items() if key.upper() == name)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from graphs.user_modules import own_object
+from server.project_auth import project_folders
 from server.settings import Settings
 from server.storage.audit_store import SqlAuditStore
 from server.storage.opened import ServerStore
@@ -86,7 +87,7 @@ def _own_function(settings: Settings) -> AuthFunction | None:
     if len(names) > 1:
         raise AuthSetupError(f"TURNSTREAM_AUTH: give one function, not {' and '.join(names)}")
     try:
-        target = own_object(names[0])
+        target = own_object(names[0], project_folders(settings.graph))
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise AuthSetupError(f"TURNSTREAM_AUTH: {names[0]} cannot be loaded ({reason})") from error

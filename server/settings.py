@@ -23,6 +23,7 @@ from graphs.loading import BUILT_IN
 from graphs.result_view import Undeclared
 from server.logs.formats import LogFormat
 from server.model_settings import ModelSettings
+from server.project_auth import with_project_auth
 from server.storage_settings import StorageSettings
 from server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 from server.user_settings import UserSettings
@@ -203,14 +204,15 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _split_lists(cls, values: dict[str, object]) -> dict[str, object]:
+    def _completed(cls, values: dict[str, object]) -> dict[str, object]:
         lists = {name for name, field in cls.model_fields.items() if NoDecode in field.metadata}
-        return {
+        split = {
             key: tuple(item.strip() for item in value.split(",") if item.strip())
             if key in lists and isinstance(value, str)
             else value
             for key, value in values.items()
         }
+        return with_project_auth(split)
 
     @model_validator(mode="after")
     def _check(self) -> "Settings":

@@ -9,6 +9,7 @@ https://docs.langchain.com/langgraph-platform/auth (`langgraph_sdk.auth.types.Au
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ from server.users.principal import (
     Principal,
     Unauthenticated,
 )
+
+logger = logging.getLogger(__name__)
 
 PARAMETERS = (
     "request",
@@ -39,6 +42,12 @@ class OwnFunction:
 
     def __init__(self, name: str, target: object) -> None:
         if isinstance(target, Auth):
+            if target._handlers or target._global_handlers:
+                logger.warning(
+                    "the @auth.on handlers of %(name)s are not called: each caller has threads of "
+                    "their own, and TURNSTREAM_POLICY says what callers may do",
+                    {"name": name},
+                )
             target = target._authenticate_handler
             if target is None:
                 raise AuthSetupError(f"TURNSTREAM_AUTH: {name} has no @auth.authenticate function")

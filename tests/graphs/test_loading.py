@@ -251,7 +251,64 @@ async def test_a_store_that_a_project_configures_is_not_used_and_it_is_said(
     config = {"graphs": {"agent": "./agent.py:graph"}, "store": {"index": {"dims": 2}}}
     write("langgraph.json", json.dumps(config))
     load("langgraph.json")
-    assert "the store of langgraph.json is not used" in caplog.text
+    assert "the key store of langgraph.json has no effect: the server's has no index" in caplog.text
+
+
+WITHOUT_EFFECT: list[tuple[dict[str, Any], str]] = [
+    ({"checkpointer": {"ttl": {"default_ttl": 60}}}, "checkpointer"),
+    ({"http": {"app": "./app.py:app"}}, "http.app"),
+    ({"http": {"cors": {"allow_origins": ["*"]}}}, "http.cors"),
+    ({"http": {"mount_prefix": "/api"}}, "http.mount_prefix"),
+    ({"webhooks": {"env_prefix": "HOOK_"}}, "webhooks"),
+    ({"auth": {"path": "./a.py:auth", "cache": {"cache_keys": ["x"]}}}, "auth.cache"),
+    ({"auht": {"path": "./a.py:auth"}}, "auht"),
+]
+
+
+@pytest.mark.parametrize(("keys", "named"), WITHOUT_EFFECT)
+def test_a_key_of_a_project_that_has_no_effect_is_named(
+    keys: dict[str, Any], named: str, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("agent.py", GRAPH)
+    write("langgraph.json", json.dumps({"graphs": {"agent": "./agent.py:graph"}, **keys}))
+    load("langgraph.json")
+    assert f"the key {named} of langgraph.json has no effect" in caplog.text
+
+
+def test_of_keys_that_are_kept_to_nothing_is_said(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("agent.py", GRAPH)
+    kept = {
+        "$schema": "x",
+        "python_version": "3.12",
+        "dockerfile_lines": ["RUN x"],
+        "store": None,
+        "auth": {"path": "./a.py:auth", "disable_studio_auth": True},
+        "http": {"disable_mcp": True, "disable_store": True, "disable_runs": False},
+    }
+    write("langgraph.json", json.dumps({"graphs": {"agent": "./agent.py:graph"}, **kept}))
+    load("langgraph.json")
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"encryption": {"path": "./e.py:encryption"}}, "encryption"),
+        ({"http": {"disable_threads": True}}, "http.disable_threads"),
+        (
+            {"http": {"disable_meta": True, "disable_runs": True}},
+            "http.disable_runs, http.disable_meta",
+        ),
+    ],
+)
+async def test_what_protects_a_project_and_is_not_done_keeps_it_from_starting(
+    keys: dict[str, Any], named: str, write: Write
+) -> None:
+    write("agent.py", GRAPH)
+    write("langgraph.json", json.dumps({"graphs": {"agent": "./agent.py:graph"}, **keys}))
+    assert f"it has {named}, which this server does not do" in await fault_of("langgraph.json")
 
 
 BROKEN = {
