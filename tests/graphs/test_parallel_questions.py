@@ -3,9 +3,16 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
 
+from graphs.sibling_calls import keep_answers_apart
 from tests.support.serving import Client, Event, serving, settings
 
 GRAPH = """
@@ -239,6 +246,45 @@ async def test_middleware_that_asks_gets_the_answer_for_its_call(tmp_path: Path)
             "allow aerase f1, aerase f1",
             "allow asend f2, asend f2",
         ]
+
+
+async def test_a_restart_between_two_answers_loses_neither(tmp_path: Path) -> None:
+    async with served(tmp_path) as client:
+        thread_id, events = await client.turn({"message": "twice aerase"})
+        for _ in range(2):
+            answers = questions(events)
+            _, events = await client.turn({"thread_id": thread_id, "resume": answers})
+    async with served(tmp_path) as client:
+        _, events = await client.turn({"thread_id": thread_id, "resume": questions(events)})
+        assert questions(events) == {}
+        parts = (await client.thread(thread_id))["messages"][-1]["parts"]
+        assert [part["result"] for part in parts] == ["first f0, second f0", "aerase f1"]
+
+
+def two_calls() -> Any:
+    """A graph of LangGraph alone, whose two calls ask in the threads of a synchronous run."""
+
+    def ask(name: str) -> str:
+        """Ask."""
+        return str(interrupt(name))
+
+    calls = [{"name": "ask", "args": {"name": name}, "id": name} for name in ("a", "b")]
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("speak", lambda _state: {"messages": [AIMessage("", tool_calls=calls)]})
+    graph.add_node("tools", ToolNode([ask]))
+    graph.add_edge(START, "speak").add_edge("speak", "tools")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def test_a_graph_that_is_run_without_the_server_takes_answers_without_ids_as_before() -> None:
+    keep_answers_apart()
+    graph, config = two_calls(), {"configurable": {"thread_id": "t"}}
+    graph.invoke({"messages": [("user", "Go")]}, config)
+    assert [one.value for one in graph.get_state(config).interrupts] == ["a"]
+    for answer in ("yes", "no"):
+        graph.invoke(Command(resume=answer), config)
+    results = graph.get_state(config).values["messages"][-2:]
+    assert sorted(message.content for message in results) == ["no", "yes"]
 
 
 async def test_an_answer_reaches_no_later_question_of_its_node(tmp_path: Path) -> None:
