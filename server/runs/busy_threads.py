@@ -11,7 +11,7 @@ from server.runs.other_workers import OtherWorkers
 from server.runs.reader import LoggedRun, RunReader
 from server.runs.signals import STOPPED
 from server.runs.thread_version import check_may_stop
-from server.storage.interfaces import Held, ThreadStore
+from server.storage.interfaces import Held, StorageUnavailable, ThreadStore
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest, TurnRequest
 
@@ -87,6 +87,17 @@ class BusyThreads:
                 if await self._reader.has_request(key, run_id):
                     raise StreamLost(key, run_id)
                 await asyncio.sleep(POLL_SECONDS)
+
+    async def left(self, key: ThreadKey, run_id: str) -> LoggedRun:
+        """The run that this process has lost, once another worker has ended it. Raises StreamLost
+        if its request is kept and it has no log, StorageUnavailable if it is not kept,
+        ThreadStillBusy."""
+        run = await self.repeated(key, run_id)
+        if run:
+            return run
+        if await self._reader.has_request(key, run_id):
+            raise StreamLost(key, run_id)
+        raise StorageUnavailable("storage_unreachable")
 
     async def _has_claim(self, key: ThreadKey, run_id: str) -> bool:
         """Whether a run has its claim yet. One whose worker is gone is ended."""

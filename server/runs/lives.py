@@ -87,12 +87,13 @@ class Lives:
         observed = [observe(run) for observe in self._observers]
         try:
             chunks = await self._end_of(run, claim)
-        except LeaseLost:
+        except LeaseLost as lost:
             assert self._others is not None, "one process alone has no leases"
             await self._others.leave(claim)
+            run.answer(lost)
             chunks = LOST_END
         finally:
-            run.answer(StorageUnavailable("storage_unreachable", "the run is not this process's"))
+            run.answer(StorageUnavailable("storage_unreachable"))  # The process ends.
         for see_end in observed:
             see_end(chunks)
 

@@ -84,7 +84,8 @@ class Run:
         """When its text began, by the monotonic clock."""
         self.log = LogWriter(log, watch)
         self.accepted: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
-        """Done when the request is on disk: None; or when it is not kept: why."""
+        """Done when the request is on disk: None; or when it is not kept: why. LeaseLost: another
+        worker may have kept it."""
         self._raw_log = log
         self._checkpoints = checkpoints
         self._store = store

@@ -190,6 +190,8 @@ class Runs:
     async def _accepted(self, run: Run, claim: Claim) -> LoggedRun:
         """The run, once its request is on disk. Raises StreamLost, and why it is not kept."""
         refusal = await asyncio.shield(run.accepted)
+        if isinstance(refusal, LeaseLost):
+            return await self._busy.left(claim.key, claim.run_id)
         if refusal:
             raise refusal
         header = await claim.log.header()

@@ -10,7 +10,9 @@ from langchain_core.messages import AIMessageChunk
 
 from server.runs import kept_words
 from server.runs.busy_threads import RunInProgress
+from server.runs.lives import StreamLost
 from server.runs.reader import LoggedRun
+from server.storage.interfaces import StorageUnavailable
 from server.storage.redis.log import RedisLog
 from server.turns.accumulate import accumulate
 from server.turns.chunks import (
@@ -27,7 +29,7 @@ from server.turns.messages import AssistantTurn, Text
 from server.turns.requests import TurnRequest
 from tests.support.backend import chunks_of, chunks_until, key_of, message
 from tests.support.scripted_model import ScriptedModel, call, finish, text
-from tests.support.several_workers import Worker, several_workers
+from tests.support.several_workers import FencedCheckpointer, Worker, several_workers
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
 
 CALL = call('{"expression": "6 * 7"}', name="calculator", id="call_1")
@@ -213,6 +215,36 @@ async def test_a_run_that_is_told_of_its_lost_lease_ends_itself(workers: list[Wo
         MessageFinish,
         Done,
     ]
+
+
+async def test_a_request_that_is_saved_as_its_lease_ends_is_accepted(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    opening = HeldMethod(monkeypatch, RedisLog, "open", once=True)
+    starting = asyncio.create_task(a.start(message()))
+    await opening.reached.wait()
+    a.lapse()
+    await b.sweep()
+    opening.through.set()
+    with pytest.raises(StreamLost):
+        await starting
+    assert [m.text for m in await b.messages() if m.type == "human"] == ["Hello"]
+
+
+async def test_a_request_that_is_not_saved_before_its_lease_ends_is_refused(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    saving = HeldMethod(monkeypatch, FencedCheckpointer, "aput", once=True)
+    starting = asyncio.create_task(a.start(message()))
+    await saving.reached.wait()
+    a.lapse()
+    await b.sweep()
+    saving.through.set()
+    with pytest.raises(StorageUnavailable):
+        await starting
+    assert await b.entry() is None
 
 
 async def test_a_run_whose_lease_was_over_for_a_moment_does_not_keep_its_thread(
