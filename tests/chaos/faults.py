@@ -6,10 +6,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 from tests.chaos.records import Fault, History
 from tests.chaos.workers import Worker
+from tests.support.foreign_lock import foreign_lock
 
 
 class Engines(Protocol):
@@ -21,6 +23,15 @@ class Engines(Protocol):
 
     async def cut_connections(self, share: float, chance: random.Random) -> int:
         """End a share of the connections of the workers: how many."""
+
+    async def take_postgres_away(self, seconds: float) -> None:
+        """For everybody; then it is back."""
+
+    async def lock(self, table: str, seconds: float) -> None:
+        """Others can read the table, and not write it."""
+
+    async def fill_disk(self, table: str, seconds: float) -> None:
+        """No row can be added to the table."""
 
     async def open_transactions(self) -> set[tuple[Any, ...]]:
         """Those that have written, and wait for their worker."""
@@ -35,6 +46,8 @@ class Faults:
     history: History
     random: random.Random
     lease_seconds: float
+    database: Path | None = None
+    """The file of one server alone."""
     gap_seconds: tuple[float, float] = (0.5, 3.0)
     made: dict[str, int] = field(default_factory=dict)
 
@@ -48,8 +61,8 @@ class Faults:
         """One at random, or that of this name."""
         known = {
             name: (weight, act)
-            for name, weight, needs_engines, act in FAULTS
-            if self.engines is not None or not needs_engines
+            for name, weight, behind, act in FAULTS
+            if behind in ("any", "engines" if self.engines else "file")
         }
         if name is None:
             (name,) = self.random.choices(list(known), [weight for weight, _ in known.values()])
@@ -146,6 +159,48 @@ class Faults:
         await self.engines.cut_connections(self.random.choice((0.2, 0.5, 1)), self.random)
         self._note("Postgres connections cut", "Postgres", began)
 
+    async def take_postgres_away(self) -> None:
+        """Mostly for longer than a lease, so that no claim can be renewed."""
+        assert self.engines is not None
+        began = time.time()
+        seconds = self.lease_seconds * self.random.choice((0.3, 1.5, 3))
+        await self.engines.take_postgres_away(seconds)
+        # A run that has lost its lease leaves its log to whoever ends it.
+        self._note("Postgres away", "Postgres", began, loses_logs=True)
+
+    async def lock_a_table(self) -> None:
+        assert self.engines is not None
+        began, table = time.time(), self.random.choice(TABLES)
+        await self.engines.lock(table, self.random.choice((0.5, 3)) * BUSY_SECONDS)
+        self._note(f"{table} locked", "Postgres", began)
+
+    async def fill_disk_of_postgres(self) -> None:
+        assert self.engines is not None
+        began, table = time.time(), self.random.choice(TABLES)
+        await self.engines.fill_disk(table, self.random.uniform(0.2, 3))
+        self._note(f"no room in {table}", "Postgres", began)
+
+    async def lock_the_file(self) -> None:
+        """By another program, mostly for longer than a write waits."""
+        assert self.database is not None
+        began = time.time()
+        with foreign_lock(self.database):
+            await asyncio.sleep(self.random.choice((0.5, 3)) * BUSY_SECONDS)
+        self._note("file locked", "SQLite", began)
+
+    async def fill_disk_of_the_file(self) -> None:
+        """No file of the server can grow."""
+        worker = self._worker()
+        async with worker.lock:
+            began = time.time()
+            worker.limit_files(0)
+            try:
+                await asyncio.sleep(self.random.uniform(0.2, 3))
+            finally:
+                with suppress(ProcessLookupError):
+                    worker.limit_files(None)
+            self._note("no room on the disk", worker.name, began)
+
     def _note(self, kind: str, target: str, began: float, *, loses_logs: bool = False) -> None:
         over = time.time() + (SHADOW_SECONDS if loses_logs else 0)
         self.history.faults.append(Fault(kind, target, began, over, loses_logs))
@@ -157,14 +212,25 @@ GONE_SECONDS = 4.0
 SHADOW_SECONDS = 5.0
 """How long a part may need to find out what it has lost."""
 
-FAULTS: Sequence[tuple[str, int, bool, Callable[[Faults], Awaitable[None]]]] = (
-    ("kill -9", 5, False, Faults.kill),
-    ("SIGSTOP", 4, False, Faults.pause),
-    ("brief SIGSTOP", 1, False, Faults.pause_briefly),
-    ("SIGSTOP in a write", 3, True, Faults.pause_in_a_write),
-    ("SIGTERM", 1, False, Faults.terminate),
-    ("Redis restarted", 1, True, Faults.restart_redis),
-    ("FLUSHALL", 1, True, Faults.flush_redis),
-    ("Postgres connections cut", 2, True, Faults.cut_connections),
+BUSY_SECONDS = 1.0
+"""How long the servers wait for a lock."""
+TABLES = ("checkpoints", "checkpoint_writes", "threads", "claims", "requests")
+
+Behind = Literal["any", "engines", "file"]
+
+FAULTS: Sequence[tuple[str, int, Behind, Callable[[Faults], Awaitable[None]]]] = (
+    ("kill -9", 5, "any", Faults.kill),
+    ("SIGSTOP", 4, "any", Faults.pause),
+    ("brief SIGSTOP", 1, "any", Faults.pause_briefly),
+    ("SIGSTOP in a write", 3, "engines", Faults.pause_in_a_write),
+    ("SIGTERM", 1, "any", Faults.terminate),
+    ("Redis restarted", 1, "engines", Faults.restart_redis),
+    ("FLUSHALL", 3, "engines", Faults.flush_redis),
+    ("Postgres connections cut", 2, "engines", Faults.cut_connections),
+    ("Postgres away", 2, "engines", Faults.take_postgres_away),
+    ("a table locked", 3, "engines", Faults.lock_a_table),
+    ("no room in a table", 2, "engines", Faults.fill_disk_of_postgres),
+    ("file locked", 4, "file", Faults.lock_the_file),
+    ("no room on the disk", 3, "file", Faults.fill_disk_of_the_file),
 )
-"""Name, how often, whether there must be Postgres and Redis."""
+"""Name, how often, what there must be behind the workers."""

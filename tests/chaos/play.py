@@ -15,7 +15,9 @@ from tests.chaos.recorder import Recorder
 from tests.chaos.records import History
 from tests.chaos.stages import Stage
 from tests.chaos.visitor import Known, Visitor
+from tests.chaos.workers import MAX_RUN_SECONDS
 
+MARGIN_SECONDS = 10.0
 PATIENCE_SECONDS = 100.0
 """More than what a visitor does takes, with a run as long as one may be and all faults."""
 
@@ -64,6 +66,7 @@ async def play(plan: Plan, stage: Stage) -> Played:
         history,
         random.Random(f"{plan.seed} faults"),
         plan.lease_seconds,
+        stage.database,
         plan.fault_gap_seconds,
     )
 
@@ -85,6 +88,7 @@ async def play(plan: Plan, stage: Stage) -> Played:
         for _ in range(plan.faults_at_once):
             tasks.create_task(faults.go_on(is_over))
     await _make_peace(stage)
+    await _come_to_rest(recorder, plan.lease_seconds)
     await _last_look(recorder, threads, plan.visitors)
     await stage.witnessed(history)
     acted = sum((Counter(visitor.acted) for visitor in visitors), Counter[str]())
@@ -99,6 +103,22 @@ async def _make_peace(stage: Stage) -> None:
             worker.go_on()
         if worker.exit_status is not None:
             await worker.start()
+
+
+async def _come_to_rest(recorder: Recorder, lease_seconds: float) -> None:
+    """No thread is live without a run for longer than a lease and a sweep, which takes as long."""
+    patience = MAX_RUN_SECONDS + 2 * lease_seconds + MARGIN_SECONDS
+    over = time.monotonic() + patience
+    while True:
+        status, said = await recorder.plain("list", "", "GET", "/threads?state=live&limit=100")
+        live = [entry["id"] for entry in said.get("threads", ())]
+        if status == 200 and not live:
+            return
+        if time.monotonic() > over:
+            stuck = (f"live in thread {id}, {patience:.0f} s after the last fault" for id in live)
+            recorder.history.stuck += [*stuck]
+            return
+        await asyncio.sleep(0.2)
 
 
 async def _last_look(recorder: Recorder, threads: Sequence[str], at_once: int) -> None:

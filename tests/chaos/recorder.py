@@ -49,6 +49,8 @@ class Recorder:
         """The response and its body, of a stream an empty one; None: there was no answer."""
         self.requests += 1
         key = (headers or {}).get("Idempotency-Key", "")
+        asked = (body or {}).get("message")
+        message = asked["id"] if isinstance(asked, Mapping) else ""
         sent = time.time()
         try:
             async with request(self.url, method, path, body, headers) as response:
@@ -59,8 +61,11 @@ class Recorder:
                 if kind == "stop" and said.get("state") == "live":
                     run = ""  # one that has begun since
                 code = str(said.get("code", ""))
+                wait = response.headers.get("retry-after", "")
                 self.history.answers.append(
-                    Answer(kind, thread, sent, answered, response.status, code, run, key)
+                    Answer(
+                        kind, thread, sent, answered, response.status, code, run, key, message, wait
+                    )
                 )
                 yield response, said
                 return
@@ -68,7 +73,9 @@ class Recorder:
             status, code = NO_ANSWER, ""
         except Silent:
             status, code = 599, "silent"
-        self.history.answers.append(Answer(kind, thread, sent, time.time(), status, code, "", key))
+        self.history.answers.append(
+            Answer(kind, thread, sent, time.time(), status, code, "", key, message)
+        )
         yield None, {}
 
     async def plain(

@@ -27,6 +27,9 @@ class Answer:
     run_id: str = ""
     """The run that was started, stopped or in the way."""
     idempotency_key: str = ""
+    message_id: str = ""
+    """The id that the client gave to its message."""
+    retry_after: str = ""
 
 
 ReadingEnd = Literal["whole", "broken", "left"]

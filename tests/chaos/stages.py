@@ -30,6 +30,8 @@ class Stage:
     engines: Engines | None
     url: str
     """Of the proxy."""
+    database: Path | None
+    """The file of one server alone."""
 
     async def witnessed(self, history: History) -> None:
         """Take into the history what the database has seen."""
@@ -38,9 +40,8 @@ class Stage:
 
 @dataclass
 class FileStage(Stage):
-    database: Path
-
     async def witnessed(self, history: History) -> None:
+        assert self.database is not None
         history.claims = await asyncio.to_thread(claims_of_file, self.database)
 
 
@@ -82,4 +83,4 @@ async def shared_stage(
             workers(count, folder, settings) as made,
             round_robin([worker.port for worker in made]) as url,
         ):
-            yield SharedStage(made, engines, url, engines)
+            yield SharedStage(made, engines, url, None, engines)

@@ -141,6 +141,11 @@ def bricked(history: History) -> None:
     history.survivors["t"] = "error"
 
 
+def kept_though_refused(history: History) -> None:
+    history.answers.append(answer("post", 503, code="storage_busy", message_id="msg_1"))
+    history.hydrated.append(loaded(is_last=True))
+
+
 OTHER_WORDS = frame(3, {"type": "text-delta", "textDelta": "Hullo.", "path": [0]})
 FINISH = FRAMES[7]
 
@@ -192,6 +197,21 @@ PLANTED: tuple[tuple[str, str, Plant], ...] = (
         "a doubled request",
         "one run for an idempotency key",
         asked(answer("post", run_id="run2", idempotency_key="k")),
+    ),
+    (
+        "a lost message",
+        "an accepted message is in the thread",
+        asked(answer("post", run_id="run2", message_id="msg_2")),
+    ),
+    (
+        "a kept message",
+        "a refused message is not in the thread",
+        kept_though_refused,
+    ),
+    (
+        "a 503 without a time",
+        "every answer is a known one",
+        asked(answer("post", 503, code="storage_busy")),
     ),
     ("a 500", "every answer is a known one", asked(answer("post", 500, code="internal_error"))),
     ("a silent server", "every answer is a known one", asked(answer("stop", 599, code="silent"))),
@@ -260,6 +280,16 @@ def test_the_transaction_that_makes_or_ends_a_claim_may_write() -> None:
     ended = replace(WRITE, transaction=3, claim=None)
     assert passes("who writes holds the claim", wrote(made))
     assert passes("who writes holds the claim", wrote(ended))
+
+
+def test_a_message_that_was_refused_once_and_accepted_then_is_kept() -> None:
+    def plant(history: History) -> None:
+        refused = answer("post", 503, code="storage_busy", retry_after="5", message_id="msg_1")
+        history.answers += [refused, answer("post", message_id="msg_1")]
+        history.hydrated.append(loaded(is_last=True))
+
+    for check in CHECKS:
+        assert passes(check, plant), check
 
 
 def test_a_cursor_may_be_lost_when_redis_was_flushed_or_the_thread_deleted() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.chaos.frames import last_number, tells_lost
 from tests.chaos.recorder import Recorder
 from tests.chaos.records import NO_ANSWER, Following, Reading
 
@@ -65,7 +66,9 @@ class Visitor:
 
     def _message(self, **fields: Any) -> dict[str, Any]:
         messages, weights = zip(*MESSAGES, strict=True)
-        return {"message": self.random.choices(messages, weights)[0], **fields}
+        part = {"type": "text", "text": self.random.choices(messages, weights)[0]}
+        id = f"m-{self.random.getrandbits(64):x}"
+        return {"message": {"id": id, "parts": [part]}, **fields}
 
     # posts
 
@@ -92,7 +95,7 @@ class Visitor:
     async def retry(self, thread: str) -> None:
         """One request twice under one key, at once or the second one later; or an old one."""
         known = self.known.keys.get(thread)
-        if known is not None and self.random.random() < 0.3:
+        if known is not None and self.random.random() < 0.5:
             key, body = known
             await self._post(thread, body, key=key)
             return
@@ -143,12 +146,18 @@ class Visitor:
         began = time.time()
         recorder, reader = self.recorder, self.recorder.reader()
         reading: Reading | None = None
-        async with recorder.ask("post", thread, "POST", "/chat", asked, headers) as (response, _):
+        async with recorder.ask("post", thread, "POST", "/chat", asked, headers) as (
+            response,
+            said,
+        ):
             if response is None or response.status not in (200, 202):
                 return
-            run = response.run_id
+            run, has_stream = response.run_id, "thread_url" not in said
             if response.status == 200:
                 reading = await recorder.read(reader, thread, response, 0, most)
+                has_stream = not tells_lost(reading.frames) or last_number(reading.frames) > 0
+        if not has_stream:
+            return  # The request is accepted; the thread has what comes of it.
         if reading is not None:
             self._note(thread, reading)
         if returns:
@@ -209,7 +218,7 @@ ACTIONS: Sequence[tuple[str, int, Callable[[Visitor, str], Awaitable[None]]]] = 
     ("interrupt", 6, Visitor.interrupt),
     ("both at once", 3, Visitor.both_at_once),
     ("go on", 4, Visitor.go_on),
-    ("retry", 5, Visitor.retry),
+    ("retry", 12, Visitor.retry),
     ("answer", 10, Visitor.answer),
     ("attach", 12, Visitor.attach),
     ("attach behind", 14, Visitor.attach_behind),

@@ -3,6 +3,7 @@ forked, since each start of a Python that imports the server takes seconds."""
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 from collections.abc import AsyncIterator, Mapping
@@ -86,6 +87,12 @@ class Worker:
     def go_on(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
+    def limit_files(self, size: int | None) -> None:
+        """Let no file grow beyond a size that it has reached: a write then fails as on a full disk.
+        None: no limit."""
+        limit = resource.RLIM_INFINITY if size is None else size
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
     async def terminate(self) -> int | None:
         """SIGTERM; the exit status."""
         assert self._process is not None
@@ -99,12 +106,14 @@ def _serve(log: Path, variables: Mapping[str, str], port: int) -> None:
         serve_here(said.fileno(), variables, port)
 
 
+MAX_RUN_SECONDS = 30
 SETTINGS = {
     "MODEL": "offline",
     "OFFLINE_WORD_SECONDS": "0.01",
+    "BUSY_SECONDS": "1",
     "MAX_NEW_THREADS": "1000000",
     "MAX_LIVE_RUNS": "1000",
-    "MAX_RUN_SECONDS": "30",
+    "MAX_RUN_SECONDS": f"{MAX_RUN_SECONDS}",
     "RUN_RETENTION_SECONDS": "120",
     "DRAIN_SECONDS": "2",
     "PING_SECONDS": "2",

@@ -31,6 +31,8 @@ class PrivateEngines:
         self.postgres_url = postgres_url
         self.redis = redis
         self._redis_is_there = asyncio.Lock()
+        self._postgres_is_there = asyncio.Lock()
+        """Held while nobody may be on a connection of their own."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -51,6 +53,53 @@ class PrivateEngines:
         async with self._redis_is_there:
             await asyncio.to_thread(flush)
 
+    async def take_postgres_away(self, seconds: float) -> None:
+        """Let nobody in for a while, and end all connections."""
+        async with self._postgres_is_there, await self._beside() as beside:
+            name = self.postgres_url.rpartition("/")[2]
+            await beside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+            try:
+                others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+                await beside.execute(others, [name])
+                await asyncio.sleep(seconds)
+            finally:
+                await beside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+
+    async def _beside(self) -> psycopg.AsyncConnection[TupleRow]:
+        """A connection to another database of the server."""
+        server = self.postgres_url.rpartition("/")[0]
+        return await psycopg.AsyncConnection.connect(f"{server}/template1", autocommit=True)
+
+    async def lock(self, table: str, seconds: float) -> None:
+        """Others can read the table, and not write it."""
+        async with (
+            self._postgres_is_there,
+            await psycopg.AsyncConnection.connect(self.postgres_url) as other,
+        ):
+            await other.execute(f"LOCK TABLE {table} IN SHARE MODE".encode())
+            await asyncio.sleep(seconds)
+
+    async def fill_disk(self, table: str, seconds: float) -> None:
+        """No row can be added to the table: Postgres says what it says of a full disk."""
+        async with self._postgres_is_there:
+            await self._run(
+                "CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100', MESSAGE = 'no room'; END $$",
+                f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} "
+                "FOR EACH ROW EXECUTE FUNCTION full_disk()",
+            )
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                await self._run(f"DROP TRIGGER full_disk ON {table}")
+
+    async def _run(self, *statements: str) -> None:
+        async with await psycopg.AsyncConnection.connect(
+            self.postgres_url, autocommit=True
+        ) as connection:
+            for statement in statements:
+                await connection.execute(statement.encode())
+
     async def cut_connections(self, share: float, chance: random.Random) -> int:
         rows = await self.query(f"SELECT pid FROM pg_stat_activity WHERE {OURS} ORDER BY pid")
         pids = [pid for (pid,) in rows]
@@ -68,9 +117,10 @@ class PrivateEngines:
 
     async def query(self, statement: str, *values: Any) -> list[TupleRow]:
         """On a connection of its own: the play ends those of the workers."""
-        async with await psycopg.AsyncConnection.connect(
-            self.postgres_url, autocommit=True
-        ) as connection:
+        async with (
+            self._postgres_is_there,
+            await psycopg.AsyncConnection.connect(self.postgres_url, autocommit=True) as connection,
+        ):
             cursor = await connection.execute(statement, values or None)
             return await cursor.fetchall() if cursor.description else []
 

@@ -19,6 +19,8 @@ CHECKS: Mapping[str, Check] = {
     "who has seen the end can post at once": threads.free_after_the_end,
     "a stopped run is over": threads.stopped_is_over,
     "one run for an idempotency key": threads.one_run_a_key,
+    "an accepted message is in the thread": threads.accepted_is_kept,
+    "a refused message is not in the thread": threads.refused_is_not_kept,
     "every answer is a known one": threads.known_answers,
     "nobody waits for ever": threads.nobody_is_stuck,
     "what was streamed is in the thread": threads.streamed_is_saved,

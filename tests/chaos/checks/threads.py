@@ -4,13 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.chaos.checks.told import Told, has_result, told
+from tests.chaos.checks.told import has_result, told
 from tests.chaos.frames import shows_the_end
 from tests.chaos.records import Answer, History, Hydrated, Violation
 
 FREE = "who has seen the end can post at once"
 STOPPED = "a stopped run is over"
 KEYS = "one run for an idempotency key"
+KEPT = "an accepted message is in the thread"
+REFUSED = "a refused message is not in the thread"
 ANSWERS = "every answer is a known one"
 STREAMED = "what was streamed is in the thread"
 RESULTS = "every published result is in the thread"
@@ -25,7 +27,6 @@ KNOWN: Mapping[str, Mapping[int, Sequence[str]]] = {
             *("run_in_progress", "not_pending", "already_answered", "thread_being_deleted"),
             *("nothing_to_continue", "approval_pending"),
         ),
-        503: ("streams_unavailable", "storage_busy", "storage_failed", "shutting_down"),
     },
     "attach": {200: ("",), 204: ("",), 404: ("thread_not_found",)},
     "stop": {200: ("",), 404: ("thread_not_found",)},
@@ -39,6 +40,8 @@ EXCUSED = (
     "storage_busy",
     "storage_failed",
     "streams_unavailable",
+    "storage_full",
+    "thread_still_busy",
     "shutting_down",
 )
 
@@ -48,7 +51,7 @@ def known_answers(history: History) -> Iterator[Violation]:
         known = KNOWN[answer.kind]
         if answer.status == 0 or answer.code in known.get(answer.status, ()):
             continue
-        if answer.status == 503 and answer.code in EXCUSED:
+        if answer.status == 503 and answer.code in EXCUSED and answer.retry_after:
             continue
         yield Violation(
             ANSWERS,
@@ -102,24 +105,53 @@ def stopped_is_over(history: History) -> Iterator[Violation]:
 
 
 def one_run_a_key(history: History) -> Iterator[Violation]:
-    """As long as the run's log is kept, and its thread."""
+    """Whatever fails meanwhile, as long as the thread is not deleted."""
     answers: dict[tuple[str, str], list[Answer]] = defaultdict(list)
     for answer in history.answers:
         if answer.idempotency_key and answer.status in (200, 202):
             answers[answer.thread_id, answer.idempotency_key].append(answer)
     for (thread, key), known in answers.items():
         runs = {answer.run_id for answer in known}
-        begin, end = min(each.sent for each in known), max(each.answered for each in known)
-        if len(runs) > 1 and not _has_lost_logs(history, thread, begin, end):
+        if len(runs) > 1 and not _is_deleted(history, thread, max(a.answered for a in known)):
             yield Violation(KEYS, thread, f"key {key} has begun the runs {sorted(runs)}")
 
 
-def _has_lost_logs(history: History, thread: str, begin: float, end: float) -> bool:
-    faults = (f for f in history.faults if f.loses_logs and f.began <= end and begin <= f.over)
-    deletions = (
-        a for a in history.answers if a.kind == "delete" and a.thread_id == thread and a.sent <= end
+def _is_deleted(history: History, thread: str, until: float) -> bool:
+    """Whether somebody has asked to delete the thread until then."""
+    return any(
+        answer.kind == "delete" and answer.thread_id == thread and answer.sent <= until
+        for answer in history.answers
     )
-    return any(faults) or any(deletions)
+
+
+def accepted_is_kept(history: History) -> Iterator[Violation]:
+    """A message whose post got a success is in every later load of its thread."""
+    loads = _Loads.of(history)
+    for answer in history.answers:
+        if not answer.message_id or answer.status not in (200, 202):
+            continue
+        for hydrated in loads.showing(answer.thread_id, answer.sent, answer.answered):
+            if answer.message_id not in (hydrated.messages or {}):
+                yield Violation(
+                    KEPT,
+                    answer.thread_id,
+                    f"the load of {hydrated.sent:.3f} lacks the message {answer.message_id}, "
+                    f"accepted at {answer.answered:.3f}",
+                    answer.run_id,
+                )
+                break
+
+
+def refused_is_not_kept(history: History) -> Iterator[Violation]:
+    """A message whose every post got a 503 is not in its thread."""
+    statuses: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for answer in history.answers:
+        if answer.message_id:
+            statuses[answer.thread_id, answer.message_id].add(answer.status)
+    last = {load.thread_id: load.messages or {} for load in history.hydrated if load.is_last}
+    for (thread, message), seen in statuses.items():
+        if seen == {503} and message in last.get(thread, {}):
+            yield Violation(REFUSED, thread, f"message {message} was refused, and is kept")
 
 
 @dataclass(frozen=True)
@@ -142,11 +174,11 @@ class _Loads:
                 deletions[answer.thread_id].append((answer.sent, over))
         return cls(by_thread, deletions)
 
-    def showing(self, run: Told, since: float) -> Iterator[Hydrated]:
-        """Loads that were sent after `since`; of the deletions since the run's beginning none had
-        been sent when they were answered."""
-        later = [sent for sent, over in self.deletions.get(run.thread_id, ()) if over >= run.began]
-        for hydrated in self.by_thread.get(run.thread_id, ()):
+    def showing(self, thread: str, began: float, since: float) -> Iterator[Hydrated]:
+        """Loads that were sent after `since`; of the deletions since `began` none had been sent
+        when they were answered."""
+        later = [sent for sent, over in self.deletions.get(thread, ()) if over >= began]
+        for hydrated in self.by_thread.get(thread, ()):
             if hydrated.sent > since and not any(sent < hydrated.answered for sent in later):
                 yield hydrated
 
@@ -157,7 +189,7 @@ def streamed_is_saved(history: History) -> Iterator[Violation]:
     for run in told(history):
         if run.over is None or not run.is_whole:
             continue
-        for hydrated in loads.showing(run, run.over):
+        for hydrated in loads.showing(run.thread_id, run.began, run.over):
             missing = run.missing(hydrated)
             if missing is not None:
                 yield Violation(
@@ -174,7 +206,7 @@ def results_are_saved(history: History) -> Iterator[Violation]:
     """Whatever became of the run."""
     loads = _Loads.of(history)
     for run in told(history):
-        for hydrated in loads.showing(run, run.results_seen):
+        for hydrated in loads.showing(run.thread_id, run.began, run.results_seen):
             lost = [part for part in run.results if not has_result(part, run.shown(hydrated))]
             if lost:
                 yield Violation(
