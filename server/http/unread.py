@@ -14,7 +14,6 @@ from server.http.authenticated import PRINCIPAL
 from server.http.byte_budget import ByteBudget
 from server.http.problems import Problem
 from server.http.readers import SendClock
-from server.users.principal import Principal
 
 PIECE_BYTES = 128_000
 """A reader takes a piece in `readers.SEND_TIMEOUT_SECONDS`, or is cut off. A shorter response is
@@ -91,12 +90,12 @@ class _Sending:
             await self._send(body)
             return
         budget: ByteBudget = self._scope["state"]["unread"]
-        caller: Principal | None = self._scope.get(PRINCIPAL)
+        data, caller = body.get("body", b""), self._scope.get(PRINCIPAL)
         # Without a caller it is a file of the page, which all readers share.
-        size, holder = (counted(body["body"]), caller.id) if caller else (0, "")
+        size, holder = (counted(data), caller.id) if caller else (0, "")
         try:
             with budget.holding(size, holder):
-                await self._send_all(start, body["body"])
+                await self._send_all(start, data)
         except Problem as no_room:
             await no_room.response()(self._scope, self._receive, self._send)
 
