@@ -9,7 +9,7 @@ import pytest
 
 from server.runs.checkpoints import MAX_LEFT_BRANCHES
 from tests.clients.scripted_turns import QUESTION
-from tests.support.endpoint import call_reply, text_reply
+from tests.support.endpoint import Fail, call_reply, text_reply
 from tests.support.scripted_server import ScriptedServer, scripted_server
 
 Json = dict[str, Any]
@@ -71,6 +71,24 @@ async def test_a_history_has_the_branches_that_were_left_before_what_both_have(
         one = await server.http.http.get(f"/langgraph/threads/t/state/{at(states[2])}")
         assert one.json() == states[2]
         assert (await post(server, None, at(states[2]))).json()["code"] == "nothing_to_do"
+
+
+async def test_a_history_begins_with_the_thread_after_an_answer_made_anew_has_failed(
+    tmp_path: Path,
+) -> None:
+    replies = (text_reply("A"), text_reply("B"), Fail(400, "Bad."), text_reply("C"))
+    async with scripted_server(tmp_path, *replies) as server:
+        await post(server, "One")
+        await post(server, "Two")
+        again = at(ending_in(await history(server), "Two"))
+        await post(server, None, again)
+
+        own = [["One", "A", "Two"], ["One", "A"], ["One"], []]
+        assert [said(state) for state in await history(server)] == own
+
+        await post(server, None, again)
+        states = [said(state) for state in await history(server)]
+        assert states[:2] == [["One", "A", "Two", "C"], ["One", "A", "Two", "B"]]
 
 
 async def test_a_page_of_a_history_has_the_thread_before_the_branches_that_it_left(

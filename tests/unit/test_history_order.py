@@ -68,6 +68,11 @@ async def test_the_first_state_behind_each_leads_to_the_thread(seed: int) -> Non
         assert ids(state) == ids(states[0]) == paths[0]
 
 
+async def test_a_branch_that_goes_on_where_the_thread_ends_is_left_out() -> None:
+    states = await history([("a", "b"), ("a", "b", "c"), ("a", "d")])
+    assert [ids(state) for state in states] == [("a", "b"), ("a", "d"), ("a",), ()]
+
+
 @pytest.mark.parametrize("seed", range(50))
 async def test_a_history_has_each_state_of_each_branch_once(seed: int) -> None:
     paths = branched(random.Random(seed))

@@ -21,7 +21,8 @@ async def history_json(
 ) -> bytes:
     """At most so many states, as a list: those of the first branch, then of each further branch
     those that no other before it has; behind the state of a checkpoint, if one is named. Without
-    one they are in the order in which clients find where a message is first seen.
+    one they are in the order in which clients find where a message is first seen. A branch that
+    goes on where the thread ends is left out: clients would take it for the thread.
 
     Raises InvalidRequest if no state is of that checkpoint.
     """
@@ -29,7 +30,10 @@ async def history_json(
     paths: list[list[str]] = []
     is_behind = before is None
     async for thread in branches:
-        paths.append([id for id, _ in checkpoints(thread.messages)][::-1])
+        path = [id for id, _ in checkpoints(thread.messages)][::-1]
+        if paths and paths[0][-1] in path:
+            continue
+        paths.append(path)
         states = _new_states(thread, known)
         if not is_behind:
             ids = [id for id, _ in states]
