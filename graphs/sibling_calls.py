@@ -7,7 +7,8 @@ answer may reach another call, which then does what nobody allowed. Here each ca
 - A question has an id of its call, and an answer goes to the call of its id, whatever else runs,
   fails or asks. Among the answers of its task it is kept as an `Interrupt` of that id, which no
   JSON of a client can be.
-- Of several calls that ask, the first in their message asks first, when all calls have ended.
+- Of several calls that ask, the first in their message asks first, when all calls have ended. The
+  messages of the others are kept with the answers: what has ended is not run again.
 - The subgraphs of a call are numbered by the call's place, not by when they start: LangGraph finds
   what a subgraph has saved, and asked, by that number.
 
@@ -24,7 +25,7 @@ from itertools import count, takewhile
 from threading import Lock
 from typing import Any
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.errors import GraphInterrupt
@@ -63,7 +64,10 @@ class _Call:
         self._siblings = siblings
         self._name = f"{siblings.name}|call {place} {call['id']}"
         self._subgraphs = count(subgraph, _SUBGRAPHS)
+        self.result_id = _interrupt_id(f"{self._name}|result", 0)
         self.call = call
+        self.result: ToolMessage | None = siblings.kept.get(self.result_id)
+        """What the call gave when another asked."""
         self.answers = [*self.kept()]
         next_id = self._id(len(self.answers))
         if next_id in siblings.resume_map:
@@ -77,6 +81,16 @@ class _Call:
         known = self._siblings.kept
         ids = takewhile(known.__contains__, map(self._id, count()))
         return (known[id] for id in ids)
+
+    @property
+    def entries(self) -> int:
+        """How many of the task's answers are of this call."""
+        return len([*self.kept()]) + (self.result_id in self._siblings.kept)
+
+    def ended(self, result: Any) -> Any:
+        """Note what the call gave, and give it; anything but a message may not be kept."""
+        self.result = result if isinstance(result, ToolMessage) else None
+        return result
 
     @contextmanager
     def scope(self, runtime: Runtime) -> Iterator[Runtime]:
@@ -120,14 +134,14 @@ class Siblings:
 
     def __init__(self, calls: Sequence[ToolCall], values: dict[str, Any]) -> None:
         self.namespace: str = values[_NAMESPACE]
-        self.name: str = values.get(_CALL, self.namespace)
+        self.name = f"{values.get(_CALL, '')}{self.namespace}"
         self.resume_map: dict[str, Any] = values.get(_RESUME_MAP) or {}
         self.send: Callable[[Sequence[tuple[str, Any]]], None] = values[_SEND]
         self._scratchpad = values[_SCRATCHPAD]
         self._answers: list[Any] = self._scratchpad.resume
         kept = (one for one in self._answers if isinstance(one, Interrupt))
         self.kept = {one.id: one.value for one in kept}
-        """The answers of calls, by the id of the question."""
+        """The answers of calls by the id of the question, and results."""
         first = [self._scratchpad.subgraph_counter() for _ in calls]
         self._calls = [_Call(self, call, place, first[place]) for place, call in enumerate(calls)]
         self._waiting = [*self._calls]
@@ -144,7 +158,7 @@ class Siblings:
             return found
 
     def keep(self, answers: dict[str, Any]) -> None:
-        """Keep answers that a call has taken, among those of the task."""
+        """Keep what a call has taken, or given, among the answers of the task."""
         with self._lock:
             new = {id: answer for id, answer in answers.items() if id not in self.kept}
             self.kept.update(new)
@@ -154,7 +168,7 @@ class Siblings:
     async def run(self, call: _Call, made: Callable[[], Awaitable[Any]]) -> Any:
         """Make a call; if it asks, raise the first question of all calls when all have ended."""
         try:
-            return await made()
+            return call.result or call.ended(await made())
         except GraphInterrupt as raised:
             self._asked[call] = call.asked(raised)
         finally:
@@ -164,11 +178,14 @@ class Siblings:
         await self._all_ended.wait()
         raise GraphInterrupt(next(self._asked[one] for one in self._calls if one in self._asked))
 
+    def keep_results(self) -> None:
+        """Keep what calls have given, since the task stops to ask."""
+        self.keep({one.result_id: one.result for one in self._calls if one.result is not None})
+
     def end(self) -> None:
-        """Let the questions that the task asks next be counted behind those of the calls."""
-        for call in self._calls:
-            for _ in call.kept():
-                self._scratchpad.interrupt_counter()
+        """Let the questions that the task asks next be counted behind what the calls keep."""
+        for _ in range(sum(call.entries for call in self._calls)):
+            self._scratchpad.interrupt_counter()
 
 
 _siblings: ContextVar[Siblings | None] = ContextVar("turnstream_siblings", default=None)
@@ -204,6 +221,10 @@ def _as_siblings(node: ToolNode, input: Any, config: RunnableConfig | None) -> I
     token = _siblings.set(siblings)
     try:
         yield
+    except GraphInterrupt:
+        if siblings:
+            siblings.keep_results()
+        raise
     finally:
         _siblings.reset(token)
     if siblings:
@@ -215,9 +236,11 @@ def _run_sibling(self: ToolNode, call: ToolCall, input_type: Any, runtime: Runti
     if siblings is None:
         return _run_one(self, call, input_type, runtime)
     one = siblings.claim(call)
+    if one.result is not None:
+        return one.result
     try:
         with one.scope(runtime) as own:
-            return _run_one(self, call, input_type, own)
+            return one.ended(_run_one(self, call, input_type, own))
     except GraphInterrupt as raised:
         raise GraphInterrupt(one.asked(raised)) from None
 

@@ -29,6 +29,7 @@ from langgraph.types import Send, interrupt
 
 ASKED = threading.Event()
 FAILS = set()
+RUNS = {}
 
 
 @tool
@@ -72,6 +73,21 @@ async def plain(file: str) -> str:
 
 
 @tool
+async def counted(file: str) -> str:
+    "Count its runs."
+    RUNS[file] = RUNS.get(file, 0) + 1
+    return f"run {RUNS[file]}"
+
+
+@tool
+def approved(file: str) -> str:
+    "Ask, then count its runs, in a worker thread."
+    answer = interrupt(f"approved {file}")
+    RUNS[file] = RUNS.get(file, 0) + 1
+    return f"{answer}, run {RUNS[file]}"
+
+
+@tool
 async def fails_later(file: str) -> str:
     "Ask, and find at the second run that there is nothing to ask."
     if file in FAILS:
@@ -102,6 +118,7 @@ async def nested(file: str) -> str:
 
 
 TOOLS = [erase, send, aerase, asend, twice, plain, fails_later, late_inner, nested]
+TOOLS += [counted, approved]
 node = ToolNode(TOOLS)
 
 
@@ -246,6 +263,17 @@ async def test_middleware_that_asks_gets_the_answer_for_its_call(tmp_path: Path)
             "allow aerase f1, aerase f1",
             "allow asend f2, asend f2",
         ]
+
+
+@pytest.mark.parametrize("graph", ["graph", "in_function"])
+async def test_what_has_ended_does_not_run_again_with_the_answers_of_others(
+    graph: str, tmp_path: Path
+) -> None:
+    async with served(tmp_path, graph) as client:
+        calls = "approved erase send" if graph == "in_function" else "approved counted twice erase"
+        first, *others = await played(client, calls)
+        assert first == "approved f0, run 1"
+        assert others[0] in ("erase f1", "run 1")
 
 
 async def test_a_restart_between_two_answers_loses_neither(tmp_path: Path) -> None:
