@@ -1,21 +1,24 @@
 """The endpoints of turns: start a run, attach to one, stop one."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
 from server.http.cursors import position
-from server.http.problems import unknown_thread
+from server.http.problems import Problem, unknown_thread
 from server.http.state import ApiRequest, owner, principal, rights, thread_key
 from server.protocols import DEFAULT, BodyFormat, PostedTurn, WireFormat, parse, wire_format
 from server.protocols.format import StreamContext, View
 from server.runs.lives import StreamLost
 from server.runs.reader import LoggedRun
+from server.storage.interfaces import StorageUnavailable
 from server.turns.header import ThreadKey
 from server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
+from server.users.rights import LimitExceeded
 
 MAX_KEY_CHARS = 255
 EXPOSED_HEADERS = (
@@ -51,11 +54,21 @@ class Chat(HTTPEndpoint):
             run = await state["runs"].start(
                 principal(request), turn.request, turn.wire_format.name, key
             )
+            if not detached:
+                with stream_refusals(run):
+                    return await stream_run(request, run, turn.wire_format, turn.view)
         except StreamLost as lost:
             return _accepted_unseen(request, lost, turn.wire_format, detached=detached)
-        if detached:
-            return _accepted(run)
-        return await stream_run(request, run, turn.wire_format, turn.view)
+        return _accepted(run)
+
+
+@contextmanager
+def stream_refusals(run: LoggedRun) -> Iterator[None]:
+    """Raise StreamLost in place of a refusal to stream a run: its request is accepted by now."""
+    try:
+        yield
+    except (Problem, LimitExceeded, StorageUnavailable) as error:
+        raise StreamLost(run.header.key, run.header.run_id) from error
 
 
 def chat_in(format: BodyFormat) -> type[Chat]:

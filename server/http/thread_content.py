@@ -60,7 +60,7 @@ class _Loading:
 
     async def content(self, entry: ThreadEntry, version: str | None) -> Content:
         is_live = entry.run_state == "live"
-        live = await self.reader.find(self.key, entry.run_id) if is_live else None
+        live = await self.reader.find_live(self.key, entry.run_id) if is_live else None
         tree = await self.reader.versions(self.key)
         if version is not None:
             branch, now = await self._branch(entry, live, tree, version)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from server.runs.capacity import charge
@@ -30,6 +31,7 @@ Observer = Callable[[Run], Callable[[Sequence[Chunk]], None]]
 run has said, once it is over."""
 
 
+OUTCOME_SECONDS = 15.0
 REFUSED_END: Sequence[Chunk] = (MessageFinish("error", Usage(0, 0)), Done())
 """Of a run whose request was not kept."""
 
@@ -110,26 +112,41 @@ class Lives:
         return chunks
 
     async def _refuse(self, run: Run, cause: Exception) -> None:
-        """Keep nothing of a request that could not be saved, and answer it. Raises LeaseLost."""
+        """Keep nothing of a request that could not be saved, and answer it: as soon as it is known
+        whether a part of it was committed nevertheless, or after OUTCOME_SECONDS. Raises
+        LeaseLost."""
         run_id, thread = run.start.run_id, run.start.key.thread_id
         named = {"run": run_id, "thread": thread, "cause": cause}
         logger.warning("run %(run)s of thread %(thread)s was not saved: %(cause)s", named)
-        await self._claims.release(run_id, partial(self._undo, run))
+        await self._claims.release(run_id, partial(self._undo, run, cause))
+        if not run.accepted.done():
+            run.answer(await self._outcome(run, cause))
         self._claims.forget(run_id)
         await self._logs.discard(run_id)
-        run.answer(cause)
 
-    async def _undo(self, run: Run) -> None:
-        """Undo the beginning of a run, unless its request was committed after all, though no answer
-        came: then end it. Raises as the store does."""
-        start = run.start
-        lost = LostRun(start.key, start.run_id, start.graph, base=start.plan.base or "")
+    async def _undo(self, run: Run, cause: Exception) -> None:
+        """Undo the beginning of a run, and answer its request; unless that was committed after all:
+        then end the run. Raises as the store does."""
+        lost = _as_lost(run)
         found = await self._lost_runs.recover(lost)
         if found.has_request:
             await self._lost_runs.end(lost, found)
-            run.answer(StreamLost(start.key, start.run_id))
+            run.answer(StreamLost(lost.key, lost.run_id))
         else:
-            await self._claims.refuse(start.run_id)
+            await self._claims.refuse(lost.run_id)
+            run.answer(cause)
+
+    async def _outcome(self, run: Run, cause: Exception) -> Exception:
+        """Look up, while the undoing is retried, whether the request was committed. One that was is
+        in the thread for everybody when the run is ended."""
+        with suppress(StorageUnavailable):
+            if not await self._lost_runs.has_request(_as_lost(run)):
+                return cause
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OUTCOME_SECONDS):
+                await self._claims.released(run.start.run_id)
+            return LeaseLost()  # Unless the undoing has answered.
+        return cause
 
     async def _live(self, run: Run, claim: Claim) -> None:
         """It works, the thread is saved and free, then its readers hear. Raises LeaseLost."""
@@ -173,3 +190,8 @@ class Lives:
                 await self._store.note_texts(claim.key, claim.run_id, changed)
         except Exception:
             logger.exception("run %(run)s cannot be searched yet", {"run": claim.run_id})
+
+
+def _as_lost(run: Run) -> LostRun:
+    start = run.start
+    return LostRun(start.key, start.run_id, start.graph, base=start.plan.base or "")

@@ -1,6 +1,7 @@
 """What is left to do of a claim whose worker is gone, once this worker has taken it over."""
 
 import logging
+from contextlib import suppress
 from functools import partial
 
 from server.runs.deletions import Forgetting
@@ -32,15 +33,19 @@ class LostWork:
 
     async def settle(self, lost: LostRun) -> None:
         """End a run, or complete a deletion; if the database cannot do it now, without the caller.
-        Of a claim that another worker takes over meanwhile nothing is done."""
+        A claim that another worker takes over meanwhile is left to it."""
+        with suppress(LeaseLost):
+            await self._retries.write(partial(self._settle, lost))
+
+    async def _settle(self, lost: LostRun) -> None:
         work = self._complete if lost.purpose == "deletion" else self._end
         try:
-            await self._retries.write(partial(work, lost))
+            await work(lost)
         except LeaseLost:
-            # Its log may have been taken over here: what the other says in it is read, or it is
-            # silent, and is looked after.
+            # Readers here of a log that was taken over get what the other worker writes.
             await self._logs.hand_over(lost.run_id)
             logger.info("the claim of run %(run)s is another worker's", {"run": lost.run_id})
+            raise
 
     async def _complete(self, lost: LostRun) -> None:
         await self._forgetting.carry_out(lost.key, lost.run_id, self._audit.deleted(lost.key))

@@ -79,11 +79,14 @@ class OtherWorkers:
             await self._inbox.ask_to_stop(holder.worker, run_id, reason)
 
     async def is_live(self, key: ThreadKey, run_id: str) -> bool:
-        """Whether another worker has a run of the thread; of one whose request is being checked it
-        awaits the outcome."""
+        """Whether a run of the thread is live; of one whose request is being checked it awaits the
+        outcome. A run whose end is told is over, though its claim could not be released yet."""
         while await self._holder(key, run_id):
             log = await self._logs.get(run_id)
-            if log is None or (await log.status()).state == "lost":
+            state = (await log.status()).state if log else "lost"
+            if state == "ended":
+                return False
+            if log is None or state == "lost":
                 # It goes on without; or it was refused, and its claim is gone in a moment.
                 await asyncio.sleep(POLL_SECONDS)
                 return await self._holder(key, run_id) is not None

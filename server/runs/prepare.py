@@ -128,7 +128,8 @@ async def _plan_on(
     goes_on = Left(branch.messages, branch.checkpoint_id)
     changing = partial(changes, tree, left, goes_on, begun)
     versions = await beside_loop(len(state.messages), changing)
-    begins = partial(changed_words, state.messages, planned.after.messages)
+    after = [*planned.before.messages, *(planned.new or ())]
+    begins = partial(changed_words, state.messages, after)
     words = await beside_loop(len(state.messages), begins)
     return replace(planned, versions=replace(versions, first_words=words))
 

@@ -62,7 +62,13 @@ class RunReader:
     async def live(self, key: ThreadKey) -> LoggedRun | None:
         """The thread's live run; of one whose request is being checked it awaits the outcome."""
         run_id = await self._store.holder(key)
-        return await self.find(key, run_id) if run_id else None
+        return await self.find_live(key, run_id) if run_id else None
+
+    async def find_live(self, key: ThreadKey, run_id: str) -> LoggedRun | None:
+        """A run of the thread that goes on. A run whose end is told is over, though the list of
+        threads could not note that yet."""
+        run = await self.find(key, run_id)
+        return None if run is None or run.log.is_over else run
 
     async def find(self, key: ThreadKey, run_id: str) -> LoggedRun | None:
         """A run of the thread whose log is held."""

@@ -63,6 +63,12 @@ class LostRuns:
                 state = await restored(words, state, lost.key, checkpoints)
         return Recovered(end, state, has_request or lost.base is None)
 
+    async def has_request(self, lost: LostRun) -> bool:
+        """Whether the thread has what the run's request brought. Writes nothing; raises what
+        reading the thread raises."""
+        state = await self._graphs.checkpoints(lost.graph).load(lost.key)
+        return state.checkpoint_id != (lost.base or None)
+
     async def end(self, lost: LostRun, found: Recovered) -> None:
         """Note the end, and release the claim. A thread with nothing saved is deleted. A request
         that was not saved was not answered either: its idempotency key is free again."""

@@ -46,6 +46,10 @@ class RunLog(Protocol):
 
     async def status(self) -> LogStatus: ...
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no more can come, as far as it is known here."""
+
     async def ended(self) -> None:
         """Return when no more can come."""
 

@@ -355,6 +355,27 @@ def test_withdrawn_steps_need_not_be_in_the_thread() -> None:
     assert passes("what was streamed is in the thread", plant)
 
 
+UNSAVED: tuple[Json | None, ...] = (
+    *EVENTS[:6],
+    {"type": "result", "result": {"error": {}}, "isError": True, "path": [1]},
+    {"type": "error", "code": "storage_full", "path": []},
+    *EVENTS[7:],
+)
+
+
+@pytest.mark.parametrize(("events", "is_excused"), [(UNSAVED, True), (EVENTS, False)])
+def test_a_run_that_says_that_it_could_not_be_saved_needs_not_be_in_the_thread(
+    events: tuple[Json | None, ...], is_excused: bool
+) -> None:
+    def plant(history: History) -> None:
+        told = tuple(frame(number, event) for number, event in enumerate(events, start=1))
+        history.readings = [reading(told)]
+        history.hydrated = [loaded(messages={MESSAGE: ()})]
+
+    assert passes("what was streamed is in the thread", plant) == is_excused
+    assert passes("every published result is in the thread", plant) == is_excused
+
+
 def test_results_of_a_run_whose_end_nobody_saw_are_asked_for_too() -> None:
     def plant(history: History) -> None:
         history.readings = [reading(FRAMES[:7], end="broken")]

@@ -280,7 +280,7 @@ async def test_a_preflight_of_an_allowed_page_passes_and_of_another_does_not(
 async def test_a_foreign_host_is_refused_whatever_is_asked(
     client: Client, host: str, method: str
 ) -> None:
-    path = "/chat" if method == "POST" else "/health"
+    path = "/chat" if method == "POST" else "/threads"
     answer = await client.http.request(method, path, headers={"host": host})
     status, code, sentence = problem(answer)
     assert (status, code) == (403, "host_not_allowed")

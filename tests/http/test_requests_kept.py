@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from server.http.event_streams import EventStreams
 from server.runs import busy_threads, retries
 from server.storage.checkpointer import SqliteCheckpointer
 from server.storage.interfaces import StorageUnavailable
@@ -180,6 +181,23 @@ async def test_a_request_whose_commit_got_no_answer_is_accepted_and_asked_once(
     assert await asked(client) == ["Hello"]
     _, events = await client.turn({"thread_id": "t1", "continue": True})
     assert events[-1].data == "[DONE]"
+
+
+@pytest.mark.parametrize("address", ["/chat", "/langgraph/threads/t1/runs/stream"])
+async def test_a_request_whose_stream_cannot_be_opened_is_accepted(
+    client: Client, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    async def refuses(*_: object) -> None:
+        raise StorageUnavailable("storage_unreachable")
+
+    said = {"messages": [{"type": "human", "content": "Hello"}]}
+    body = HELLO if address == "/chat" else {"assistant_id": "chat", "input": said}
+    with monkeypatch.context() as broken:
+        broken.setattr(EventStreams, "open", refuses)
+        answer = await client.http.post(address, json=body)
+    assert answer.status_code == 200
+    assert "cursor_lost" in answer.text
+    assert await asked(client) == ["Hello"]
 
 
 def assert_accepted(answer: httpx.Response, thread_id: str = "t1") -> None:

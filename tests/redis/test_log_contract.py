@@ -65,6 +65,10 @@ class LogElsewhere:
     async def status(self) -> LogStatus:
         return await self._read.status()
 
+    @property
+    def is_over(self) -> bool:
+        return self._read.is_over
+
     async def ended(self) -> None:
         await self._read.ended()
 

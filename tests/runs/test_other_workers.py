@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessageChunk
 
-from server.runs import kept_words
+from server.runs import kept_words, other_workers, retries
 from server.runs.busy_threads import RunInProgress
 from server.runs.lives import StreamLost
 from server.runs.reader import LoggedRun
@@ -245,6 +245,45 @@ async def test_a_request_that_is_not_saved_before_its_lease_ends_is_refused(
     with pytest.raises(StorageUnavailable):
         await starting
     assert await b.entry() is None
+
+
+async def test_readers_get_the_end_of_a_run_whose_claim_is_lost_again_while_it_is_being_ended(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, c = workers
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 0.01)
+    await a.start(message())
+    found = await at(c)
+    await chunks_until(found, has_text)
+    a.lapse()
+    with monkeypatch.context() as broken:
+        broken.setattr(c.store, "end_run", unreachable)
+        await c.sweep()
+        c.lapse()
+        await b.sweep()
+    assert ends(await chunks_of(found)) == [Error, MessageFinish, Done]
+
+
+async def test_a_message_waits_for_a_run_that_has_ended_and_whose_claim_cannot_be_released(
+    workers: list[Worker], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(other_workers, "POLL_SECONDS", 0.01)
+    model.script_anew([text("Hello")])
+    with monkeypatch.context() as broken:
+        broken.setattr(a.store, "end_run", unreachable)
+        assert Done() in await a.turn(message())
+        assert await b.reader.live(key_of()) is None
+        held = HeldMethod(broken, b.leases, "holder")
+        starting = asyncio.create_task(b.start(message("Again")))
+        await held.reached.wait()
+        held.through.set()
+    assert (await starting).header.key == key_of()
+
+
+async def unreachable(*_: object) -> None:
+    raise StorageUnavailable("storage_unreachable")
 
 
 async def test_a_run_whose_lease_was_over_for_a_moment_does_not_keep_its_thread(

@@ -1,5 +1,6 @@
 """Every table that has an owner's rows: threads that are assigned or deleted leave none behind."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ def value(column: Column[Any]) -> Any:
     known = {"owner": KEY.owner, "thread_id": KEY.thread_id, "id": KEY.thread_id}
     if column.name in known:
         return known[column.name]
-    return {int: 1, float: 1.0, bool: False}.get(column.type.python_type, "[]")
+    kind = column.type.python_type
+    if kind is datetime:
+        return datetime.now(UTC)
+    return {int: 1, float: 1.0, bool: False}.get(kind, "[]")
 
 
 def fill(connection: Connection, table: Table) -> None:

@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +12,7 @@ from urllib.parse import urlencode
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.chat import run_headers, stream_run, unseen_headers
+from server.http.chat import run_headers, stream_refusals, stream_run, unseen_headers
 from server.http.cursors import position
 from server.http.langgraph.assistants import graph_named
 from server.http.langgraph.saved import branch_at, find_thread
@@ -47,35 +48,37 @@ STATUS = {
 class Runs(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """Start a run and wait for nothing."""
-        try:
-            run, asked = await _start(request)
-        except StreamLost as lost:
-            return await _unseen(request, lost)
-        entry = await request.state["store"].get(run.header.key)
-        if entry is None:
-            raise unknown_thread(run.header.key)
-        headers = {**run_headers(run), **_places(run, asked.modes)}
-        return JSONResponse(_run(request, entry, run, "running"), headers=headers)
+        run, asked, graph = await _start(request)
+        if isinstance(run, StreamLost):
+            place, headers = (run.key, run.run_id), _unseen_headers(run)
+        else:
+            place = run.header.key, run.header.run_id
+            headers = {**run_headers(run), **_places(run, asked.modes)}
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return JSONResponse(_run(*place, graph, now, "running"), headers=headers)
 
 
 class RunsStream(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """Start a run and stream it."""
         request.state["streams"].check(rights(request))  # before the run begins
+        run, asked, _ = await _start(request)
         try:
-            run, asked = await _start(request)
+            if isinstance(run, StreamLost):
+                raise run
+            with stream_refusals(run):
+                return await _stream(request, run, asked.modes, stops=asked.stops_with_reader)
         except StreamLost as lost:
             return request.state["streams"].cursor_lost(wire_format(NAME), _unseen_headers(lost))
-        return await _stream(request, run, asked.modes, stops=asked.stops_with_reader)
 
 
 class Run(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
         """How the run stands."""
         place = await _find(request)
-        return JSONResponse(
-            _run(request, place.entry, place.run, await _status(place), place.run_id)
-        )
+        entry, graph = place.entry, request.state["graphs"].name_of(place.entry)
+        status = await _status(place)
+        return JSONResponse(_run(place.key, place.run_id, graph, entry.updated_at, status))
 
 
 class RunStream(HTTPEndpoint):
@@ -123,8 +126,9 @@ class RunCancel(HTTPEndpoint):
         return JSONResponse({}, 202)
 
 
-async def _start(request: ApiRequest) -> tuple[LoggedRun, Submission]:
-    """Raises Problem, InvalidRequest, and what the start of a run raises."""
+async def _start(request: ApiRequest) -> tuple[LoggedRun | StreamLost, Submission, str]:
+    """The run, or that it has no stream; what was asked; the name of the graph. Raises Problem,
+    InvalidRequest, and what the start of a run raises."""
     key = thread_key(request)
     thread_id(key.thread_id)
     read = partial(parse, limits=request.state["body_limits"])
@@ -135,16 +139,11 @@ async def _start(request: ApiRequest) -> tuple[LoggedRun, Submission]:
     if found and asked.branches_at is not None:
         thread = await branch_at(request, found, asked.branches_at)
     turn = turn_request(asked, thread, graph)
-    return await request.state["runs"].start(principal(request), turn, NAME), asked
-
-
-async def _unseen(request: ApiRequest, lost: StreamLost) -> Response:
-    """A run without a stream: the request is kept."""
-    entry = await request.state["store"].get(lost.key)
-    if entry is None:
-        raise unknown_thread(lost.key)
-    run = _run(request, entry, None, STATUS[entry.run_state], lost.run_id)
-    return JSONResponse(run, headers=_unseen_headers(lost))
+    try:
+        run = await request.state["runs"].start(principal(request), turn, NAME)
+    except StreamLost as lost:
+        return lost, asked, graph or request.state["graphs"].default
+    return run, asked, run.header.graph
 
 
 def _unseen_headers(lost: StreamLost) -> dict[str, str]:
@@ -222,19 +221,13 @@ def _ending(chunk: Chunk) -> str | None:
     return None
 
 
-def _run(
-    request: ApiRequest,
-    entry: ThreadEntry,
-    run: LoggedRun | None,
-    status: str,
-    run_id: str | None = None,
-) -> dict[str, Any]:
+def _run(key: ThreadKey, run_id: str, graph: str | None, at: str, status: str) -> dict[str, Any]:
     return {
-        "run_id": run.header.run_id if run else run_id,
-        "thread_id": entry.id,
-        "assistant_id": request.state["graphs"].name_of(entry),
-        "created_at": entry.updated_at,
-        "updated_at": entry.updated_at,
+        "run_id": run_id,
+        "thread_id": key.thread_id,
+        "assistant_id": graph,
+        "created_at": at,
+        "updated_at": at,
         "status": status,
         "metadata": {},
         "kwargs": {},

@@ -184,10 +184,11 @@ class _Loads:
 
 
 def streamed_is_saved(history: History) -> Iterator[Violation]:
-    """Each run whose end was seen, part by part, in every load behind it."""
+    """Each run whose end was seen, part by part, in every load behind it; not one whose end says
+    that the storage could not save it."""
     loads = _Loads.of(history)
     for run in told(history):
-        if run.over is None or not run.is_whole:
+        if run.over is None or not run.is_whole or not run.is_saved:
             continue
         for hydrated in loads.showing(run.thread_id, run.began, run.over):
             missing = run.missing(hydrated)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count, takewhile
 from typing import Any
 
+from server.storage.interfaces import STORAGE_FAULTS
 from tests.chaos.frames import payload, place, shows_the_end
 from tests.chaos.records import History, Hydrated, Json
 
@@ -28,11 +29,14 @@ class Told:
     """Whether each event from the first to the end was seen; else there are the parts of those up
     to the first that was not."""
     message_id: str = ""
+    is_saved: bool = True
+    """Whether its end says nothing of a storage that could not save it."""
     parts: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        return [part for part in self.parts if "result" in part]
+        results = [part for part in self.parts if "result" in part]
+        return results if self.is_saved else [part for part in results if not part["isError"]]
 
     def shown(self, hydrated: Hydrated) -> Sequence[Json]:
         """The parts of the run's message in a thread as it was loaded."""
@@ -123,6 +127,8 @@ def _take(
             part["isWhole"] = True
         case "result" if part is not None:
             part |= {"result": event["result"], "isError": event["isError"]}
+        case "error" if event.get("code") in STORAGE_FAULTS:
+            run.is_saved = False
         case "data":
             for item in event["data"]:
                 if item["name"] == "step-withdrawn":
