@@ -2,7 +2,7 @@
 or by one that is over and could not be noted."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from server.runs.claims import Claims
@@ -88,14 +88,15 @@ class BusyThreads:
                     raise StreamLost(key, run_id)
                 await asyncio.sleep(POLL_SECONDS)
 
-    async def left(self, key: ThreadKey, run_id: str) -> LoggedRun:
-        """The run that this process has lost, once another worker has ended it. Raises StreamLost
-        if its request is kept and it has no log, StorageUnavailable if it is not kept,
-        ThreadStillBusy."""
+    async def left(self, key: ThreadKey, run_id: str, brought: Collection[str]) -> LoggedRun:
+        """The run that this process has lost, once another worker has ended it; its request has
+        brought messages of these ids. Raises StreamLost if the request is kept and the run has no
+        log, StorageUnavailable if it is not kept, ThreadStillBusy."""
         run = await self.repeated(key, run_id)
         if run:
             return run
-        if await self._reader.has_request(key, run_id):
+        has_request = await self._reader.has_request(key, run_id)
+        if has_request or await self._reader.has_messages(key, brought):
             raise StreamLost(key, run_id)
         raise StorageUnavailable("storage_unreachable")
 

@@ -111,6 +111,11 @@ class Plan:
         """Whether calls may have waited for an approval before the run."""
         return self.point is not None or bool((self.found or self.before).pending("approval"))
 
+    @property
+    def brought(self) -> set[str]:
+        """The ids of the messages that the request brings."""
+        return {m.id for m in self.new or () if m.id and not isinstance(m, RemoveMessage)}
+
     @cached_property
     def continues(self) -> bool:
         """Whether earlier runs have said a part of the turn's message."""

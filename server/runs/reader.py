@@ -3,7 +3,7 @@
 It makes no difference to a reader in which process the run lives.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -84,6 +84,14 @@ class RunReader:
         if base is None or entry is None:
             return False
         return (await self.state(key, entry.graph)).checkpoint_id != (base or None)
+
+    async def has_messages(self, key: ThreadKey, ids: Collection[str]) -> bool:
+        """Whether the thread has messages of these ids; False if there are none to look for."""
+        entry = await self._store.get(key)
+        if entry is None or not ids:
+            return False
+        state = await self.state(key, entry.graph)
+        return {*ids} <= {message.id for message in state.messages}
 
     async def state(self, key: ThreadKey, graph: str | None = None) -> ThreadState:
         """The thread, which belongs to this graph, as it is saved."""

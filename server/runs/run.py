@@ -91,6 +91,7 @@ class Run:
         self._store = store
         self._stop = stop
         self._request_saved = False
+        self._opening: asyncio.Task[None] | None = None
         self._log_bytes = 0
         self.translator = Translator(
             start.plan.message_id,
@@ -147,8 +148,7 @@ class Run:
             raise RequestNotSaved(cause) from cause
         finally:
             pump.cancel()
-        if not self._request_saved:
-            await self._open_log(writes)  # The end of the run has saved the request.
+        await self._open_log(writes)  # If nobody has: the end of the run has saved the request.
         return last
 
     async def _run_graph(self, writes: Writes) -> None:
@@ -207,8 +207,15 @@ class Run:
             await asyncio.get_running_loop().create_future()  # until the run is cancelled
 
     async def _open_log(self, writes: Writes) -> None:
-        """Admit readers: what the request brought is on disk."""
+        """Admit readers, once: what the request brought is on disk. If this is cancelled, it comes
+        to its end nevertheless."""
         self._request_saved = True
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open(writes))
+            self._opening.add_done_callback(_read)
+        await asyncio.shield(self._opening)
+
+    async def _open(self, writes: Writes) -> None:
         plan = self.start.plan
         await self._raw_log.open(self.start.header(writes.newest or plan.before.checkpoint_id))
         discarded = [InterruptsDiscarded(plan.discarded)] if plan.discarded else []
@@ -286,6 +293,12 @@ class Run:
 
 def _is_text(chunk: Chunk) -> bool:
     return isinstance(chunk, PartStart) and isinstance(chunk.part, TextPart)
+
+
+def _read(task: asyncio.Task[None]) -> None:
+    """Asyncio logs a failure that nobody has read."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _cause(pump: asyncio.Task[None]) -> BaseException | None:

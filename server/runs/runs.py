@@ -191,7 +191,7 @@ class Runs:
         """The run, once its request is on disk. Raises StreamLost, and why it is not kept."""
         refusal = await asyncio.shield(run.accepted)
         if isinstance(refusal, LeaseLost):
-            return await self._busy.left(claim.key, claim.run_id)
+            return await self._busy.left(claim.key, claim.run_id, run.start.plan.brought)
         if refusal:
             raise refusal
         header = await claim.log.header()

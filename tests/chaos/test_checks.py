@@ -357,7 +357,7 @@ def test_withdrawn_steps_need_not_be_in_the_thread() -> None:
 
 UNSAVED: tuple[Json | None, ...] = (
     *EVENTS[:6],
-    {"type": "result", "result": {"error": {}}, "isError": True, "path": [1]},
+    {"type": "result", "result": {"error": {"code": "run_ended"}}, "isError": True, "path": [1]},
     {"type": "error", "code": "storage_full", "path": []},
     *EVENTS[7:],
 )

@@ -232,6 +232,39 @@ async def test_a_request_that_is_saved_as_its_lease_ends_is_accepted(
     assert [m.text for m in await b.messages() if m.type == "human"] == ["Hello"]
 
 
+async def test_a_request_that_another_run_has_followed_by_then_is_accepted(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    opening = HeldMethod(monkeypatch, RedisLog, "open", once=True)
+    starting = asyncio.create_task(a.start(message()))
+    await opening.reached.wait()
+    a.lapse()
+    await b.turn(message("Again"))
+    opening.through.set()
+    with pytest.raises(StreamLost):
+        await starting
+    assert [m.text for m in await b.messages() if m.type == "human"] == ["Hello", "Again"]
+
+
+async def test_a_request_whose_run_is_stopped_as_its_stream_begins_is_accepted(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    opening = HeldMethod(monkeypatch, RedisLog, "open", once=True)
+    starting = asyncio.create_task(a.start(message()))
+    await opening.reached.wait()
+    saving = HeldMethod(monkeypatch, a.checkpoints, "abandon_pending", once=True)
+    stopping = asyncio.create_task(b.stop())
+    await saving.reached.wait()  # The graph is cancelled, and the log is being opened.
+    opening.through.set()
+    saving.through.set()
+    run = await starting
+    assert ends(await chunks_of(run)) == [RunEnded, MessageFinish, Done]
+    await is_as_the_thread(b, run, await chunks_of(run))
+    await stopping
+
+
 async def test_a_request_that_is_not_saved_before_its_lease_ends_is_refused(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:

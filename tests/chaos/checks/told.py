@@ -35,8 +35,10 @@ class Told:
 
     @property
     def results(self) -> list[dict[str, Any]]:
+        """Those of tools; of a run that is not known to be saved, no others."""
         results = [part for part in self.parts if "result" in part]
-        return results if self.is_saved else [part for part in results if not part["isError"]]
+        is_known = self.is_whole and self.is_saved
+        return results if is_known else [part for part in results if not _is_of_the_end(part)]
 
     def shown(self, hydrated: Hydrated) -> Sequence[Json]:
         """The parts of the run's message in a thread as it was loaded."""
@@ -51,6 +53,12 @@ class Told:
             if not any(_is_same(part, other) for other in kept):
                 return part
         return None
+
+
+def _is_of_the_end(result: Json) -> bool:
+    """Whether it closes a call of a run that could not be saved."""
+    said = result["result"]
+    return isinstance(said, Mapping) and said.get("error", {}).get("code") == "run_ended"
 
 
 def has_result(result: Json, kept: Sequence[Json]) -> bool:
