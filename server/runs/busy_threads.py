@@ -75,7 +75,7 @@ class BusyThreads:
             elif run_id and not await self._claims.released(run_id):
                 await self._store.release(key, run_id)
 
-    async def repeated(self, key: ThreadKey, run_id: str) -> LoggedRun | None:
+    async def find_repeated(self, key: ThreadKey, run_id: str) -> LoggedRun | None:
         """The run of an earlier request, once it is known whether that request is kept. None: the
         run is over, or the request was not kept. Raises StreamLost if the request is kept, and its
         run goes on without a log; ThreadStillBusy."""
@@ -88,11 +88,13 @@ class BusyThreads:
                     raise StreamLost(key, run_id)
                 await asyncio.sleep(POLL_SECONDS)
 
-    async def left(self, key: ThreadKey, run_id: str, brought: Collection[str]) -> LoggedRun:
+    async def await_takeover(
+        self, key: ThreadKey, run_id: str, brought: Collection[str]
+    ) -> LoggedRun:
         """The run that this process has lost, once another worker has ended it; its request has
         brought messages of these ids. Raises StreamLost if the request is kept and the run has no
         log, StorageUnavailable if it is not kept, ThreadStillBusy."""
-        run = await self.repeated(key, run_id)
+        run = await self.find_repeated(key, run_id)
         if run:
             return run
         has_request = await self._reader.has_request(key, run_id)

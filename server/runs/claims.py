@@ -62,7 +62,7 @@ class _Active:
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldClaim:
     """A claim of this process, from its grant until the store has released it or it is lost."""
 
     key: ThreadKey
@@ -89,7 +89,7 @@ class Claims:
         self._interrupted = interrupted
         self._signals = StopSignals()
         self._active: dict[str, _Active] = {}
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _HeldClaim] = {}
         """By run id. A run may be over while the release of its claim is still retried."""
         self._telling: set[str] = set()
 
@@ -135,7 +135,7 @@ class Claims:
             result = await self._store.claim(key, run_id, idempotency)
             if isinstance(result, Granted):
                 active.owner = key.owner
-                self._held[run_id] = _Held(key, result.thread)
+                self._held[run_id] = _HeldClaim(key, result.thread)
                 yield replace(claim, thread=result.thread)
             else:
                 yield result
@@ -148,8 +148,8 @@ class Claims:
         if not isinstance(result, Granted):
             await self._discard(run_id)
 
-    def begins(self, run_id: str, plan: Plan) -> None:
-        """Keep the plan of a run that is to begin, so that its beginning can be undone."""
+    def set_plan(self, run_id: str, plan: Plan) -> None:
+        """Keep the plan of a run that is about to begin, to undo its beginning by."""
         self._held[run_id].plan = plan
 
     async def refuse(self, run_id: str) -> None:

@@ -32,6 +32,7 @@ run has said, once it is over."""
 
 
 OUTCOME_SECONDS = 15.0
+"""How long a request waits to learn whether it is kept, while the storage cannot say."""
 REFUSED_END: Sequence[Chunk] = (MessageFinish("error", Usage(0, 0)), Done())
 """Of a run whose request was not kept."""
 
@@ -92,10 +93,10 @@ class Lives:
         except LeaseLost as lost:
             assert self._others is not None, "one process alone has no leases"
             await self._others.leave(claim)
-            run.answer(lost)
+            run.set_outcome(lost)
             chunks = LOST_END
         finally:
-            run.answer(StorageUnavailable("storage_unreachable"))  # The process ends.
+            run.set_outcome(StorageUnavailable("storage_unreachable"))  # The process ends.
         for see_end in observed:
             see_end(chunks)
 
@@ -120,7 +121,7 @@ class Lives:
         logger.warning("run %(run)s of thread %(thread)s was not saved: %(cause)s", named)
         await self._claims.release(run_id, partial(self._undo, run, cause))
         if not run.accepted.done():
-            run.answer(await self._outcome(run, cause))
+            run.set_outcome(await self._outcome(run, cause))
         self._claims.forget(run_id)
         await self._logs.discard(run_id)
 
@@ -131,10 +132,10 @@ class Lives:
         found = await self._lost_runs.recover(lost)
         if found.has_request:
             await self._lost_runs.end(lost, found)
-            run.answer(StreamLost(lost.key, lost.run_id))
+            run.set_outcome(StreamLost(lost.key, lost.run_id))
         else:
             await self._claims.refuse(lost.run_id)
-            run.answer(cause)
+            run.set_outcome(cause)
 
     async def _outcome(self, run: Run, cause: Exception) -> Exception:
         """Look up, while the undoing is retried, whether the request was committed. One that was is

@@ -112,7 +112,7 @@ class Plan:
         return self.point is not None or bool((self.found or self.before).pending("approval"))
 
     @property
-    def brought(self) -> set[str]:
+    def new_message_ids(self) -> set[str]:
         """The ids of the messages that the request brings."""
         return {m.id for m in self.new or () if m.id and not isinstance(m, RemoveMessage)}
 

@@ -121,8 +121,8 @@ class Run:
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self.translator.finalize([], failed=self._fail(cause))
 
-    def answer(self, outcome: Exception | None) -> None:
-        """Tell whoever posted the request whether it is kept; the first answer stands."""
+    def set_outcome(self, outcome: Exception | None) -> None:
+        """Set `accepted`; the first outcome stands."""
         if not self.accepted.done():
             self.accepted.set_result(outcome)
 
@@ -221,7 +221,7 @@ class Run:
         discarded = [InterruptsDiscarded(plan.discarded)] if plan.discarded else []
         told: list[Chunk] = [*self._state.tell(), *discarded, *plan.approvals, *plan.settled]
         await self.log.write(told)
-        self.answer(None)
+        self.set_outcome(None)
 
     async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
         """Of a graph that is not ours: its messages do not carry them."""

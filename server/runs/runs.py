@@ -171,7 +171,7 @@ class Runs:
             await self._capacity.take_new_thread(start.rights)
         title = request.message.title if request.message else ""
         records = self._audit.started(start, by.id)
-        self._claims.begins(claim.run_id, start.plan)
+        self._claims.set_plan(claim.run_id, start.plan)
         await self._store.begin_run(
             claim.key,
             claim.run_id,
@@ -191,7 +191,9 @@ class Runs:
         """The run, once its request is on disk. Raises StreamLost, and why it is not kept."""
         refusal = await asyncio.shield(run.accepted)
         if isinstance(refusal, LeaseLost):
-            return await self._busy.left(claim.key, claim.run_id, run.start.plan.brought)
+            return await self._busy.await_takeover(
+                claim.key, claim.run_id, run.start.plan.new_message_ids
+            )
         if refusal:
             raise refusal
         header = await claim.log.header()
@@ -210,7 +212,7 @@ class Runs:
                 "idempotency_key_reused",
                 "The Idempotency-Key was used for another body; take a new key.",
             )
-        return await self._busy.repeated(key, earlier.run_id)
+        return await self._busy.find_repeated(key, earlier.run_id)
 
     async def check(self) -> None:
         """Raises ShuttingDown, or StorageUnavailable, if no run can begin now."""

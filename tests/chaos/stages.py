@@ -70,7 +70,8 @@ class SharedStage(Stage):
 async def shared_stage(
     folder: Path, count: int, lease_seconds: float
 ) -> AsyncIterator[SharedStage]:
-    async with private_engines(folder) as engines:
+    # An outage refuses hundreds of connections; each would be a line.
+    async with private_engines(folder, "log_min_messages=panic") as engines:
         settings = {
             **engines.settings,
             "LEASE_SECONDS": str(lease_seconds),

@@ -14,7 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from server.app import create_app
 from server.metrics import MetricsSetupError
 from server.metrics.metrics import MAX_VALUES, LabelValues
+from server.runs import retries
 from server.settings import Settings
+from server.storage.interfaces import StorageUnavailable
+from server.storage.store import SqliteStore
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.foreign_lock import foreign_lock
 from tests.support.serving import Client, endpoint_settings, serving
@@ -137,6 +140,29 @@ async def test_runs_and_streams_are_counted_as_long_as_they_are_open(
         after = await scrape.at_rest(runs=1)
     assert (during("live_runs"), during("open_streams"), during("runs_total")) == (1, 1, 0)
     assert (after("live_runs"), after("open_streams"), after("runs_total")) == (0, 0, 1)
+    assert during("oldest_claim_seconds") > after("oldest_claim_seconds") == 0
+
+
+async def test_a_claim_that_cannot_be_released_is_seen_when_its_run_is_over(
+    tmp_path: Path, endpoint: StrictEndpoint, scrape: Scraper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retries, "RETRY_SECONDS", 0.01)
+    endpoint.script(text_reply("Hello."))
+    async with serving(measured(tmp_path, endpoint)) as client:
+        with monkeypatch.context() as broken:
+            broken.setattr(SqliteStore, "end_run", unreachable)
+            await a_turn(client)
+            during = await scrape.at_rest(runs=1)
+
+        async def released() -> bool:
+            return (await scrape())("oldest_claim_seconds") == 0
+
+        await eventually(released)
+    assert during("live_runs") == 0 < during("oldest_claim_seconds")
+
+
+async def unreachable(*_: object) -> None:
+    raise StorageUnavailable("storage_unreachable")
 
 
 async def test_a_write_that_waits_for_the_database_is_seen(
