@@ -16,8 +16,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.http.problems import SHUTTING_DOWN, Problem, limit_reached, unknown_thread
-from server.runs.busy_threads import RunInProgress, ThreadStillBusy
+from server.runs.busy_threads import RunInProgress
 from server.runs.capacity import TooManyRuns
+from server.runs.deadline import ThreadStillBusy
 from server.runs.shutdown import ShuttingDown
 from server.runs.thread_version import ThreadChanged, UnknownThread
 from server.storage.interfaces import StorageFault, StorageUnavailable
@@ -131,8 +132,7 @@ async def _still_busy(_request: Request, _error: Exception) -> Response:
     return Problem(
         503,
         "thread_still_busy",
-        "The thread's run was asked to end, or the thread is being deleted, and that is not done "
-        "yet. It goes on; try again in a moment.",
+        "Another run, or the deletion of the thread, has not ended yet. Try again in a moment.",
         headers={"Retry-After": "5"},
     ).response()
 

@@ -104,7 +104,7 @@ def _safe(named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _safe_value(value: object) -> object:
-    """An exception says its `log_text`, or its type: its own text may quote anything."""
+    """Log an exception as its `log_text`, or else its type: its text may be private."""
     if not isinstance(value, BaseException):
         return value
     text = getattr(value, "log_text", None)

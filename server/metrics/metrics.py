@@ -128,7 +128,9 @@ class Metrics:
         self._writes.labels(store).set_function(lambda: meter.under_way)
 
     def run_ended(self, run: Run, chunks: Sequence[Chunk]) -> None:
-        """Count a run that is over, from all that it said."""
+        """Count a run that is over, from all that it said; a refused request is a problem."""
+        if run.is_refused:
+            return
         values, start = self._values, run.start
         model = values["model"](start.model)
         labels = (values["graph"](start.graph), model, values["setup"](start.setup))

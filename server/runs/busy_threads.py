@@ -2,10 +2,10 @@
 or by one that is over and could not be noted."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Collection
 
 from server.runs.claims import Claims
+from server.runs.deadline import in_time
 from server.runs.lives import StreamLost
 from server.runs.other_workers import OtherWorkers
 from server.runs.reader import LoggedRun, RunReader
@@ -15,8 +15,6 @@ from server.storage.interfaces import Held, StorageUnavailable, ThreadStore
 from server.turns.header import ThreadKey
 from server.turns.requests import InvalidRequest, TurnRequest
 
-END_SECONDS = 15.0
-"""How long a request waits for the end of the run, or of the deletion, that has its thread."""
 POLL_SECONDS = 0.5
 
 
@@ -27,10 +25,6 @@ class RunInProgress(Exception):
         super().__init__(f"run {run_id} is live")
         self.key = key
         self.run_id = run_id
-
-
-class ThreadStillBusy(Exception):
-    """A run was asked to end, or a deletion is under way, and the thread is not free in time."""
 
 
 class BusyThreads:
@@ -67,43 +61,51 @@ class BusyThreads:
         """Stop the run that has claimed the thread, and return when the thread is saved and free.
         None: it is a deletion of another worker, which is waited for. Raises ThreadStillBusy; the
         run is still asked to end."""
-        async with _in_time():
+        async with in_time():
             if run_id and self._claims.holds(run_id):
                 await self._claims.stop(run_id, STOPPED)
             elif self._others:
                 await self._others.end(key, run_id, STOPPED)
             elif run_id and not await self._claims.released(run_id):
-                await self._store.release(key, run_id)
+                await self._release(key, run_id)
+
+    async def _release(self, key: ThreadKey, run_id: str) -> None:
+        """Release a claim that nothing in this process holds."""
+        entry = await self._store.get(key)
+        if entry and entry.run_id == run_id:
+            await self._store.release(key, run_id)
+        else:
+            await self._store.refuse_run(key, run_id)
 
     async def find_repeated(self, key: ThreadKey, run_id: str) -> LoggedRun | None:
         """The run of an earlier request, once it is known whether that request is kept. None: the
         run is over, or the request was not kept. Raises StreamLost if the request is kept, and its
         run goes on without a log; ThreadStillBusy."""
-        async with _in_time():
+        async with in_time():
             while True:
                 run = await self._reader.find(key, run_id)
                 if run or not await self._has_claim(key, run_id):
                     return run
-                if await self._reader.has_request(key, run_id):
+                if await self._reader.has_request(key, run_id) is not False:
                     raise StreamLost(key, run_id)
                 await asyncio.sleep(POLL_SECONDS)
 
     async def await_takeover(
-        self, key: ThreadKey, run_id: str, brought: Collection[str]
+        self, key: ThreadKey, run_id: str, new_ids: Collection[str]
     ) -> LoggedRun:
-        """The run that this process has lost, once another worker has ended it; its request has
-        brought messages of these ids. Raises StreamLost if the request is kept and the run has no
-        log, StorageUnavailable if it is not kept, ThreadStillBusy."""
+        """The run that this process has lost, once another worker has ended it; its request brings
+        new messages of these ids. Raises StreamLost if the request is kept and the run has no log,
+        StorageUnavailable if it is not kept, ThreadStillBusy."""
         run = await self.find_repeated(key, run_id)
         if run:
             return run
         has_request = await self._reader.has_request(key, run_id)
-        if has_request or await self._reader.has_messages(key, brought):
+        if has_request or await self._reader.has_messages(key, new_ids):
             raise StreamLost(key, run_id)
         raise StorageUnavailable("storage_unreachable")
 
     async def _has_claim(self, key: ThreadKey, run_id: str) -> bool:
-        """Whether a run has its claim yet. One whose worker is gone is ended."""
+        """Return True while the run has its claim. Ends the run if its worker is gone."""
         if self._others:
             return await self._others.is_claimed(key, run_id)
         return await self._store.holder(key) == run_id
@@ -115,15 +117,3 @@ class BusyThreads:
             # One whose log is lost goes on without.
             return run is not None or self._claims.holds(run_id)
         return self._others is not None and await self._others.is_live(key, run_id)
-
-
-@asynccontextmanager
-async def _in_time() -> AsyncIterator[None]:
-    """Raises ThreadStillBusy after END_SECONDS."""
-    try:
-        async with asyncio.timeout(END_SECONDS) as limit:
-            yield
-    except TimeoutError:
-        if limit.expired():
-            raise ThreadStillBusy from None
-        raise

@@ -15,6 +15,7 @@ from server.runs.retries import Retries, Write
 from server.runs.signals import StopSignal, StopSignals
 from server.storage.audit_records import Records
 from server.storage.interfaces import (
+    ClaimResult,
     Granted,
     Held,
     Hidden,
@@ -112,6 +113,10 @@ class Claims:
         begun = [held.since for held in self._held.copy().values()]
         return time.monotonic() - min(begun) if begun else 0.0
 
+    def is_held(self, run_id: str) -> bool:
+        """Whether the claim of a run of this process is to be released; the run may be over."""
+        return run_id in self._held
+
     def holds(self, run_id: str) -> bool:
         """Whether the run is live here, or its request is being checked."""
         return run_id in self._active
@@ -130,9 +135,10 @@ class Claims:
         log = await self._logs.create(run_id)
         claim = Claim(run_id=run_id, key=key, log=log, stop=self._signals.create(run_id))
         active = self._active[run_id] = _Active(claim.log)
+        claiming = asyncio.create_task(self._store.claim(key, run_id, idempotency))
         result = None
         try:
-            result = await self._store.claim(key, run_id, idempotency)
+            result = await asyncio.shield(claiming)
             if isinstance(result, Granted):
                 active.owner = key.owner
                 self._held[run_id] = _HeldClaim(key, result.thread)
@@ -144,9 +150,19 @@ class Claims:
             if isinstance(result, Granted):
                 with suppress(LeaseLost):
                     await self.release(run_id, partial(self.refuse, run_id))
+            elif result is None:
+                self._retries.begin(partial(self._refuse_when_granted, key, run_id, claiming))
             raise
         if not isinstance(result, Granted):
             await self._discard(run_id)
+
+    async def _refuse_when_granted(
+        self, key: ThreadKey, run_id: str, claiming: "asyncio.Task[ClaimResult]"
+    ) -> None:
+        """Release a claim whose caller has left before it was granted."""
+        await asyncio.wait({claiming})
+        if claiming.exception() is None and isinstance(claiming.result(), Granted):
+            await self._store.refuse_run(key, run_id)
 
     def set_plan(self, run_id: str, plan: Plan) -> None:
         """Keep the plan of a run that is about to begin, to undo its beginning by."""

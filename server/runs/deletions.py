@@ -4,12 +4,13 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakValueDictionary
 
 from server.runs.claims import new_run_id
+from server.runs.deadline import in_time
 from server.runs.retries import Retries
 from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
@@ -94,15 +95,21 @@ class Deletions:
 
     async def delete(self, key: ThreadKey, *, at_once: bool) -> float | None:
         """Its live run is stopped first, and none can begin. The Unix time until which the thread
-        can be brought back; None: it cannot, or there is none."""
-        # One after the other: a deletion that is late would take what was begun after an early one.
-        async with self._lock(key):
-            return await self._delete(key, at_once=at_once or not self._forgetting.undo_seconds)
-
-    async def _delete(self, key: ThreadKey, *, at_once: bool) -> float | None:
+        can be brought back; None: it cannot, or there is none. Raises ThreadStillBusy."""
+        at_once = at_once or not self._forgetting.undo_seconds
         deletion_id = f"{'' if at_once else UNDOABLE}deletion-{new_run_id()}"
+        # One after the other: a deletion that is late would take what was begun after an early one.
+        async with AsyncExitStack() as locked:
+            async with in_time():
+                await locked.enter_async_context(self._lock(key))
+                await self._claim(key, deletion_id)
+            return await self._delete(key, deletion_id)
+
+    async def _claim(self, key: ThreadKey, deletion_id: str) -> None:
         while isinstance(held := await self._store.claim_for_deletion(key, deletion_id), Held):
             await self._end_run(key, held.run_id)
+
+    async def _delete(self, key: ThreadKey, deletion_id: str) -> float | None:
         try:
             return await self._forgetting.carry_out(key, deletion_id, self._audit.deleted(key))
         except LeaseLost:  # Another worker deletes it.

@@ -73,12 +73,17 @@ async def finalize(run: Unfinished, cause: Ended | Failure) -> list[Chunk]:
 
 
 async def _at_rest(run: Unfinished) -> ThreadState:
-    """The thread without unfinished tasks, and with what the request brought. That may not be saved
-    yet if the run was ended at once; saving it twice changes nothing, since messages have ids."""
+    """The thread without unfinished tasks, and with what the request brought. If the run was ended
+    at once, that may be unsaved, or saved and not read by a step: then it is merged first, since to
+    abandon the step would lose it."""
     plan = run.plan
-    if plan.new and not run.request_saved:
-        await run.checkpoints.abandon_pending(run.key)
-        await run.checkpoints.add(run.key, plan.new, plan.point)
+    if not plan.new or run.request_saved:
+        return await run.checkpoints.abandon_pending(run.key)
+    await run.checkpoints.with_input(run.key)
+    state = await run.checkpoints.abandon_pending(run.key)
+    if plan.new_message_ids <= {message.id for message in state.messages}:
+        return state
+    await run.checkpoints.add(run.key, plan.new, plan.point)
     return await run.checkpoints.abandon_pending(run.key)
 
 

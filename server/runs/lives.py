@@ -11,14 +11,21 @@ from server.runs.claims import Claim, Claims
 from server.runs.first_words import changed_words, follow_words
 from server.runs.lost_chunks import LOST_END
 from server.runs.other_workers import OtherWorkers
-from server.runs.recovery import LostRuns
+from server.runs.recovery import LostRuns, Recovered
 from server.runs.run import RequestNotSaved, Run
 from server.runs.run_audit import RunAudit
 from server.runs.searchable import changes
 from server.runs.start import RunSettings
 from server.runs.summary import all_chunks, summary
 from server.storage.audit_records import Records
-from server.storage.interfaces import LeaseLost, LostRun, StorageUnavailable, ThreadStore
+from server.storage.interfaces import (
+    LeaseLost,
+    LostRun,
+    StorageError,
+    StorageUnavailable,
+    ThreadStore,
+    WaitingApproval,
+)
 from server.storage.run_logs import RunLogs
 from server.turns.chunks import Chunk, Done, MessageFinish, Usage
 from server.turns.header import ThreadKey
@@ -87,16 +94,21 @@ class Lives:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _see_through(self, run: Run, claim: Claim) -> None:
-        observed = [observe(run) for observe in self._observers]
         try:
-            chunks = await self._end_of(run, claim)
-        except LeaseLost as lost:
-            assert self._others is not None, "one process alone has no leases"
-            await self._others.leave(claim)
-            run.set_outcome(lost)
-            chunks = LOST_END
+            observed = [observe(run) for observe in self._observers]
+            try:
+                chunks = await self._end_of(run, claim)
+            except LeaseLost as lost:
+                assert self._others is not None, "one process alone has no leases"
+                await self._others.leave(claim)
+                run.set_outcome(lost)
+                chunks = LOST_END
         finally:
-            run.set_outcome(StorageUnavailable("storage_unreachable"))  # The process ends.
+            run.set_outcome(
+                StreamLost(claim.key, claim.run_id)
+                if run.request_saved
+                else StorageUnavailable("storage_unreachable")
+            )
         for see_end in observed:
             see_end(chunks)
 
@@ -117,37 +129,54 @@ class Lives:
         whether a part of it was committed nevertheless, or after OUTCOME_SECONDS. Raises
         LeaseLost."""
         run_id, thread = run.start.run_id, run.start.key.thread_id
+        run.is_refused = True
         named = {"run": run_id, "thread": thread, "cause": cause}
         logger.warning("run %(run)s of thread %(thread)s was not saved: %(cause)s", named)
         await self._claims.release(run_id, partial(self._undo, run, cause))
-        if not run.accepted.done():
-            run.set_outcome(await self._outcome(run, cause))
-        self._claims.forget(run_id)
-        await self._logs.discard(run_id)
+        try:
+            if not run.accepted.done():
+                run.set_outcome(await self._outcome(run, cause))
+        finally:
+            self._claims.forget(run_id)
+            await self._logs.discard(run_id)
 
     async def _undo(self, run: Run, cause: Exception) -> None:
-        """Undo the beginning of a run, and answer its request; unless that was committed after all:
-        then end the run. Raises as the store does."""
+        """Undo `begin_run` and refuse the request. If the request was committed after all, end the
+        run and accept it. Raises as the store does."""
         lost = _as_lost(run)
-        found = await self._lost_runs.recover(lost)
-        if found.has_request:
+        if not await self._store.holds_alone(lost.key, lost.run_id):
+            return  # An earlier try was committed without an answer.
+        found = await self._found(lost)
+        if found and found.has_request:
             await self._lost_runs.end(lost, found)
             run.set_outcome(StreamLost(lost.key, lost.run_id))
         else:
             await self._claims.refuse(lost.run_id)
             run.set_outcome(cause)
 
+    async def _found(self, lost: LostRun) -> Recovered | None:
+        """What the thread has of a run. None: its graph cannot take what the request brings."""
+        try:
+            return await self._lost_runs.recover(lost)
+        except StorageError:
+            raise
+        except Exception:
+            logger.exception("run %(run)s cannot be saved", {"run": lost.run_id})
+            return None
+
     async def _outcome(self, run: Run, cause: Exception) -> Exception:
-        """Look up, while the undoing is retried, whether the request was committed. One that was is
-        in the thread for everybody when the run is ended."""
+        """Look up, while the undoing is retried, whether the request was committed. If it was,
+        others see it in the thread once the run has been ended: wait for that."""
+        kept: bool | None = None
         with suppress(StorageUnavailable):
-            if not await self._lost_runs.has_request(_as_lost(run)):
-                return cause
+            kept = await self._lost_runs.has_request(_as_lost(run))
+        if kept is False:
+            return cause
         with suppress(TimeoutError):
             async with asyncio.timeout(OUTCOME_SECONDS):
                 await self._claims.released(run.start.run_id)
-            return LeaseLost()  # Unless the undoing has answered.
-        return cause
+            return LeaseLost()  # No effect if `_undo` has set the outcome.
+        return StreamLost(run.start.key, run.start.run_id) if kept else cause
 
     async def _live(self, run: Run, claim: Claim) -> None:
         """It works, the thread is saved and free, then its readers hear. Raises LeaseLost."""
@@ -163,22 +192,39 @@ class Lives:
             raise
         except Exception:
             logger.exception("run %(run)s broke off", {"run": claim.run_id})
+            await self._break_off(claim)
         finally:
             if last:
                 with self._claims.telling_end(claim.run_id):
                     await run.log.write(last)
 
+    async def _break_off(self, claim: Claim) -> None:
+        """Release the claim of a run whose end could not be made."""
+        if self._claims.is_held(claim.run_id):
+            records = self._audit.interrupted(claim.key, claim.run_id)
+            release = partial(self._store.release, claim.key, claim.run_id, records)
+            await self._claims.release(claim.run_id, release)
+
     async def _end(self, run: Run, records: Records) -> None:
         """Note the end of a run, behind the title that its thread has then: a process that dies
         between them leaves a live run, which is recovered."""
+        waiting: Sequence[WaitingApproval] = ()
+        try:
+            await self._follow_words(run)
+            waiting = await run.waiting_approvals(self._settings.approval_seconds)
+        except StorageError:
+            raise
+        except Exception:
+            logger.exception("run %(run)s ends without a look at its thread", _named(run))
+        await self._store.end_run(run.start.key, run.start.run_id, run.state, records, waiting)
+
+    async def _follow_words(self, run: Run) -> None:
         thread = run.translator.thread
-        if thread:
+        if run.translator.added is not None:
             before = run.start.plan.after.messages
             words = await beside_loop(len(thread), partial(changed_words, before, thread))
             if words:
                 await follow_words(self._store, run.start.key, words)
-        waiting = await run.waiting_approvals(self._settings.approval_seconds)
-        await self._store.end_run(run.start.key, run.start.run_id, run.state, records, waiting)
 
     async def _note_texts(self, run: Run, claim: Claim) -> None:
         """Have the search find what the run brought. What fails here is made up for later."""
@@ -191,6 +237,10 @@ class Lives:
                 await self._store.note_texts(claim.key, claim.run_id, changed)
         except Exception:
             logger.exception("run %(run)s cannot be searched yet", {"run": claim.run_id})
+
+
+def _named(run: Run) -> dict[str, str]:
+    return {"run": run.start.run_id}
 
 
 def _as_lost(run: Run) -> LostRun:

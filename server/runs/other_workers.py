@@ -207,6 +207,10 @@ class OtherWorkers:
     async def _settled(self, lost: LostRun) -> None:
         if self._claims.holds(lost.run_id):
             self._claims.lose(lost.run_id)
+        elif self._claims.is_held(lost.run_id):
+            with suppress(TimeoutError):  # Its release is retried, and finds the lease lapsed.
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._claims.released(lost.run_id)
         elif await self._leases.take_over(lost.key, lost.run_id):
             named = {"run": lost.run_id, "thread": lost.key.thread_id}
             logger.warning("run %(run)s of thread %(thread)s has lost its worker", named)

@@ -113,8 +113,9 @@ class Plan:
 
     @property
     def new_message_ids(self) -> set[str]:
-        """The ids of the messages that the request brings."""
-        return {m.id for m in self.new or () if m.id and not isinstance(m, RemoveMessage)}
+        """The ids of the messages that the request adds to the thread."""
+        added = {m.id for m in self.new or () if m.id and not isinstance(m, RemoveMessage)}
+        return added - {m.id for m in self.before.messages if m.id}
 
     @cached_property
     def continues(self) -> bool:

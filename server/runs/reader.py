@@ -78,11 +78,14 @@ class RunReader:
             return None
         return LoggedRun(header, log)
 
-    async def has_request(self, key: ThreadKey, run_id: str) -> bool:
-        """Whether the thread has what the request of its last run brought."""
+    async def has_request(self, key: ThreadKey, run_id: str) -> bool | None:
+        """Whether the thread has what the request of its last run brought. False too if another run
+        is the last. None: it is not known."""
         base, entry = await self._store.run_base(key, run_id), await self._store.get(key)
-        if base is None or entry is None:
+        if entry is None or entry.run_id != run_id:
             return False
+        if base is None:
+            return None
         return (await self.state(key, entry.graph)).checkpoint_id != (base or None)
 
     async def has_messages(self, key: ThreadKey, ids: Collection[str]) -> bool:

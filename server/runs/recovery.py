@@ -1,9 +1,10 @@
 """After a crash: the runs that were live when the process died."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from graphs import stored
 from graphs.history import from_user
@@ -15,7 +16,7 @@ from server.runs.run_audit import RunAudit
 from server.runs.served_graphs import ServedGraphs
 from server.runs.thread_state import ThreadState
 from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import LostRun, ThreadRunState, ThreadStore
+from server.storage.interfaces import LostRun, StorageError, ThreadRunState, ThreadStore
 from server.storage.titles import is_first_title
 
 logger = logging.getLogger(__name__)
@@ -64,14 +65,14 @@ class LostRuns:
         return Recovered(end, state, has_request or lost.base is None)
 
     async def has_request(self, lost: LostRun) -> bool:
-        """Whether the thread has what the run's request brought. Writes nothing; raises what
-        reading the thread raises."""
+        """Whether a part of the run's request is saved. Writes nothing; raises what reading the
+        thread raises."""
         state = await self._graphs.checkpoints(lost.graph).load(lost.key)
         return state.checkpoint_id != (lost.base or None)
 
     async def end(self, lost: LostRun, found: Recovered) -> None:
         """Note the end, and release the claim. A thread with nothing saved is deleted. A request
-        that was not saved was not answered either: its idempotency key is free again."""
+        that was not saved was never accepted, so its idempotency key is freed."""
         if found.is_empty:
             await self._store.delete(lost.key, self._audit.lost(lost, "interrupted"))
             await self._store.release(lost.key, lost.run_id)
@@ -79,18 +80,32 @@ class LostRuns:
         if not found.has_request:
             await self._store.forget_requests(lost.run_id)
         await self._store.forget_words(lost.key)
-        await self._follow_words(lost, found.state)
+        await self._try_to_follow_words(lost, found.state)
         records = self._audit.lost(lost, found.end, found.state)
         waiting = waiting_approvals(found.state, lost.key, self._approval_seconds)
         await self._store.end_run(lost.key, lost.run_id, found.end, records, waiting)
 
+    async def _try_to_follow_words(self, lost: LostRun, state: ThreadState) -> None:
+        """Raises StorageError alone: a graph that cannot read its checkpoints keeps its title."""
+        try:
+            await self._follow_words(lost, state)
+        except StorageError:
+            raise
+        except Exception:
+            logger.exception("run %(run)s: its thread keeps its title", {"run": lost.run_id})
+
     async def _follow_words(self, lost: LostRun, state: ThreadState) -> None:
-        """Title a thread in its first turn, whose graph may have redacted the words since."""
+        """Title a thread whose graph may have redacted the words that it began with."""
         asked, entry = from_user(state.messages), await self._store.get(lost.key)
         words = first_words(state.messages)
-        if entry is None or len(asked) != 1 or is_first_title(entry.title, words or ""):
+        if entry is None or is_first_title(entry.title, words or ""):
             return
-        before = await self._graphs.checkpoints(lost.graph).as_brought(lost.key, asked[0].id)
+        checkpoints = self._graphs.checkpoints(lost.graph)
+        before: Sequence[AnyMessage] = ()
+        if lost.base:
+            before = (await checkpoints.load(lost.key, lost.base)).messages
+        elif asked:
+            before = await checkpoints.as_brought(lost.key, asked[0].id)
         changed = changed_words(before, state.messages)
         if changed:
             await follow_words(self._store, lost.key, changed)

@@ -92,6 +92,8 @@ class Run:
         self._stop = stop
         self._request_saved = False
         self._opening: asyncio.Task[None] | None = None
+        self.is_refused = False
+        """Whether nothing of the request is to be kept."""
         self._log_bytes = 0
         self.translator = Translator(
             start.plan.message_id,
@@ -121,6 +123,11 @@ class Run:
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self.translator.finalize([], failed=self._fail(cause))
 
+    @property
+    def request_saved(self) -> bool:
+        """Whether what the request brought is on disk."""
+        return self._request_saved
+
     def set_outcome(self, outcome: Exception | None) -> None:
         """Set `accepted`; the first outcome stands."""
         if not self.accepted.done():
@@ -148,7 +155,7 @@ class Run:
             raise RequestNotSaved(cause) from cause
         finally:
             pump.cancel()
-        await self._open_log(writes)  # If nobody has: the end of the run has saved the request.
+        await self._open_log(writes)  # In case the graph never did: the end has saved the request.
         return last
 
     async def _run_graph(self, writes: Writes) -> None:
@@ -207,12 +214,12 @@ class Run:
             await asyncio.get_running_loop().create_future()  # until the run is cancelled
 
     async def _open_log(self, writes: Writes) -> None:
-        """Admit readers, once: what the request brought is on disk. If this is cancelled, it comes
-        to its end nevertheless."""
+        """Admit readers, once: what the request brought is on disk. Opening goes on even if the
+        caller is cancelled."""
         self._request_saved = True
         if self._opening is None:
             self._opening = asyncio.create_task(self._open(writes))
-            self._opening.add_done_callback(_read)
+            self._opening.add_done_callback(_retrieve)
         await asyncio.shield(self._opening)
 
     async def _open(self, writes: Writes) -> None:
@@ -295,8 +302,8 @@ def _is_text(chunk: Chunk) -> bool:
     return isinstance(chunk, PartStart) and isinstance(chunk.part, TextPart)
 
 
-def _read(task: asyncio.Task[None]) -> None:
-    """Asyncio logs a failure that nobody has read."""
+def _retrieve(task: asyncio.Task[None]) -> None:
+    """Mark the task's failure as seen, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 

@@ -160,9 +160,9 @@ class Runs:
                     if not isinstance(result, Claim):
                         return result
                     run = await begin(result)
+                return await self._accepted(run, result, is_keyed=idempotency is not None)
             except LeaseLost:
-                continue  # It took too long; nothing was written.
-            return await self._accepted(run, result)
+                continue  # Nothing was written, or the key tells what was.
 
     async def _begin(
         self, start: RunStart, claim: Claim, request: TurnRequest, by: Principal
@@ -178,7 +178,8 @@ class Runs:
             title,
             start.graph,
             records,
-            base=start.plan.base,
+            # Without new messages, a newer checkpoint comes only when the graph has worked.
+            base=None if start.plan.new is None else start.plan.base or "",
             closes_approvals=start.plan.closes_approvals,
             versions=start.plan.versions,
         )
@@ -187,10 +188,11 @@ class Runs:
         self._lives.begin(run, claim)
         return run
 
-    async def _accepted(self, run: Run, claim: Claim) -> LoggedRun:
-        """The run, once its request is on disk. Raises StreamLost, and why it is not kept."""
+    async def _accepted(self, run: Run, claim: Claim, *, is_keyed: bool) -> LoggedRun:
+        """The run, once its request is on disk. Raises StreamLost, and why it is not kept; of a
+        request under an idempotency key LeaseLost."""
         refusal = await asyncio.shield(run.accepted)
-        if isinstance(refusal, LeaseLost):
+        if isinstance(refusal, LeaseLost) and not is_keyed:
             return await self._busy.await_takeover(
                 claim.key, claim.run_id, run.start.plan.new_message_ids
             )

@@ -128,7 +128,7 @@ def _held(connection: Connection, key: ThreadKey) -> Held | None:
 
 
 def release(connection: Connection, key: ThreadKey, run_id: str) -> bool:
-    """Whether there was such a claim."""
+    """Delete a run's claim. False: there was none."""
     return bool(connection.execute(_RELEASE, {**of(key), "of_run": run_id}).rowcount)
 
 
@@ -143,7 +143,8 @@ def release_all(connection: Connection) -> None:
 
 
 def forget_old_requests(connection: Connection) -> None:
-    """One that is being checked stays."""
+    """Delete the keys that are older than a day, except those of requests that are still being
+    checked."""
     is_old = requests.c.made_at < datetime.now(UTC) - REQUESTS_KEPT
     is_checked = requests.c.run_id.in_(select(claims.c.run_id))
     connection.execute(delete(requests).where(is_old, ~is_checked))

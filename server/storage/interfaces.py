@@ -188,8 +188,9 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         closes_approvals: bool = False,
         versions: VersionChanges = NO_CHANGES,
     ) -> None:
-        """Move the thread to the top of the list as live, on this graph; `base` is its newest
-        checkpoint. A thread that is new gets
+        """Move the thread to the top of the list as live, on this graph. `base` is its newest
+        checkpoint, empty if it has none: a newer one has what the run's request brought. None: it
+        does not tell. A thread that is new gets
         the title: on one line, cut to 60 characters, with a number behind it if another thread of
         the owner has it. `closes_approvals`: none of its calls waits for an approval any more.
         `versions` change with it; a title of the thread's first words follows these."""
@@ -205,6 +206,10 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         """Note how a run ended and release its claim, and which calls are `waiting` for an approval
         now: a question that was listed before keeps its id. The thread keeps its place in the
         list. A thread that another run has begun on since stays as it is."""
+
+    async def holds_alone(self, key: ThreadKey, run_id: str) -> bool:
+        """Wait until no write under the claim of this run is in flight. False: this process does
+        not have that claim."""
 
     async def run_base(self, key: ThreadKey, run_id: str) -> str | None:
         """The thread's newest checkpoint when its last run began; empty if it had none. None: it is

@@ -157,6 +157,9 @@ class SqlStore(SqlTexts):
 
         await self.write_last(key, run_id, end)
 
+    async def holds_alone(self, key: ThreadKey, run_id: str) -> bool:
+        return await self.holder(key) == run_id
+
     async def run_base(self, key: ThreadKey, run_id: str) -> str | None:
         return await self.read(thread_list.run_base, key, run_id)
 

@@ -93,6 +93,8 @@ requests = Table(
     Column("thread_id", TEXT, nullable=False),
     Column("run_id", TEXT, nullable=False, index=True),
     Column("made_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index("requests_by_thread", "owner", "thread_id"),
+    Index("requests_by_age", "made_at"),
 )
 """Requests under an idempotency key, for a day. A request that is refused leaves no row."""
 
@@ -204,8 +206,8 @@ def create(connection: Connection) -> None:
 
 
 def _drop_requests_without_time(connection: Connection) -> None:
-    """SQLite adds no column with a default that changes; a server of before kept these rows only
-    until its next start."""
+    """SQLite cannot add a column whose default is not constant. Older servers deleted these rows at
+    every start anyway."""
     tables = inspect(connection)
     if tables.has_table("requests") and "made_at" not in {
         column["name"] for column in tables.get_columns("requests")

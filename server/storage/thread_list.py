@@ -112,7 +112,7 @@ def begin_run(
         "run_state": "live",
         "graph": graph,
         "updated_at": now,
-        "run_base": f"{run_id} {base or ''}",
+        "run_base": None if base is None else f"{run_id} {base}",
     }
     if not connection.execute(_BEGIN, {**of(key), **begun, "archived": None}).rowcount:
         mine = {"owner": key.owner, "id": key.thread_id, "created_at": now}
@@ -137,11 +137,14 @@ def undo_run(
         "run_state": before.run_state,
         "graph": before.graph,
         "updated_at": before.updated_at,
-        "archived": before.archived or None,
+        **({"archived": True} if before.archived else {}),
+        **({"title": before.title} if before.run_id == NO_RUN else {}),
     }
-    if before.run_id == NO_RUN:
-        restored["title"] = before.title
-    return bool(connection.execute(update(threads).where(*live).values(restored)).rowcount)
+    undone = connection.execute(update(threads).where(*live).values(restored))
+    if undone.rowcount:
+        newest = select(func.max(activities.c.number)).where(*_was(key)).scalar_subquery()
+        connection.execute(delete(activities).where(activities.c.number == newest))
+    return bool(undone.rowcount)
 
 
 def end_run(connection: Connection, key: ThreadKey, run_id: str, state: ThreadRunState) -> bool:
@@ -177,7 +180,7 @@ def run_base(connection: Connection, key: ThreadKey, run_id: str) -> str | None:
 
 
 def _base_of(run_id: str, run_base: str | None) -> str | None:
-    """A server of before begins runs without one, and leaves that of an earlier run."""
+    """An older server does not write `run_base`: the column may still name an earlier run."""
     named, space, base = (run_base or "").partition(" ")
     return base if space and named == run_id else None
 

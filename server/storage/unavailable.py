@@ -47,7 +47,7 @@ class StorageUnavailable(StorageError):
         self.message = STORAGE_FAULTS[code]
         self.cause = cause
         self.log_text = " ".join(filter(None, (code, store, state)))
-        """For the log: no text of another program."""
+        """Safe to log: contains no text from the database or Redis."""
         super().__init__(self.message if cause is None else f"{self.message} ({cause})")
 
 

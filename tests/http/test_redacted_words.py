@@ -10,7 +10,7 @@ import pytest
 from tests.support.endpoint import StrictEndpoint, text_reply
 from tests.support.forked_server import forked_server
 from tests.support.serving import Client, endpoint_settings, serving, settings
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, until
 
 SECRET = "ada@example.org"
 AGENT = """
@@ -25,13 +25,17 @@ graph = create_agent(
 """
 GRAPH = """
 import asyncio
+from pathlib import Path
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 
 def redact(state):
     order = state["messages"][-1].text
+    if "wipe" in order:
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES)]}
     if "keep" in order:
         return {"messages": [AIMessage("Kept.")]}
     secret = [m for m in state["messages"] if isinstance(m, HumanMessage) and "@" in m.text]
@@ -42,10 +46,13 @@ def redact(state):
 
 
 async def speak(state):
+    if not state["messages"]:
+        return {}
     asked = [m.text for m in state["messages"] if isinstance(m, HumanMessage)]
     if "Fail" in str(asked):
         raise RuntimeError
     if "Hang" in str(asked):
+        Path(__file__).with_name("hangs").touch()
         await asyncio.Event().wait()
     return {"messages": [AIMessage("Done.")]}
 
@@ -109,6 +116,7 @@ async def test_what_langchains_middleware_redacts_is_nowhere_to_be_found(tmp_pat
         (f"Write to {SECRET}", "Write [REDACTED]"),
         (f"Fail: write to {SECRET}", "Fail: [REDACTED]"),
         (f"Please remove {SECRET}", "New thread"),
+        (f"Please wipe {SECRET}", "New thread"),
     ],
 )
 async def test_title_and_search_follow_the_thread_when_the_run_has_ended(
@@ -177,13 +185,23 @@ async def test_a_model_that_makes_the_title_gets_what_the_thread_holds(
         assert "[REDACTED_EMAIL]" in json.dumps(endpoint.requests)
 
 
-async def test_a_worker_that_dies_after_the_redaction_leaves_no_words(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "turns",
+    [[f"Hang: write to {SECRET}"], [f"Please keep {SECRET}", "Hang: forget it"]],
+    ids=["in its first turn", "in a later turn"],
+)
+async def test_a_worker_that_dies_after_the_redaction_leaves_no_words(
+    tmp_path: Path, turns: list[str]
+) -> None:
     path, given = tmp_path / "t.db", {"GRAPH": graph_file(tmp_path)}
-    body = {"thread_id": "t", "message": f"Hang: write to {SECRET}"}
-    async with forked_server(path, **given) as server, server.client.chat(body) as stream:
-        await stream.until("text-delta")
-        server.kill()
-        await server.exit_status()
+    async with forked_server(path, **given) as server:
+        for message in turns[:-1]:
+            await server.client.turn({"thread_id": "t", "message": message})
+        body = {"thread_id": "t", "message": turns[-1]}
+        async with server.client.chat(body):
+            await until((tmp_path / "hangs").exists)  # The redaction is on disk.
+            server.kill()
+            await server.exit_status()
     async with forked_server(path, **given) as again:
         assert await title(again.client) == "Hang: [REDACTED]"
 

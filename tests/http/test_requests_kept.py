@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from server.http.event_streams import EventStreams
-from server.runs import busy_threads, retries
+from server.runs import deadline, retries
 from server.storage.checkpointer import SqliteCheckpointer
 from server.storage.interfaces import StorageUnavailable
 from server.storage.store import SqliteStore
@@ -162,6 +162,27 @@ async def decide_in_vain(client: Client, path: Path) -> None:
     assert again.status_code == 200
 
 
+async def test_a_message_that_no_step_has_read_survives_a_stop_that_cannot_be_saved(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StorageUnavailable("storage_full")
+
+    reading = HeldMethod(monkeypatch, SqliteCheckpointer, "aput_writes", once=True)
+    post = asyncio.create_task(client.http.post("/chat", json=HELLO, headers=KEY))
+    await reading.reached.wait()
+    with monkeypatch.context() as broken:
+        broken.setattr(SqliteCheckpointer, "put_writes", full)
+        undoing = HeldMethod(broken, SqliteStore, "holds_alone", once=True)
+        stop = asyncio.create_task(client.http.post("/chat/t1/stop"))
+        await undoing.reached.wait()
+    undoing.through.set()
+    answer = await post
+    assert_accepted(answer)
+    assert (await stop).status_code == 200
+    assert await asked(client) == ["Hello"]
+
+
 async def test_a_request_whose_commit_got_no_answer_is_accepted_and_asked_once(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +257,7 @@ async def test_a_repeated_request_whose_log_is_gone_is_accepted_also_after_a_res
 async def test_who_waits_for_the_end_of_a_run_is_answered_in_time(
     client: Client, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    monkeypatch.setattr(busy_threads, "END_SECONDS", 0.1)
+    monkeypatch.setattr(deadline, "END_SECONDS", 0.1)
     method, address, body = {
         "stop": ("POST", "/chat/t1/stop", None),
         "delete": ("DELETE", "/threads/t1", None),

@@ -3,11 +3,13 @@ and ends what another leaves behind."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import AIMessageChunk
 
+from server.protocols import DEFAULT
 from server.runs import kept_words, other_workers, retries
 from server.runs.busy_threads import RunInProgress
 from server.runs.lives import StreamLost
@@ -26,8 +28,9 @@ from server.turns.chunks import (
     TextDelta,
 )
 from server.turns.messages import AssistantTurn, Text
-from server.turns.requests import TurnRequest
-from tests.support.backend import chunks_of, chunks_until, key_of, message
+from server.turns.requests import IdempotencyKey, TurnRequest
+from server.users.principal import LOCAL
+from tests.support.backend import THREAD, chunks_of, chunks_until, key_of, message
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.several_workers import FencedCheckpointer, Worker, several_workers
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
@@ -245,6 +248,25 @@ async def test_a_request_that_another_run_has_followed_by_then_is_accepted(
     with pytest.raises(StreamLost):
         await starting
     assert [m.text for m in await b.messages() if m.type == "human"] == ["Hello", "Again"]
+
+
+async def test_a_request_under_a_key_that_is_lost_before_it_is_saved_is_begun_once_more(
+    workers: list[Worker], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    model.script_anew([text("Hello")])
+    saving = HeldMethod(monkeypatch, FencedCheckpointer, "aput", once=True)
+    request = replace(message(), thread_id=THREAD)
+    key = IdempotencyKey("k", "digest")
+    starting = asyncio.create_task(a.runs.start(LOCAL, request, DEFAULT.name, key))
+    await saving.reached.wait()
+    a.lapse()
+    await b.sweep()
+    saving.through.set()
+    run = await starting
+    assert await b.runs.start(LOCAL, request, DEFAULT.name, key)
+    assert Done() in await chunks_of(run)
+    assert [m.text for m in await b.messages() if m.type == "human"] == ["Hello"]
 
 
 async def test_a_request_whose_run_is_stopped_as_its_stream_begins_is_accepted(

@@ -135,8 +135,8 @@ class PostgresLeases:
         await self._transactions.write(lambda connection: connection.execute(_STOP, values))
 
     async def renew(self) -> None:
-        """Renew the leases of the claims that are held, once. A lease that is over is never
-        renewed: its claim is lost. Raises StorageUnavailable."""
+        """Renew the leases of the claims that are held, once. An expired lease is never renewed:
+        its claim is lost. Raises StorageUnavailable."""
         runs = self._held.run_ids
         if not runs:
             return

@@ -68,15 +68,18 @@ def _index_titles(connection: Connection) -> None:
     connection.execute(text("CREATE INDEX threads_by_title ON threads (owner, title)"))
 
 
-def _add_run_base(connection: Connection) -> None:
+def _keep_requests(connection: Connection) -> None:
+    """Requests are kept for a day."""
     connection.execute(text('ALTER TABLE threads ADD COLUMN run_base VARCHAR COLLATE "C"'))
+    for index in tables.requests.indexes:
+        index.create(connection, checkfirst=True)
 
 
 STEPS: Sequence[Callable[[Connection], None]] = (
     _add_versions,
     _index_titles,
     _to_search_and_arrange,
-    _add_run_base,
+    _keep_requests,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -30,6 +30,11 @@ _GIVE_BACK = text(
     "DELETE FROM claims WHERE owner = :owner AND thread_id = :thread_id AND run_id = :run_id "
     "AND worker = :worker"
 )
+_LOCK = text(
+    "SELECT 1 FROM claims WHERE owner = :owner AND thread_id = :thread_id AND run_id = :run_id "
+    "AND worker = :worker FOR UPDATE"
+)
+"""It waits for the writes that hold the fence."""
 _GIVE_BACK_HELD = text(f"{_GIVE_BACK} AND lease_until > clock_timestamp()")
 
 
@@ -118,9 +123,15 @@ class PostgresStore(SqlStore):
             if entry is None or (entry.run_id, entry.run_state) != (run_id, state):
                 raise
         except Exception:
-            self._held.drop(key, run_id)  # No try can succeed: the sweep ends the run.
+            self._held.drop(key, run_id)  # Retrying cannot help: the sweep will end the run.
             raise
         self._held.drop(key, run_id)
+
+    async def holds_alone(self, key: ThreadKey, run_id: str) -> bool:
+        mine = claims_of(key, run_id, self._held.worker)
+        return (
+            await self.write(lambda connection: connection.execute(_LOCK, mine).first()) is not None
+        )
 
     async def hide(
         self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()

@@ -225,7 +225,7 @@ class ApprovalRecoveryContract:
         await ask(store, decided)
         await store.claim(THREAD, "r2")
         await store.begin_run(THREAD, "r2", "Hello", closes_approvals=True)
-        assert list(await store.recover()) == [LostRun(THREAD, "r2", base="")]
+        assert list(await store.recover()) == [LostRun(THREAD, "r2")]
         assert await seen(store) == [rests]
         again = question(THREAD, approval_id="c1.2", at=NOW + 1, may_have_run=True)
         await store.end_run(THREAD, "r2", "waiting", (), [again])

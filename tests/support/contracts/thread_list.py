@@ -311,16 +311,16 @@ class RecoveryContract:
     async def test_recovery_names_the_graph_of_a_live_run(self, store: ThreadStore) -> None:
         await store.claim(THREAD, "r1")
         await store.begin_run(THREAD, "r1", "Hello", "planner")
-        assert list(await store.recover()) == [LostRun(THREAD, "r1", "planner", base="")]
+        assert list(await store.recover()) == [LostRun(THREAD, "r1", "planner")]
 
     async def test_recovery_names_the_live_runs_of_all_owners(self, store: ThreadStore) -> None:
         await run_through(store, SECOND, "r0")
         live = [await begin(store, key, f"r-{key.owner}") for key in (THREAD, OTHERS)]
-        lost = {LostRun(THREAD, "r-ann", base=""), LostRun(OTHERS, "r-bob", base="")}
+        lost = {LostRun(THREAD, "r-ann"), LostRun(OTHERS, "r-bob")}
         assert set(await store.recover()) == lost
         assert [await store.get(key) for key in (THREAD, OTHERS)] == live, "it ends no run"
         await store.end_run(THREAD, "r-ann", "interrupted")
-        assert list(await store.recover()) == [LostRun(OTHERS, "r-bob", base="")]
+        assert list(await store.recover()) == [LostRun(OTHERS, "r-bob")]
 
     async def test_recovery_keeps_the_keys_of_runs_that_had_begun(self, store: ThreadStore) -> None:
         for key, run_id in ((THREAD, "r1"), (OTHERS, "r2")):
