@@ -87,6 +87,15 @@ class SqlStore(SqlTexts):
     ) -> ClaimResult:
         return await self.write(idle_threads.claim, key, deletion_id, since, now, self.taking)
 
+    async def write_release(
+        self,
+        key: ThreadKey,  # noqa: ARG002
+        run_id: str,  # noqa: ARG002
+        work: Callable[[Connection], None],
+    ) -> None:
+        """One transaction that releases a claim, if this process still has it."""
+        await self.write(work)
+
     def release_claim(self, connection: Connection, key: ThreadKey, run_id: str) -> bool:
         """Release a claim of this process. False: there is none."""
         return claims.release(connection, key, run_id)
@@ -97,7 +106,7 @@ class SqlStore(SqlTexts):
             if is_mine and thread_list.interrupt_run(connection, key, run_id):
                 audit_trail.append(connection, records)
 
-        await self.write(release)
+        await self.write_release(key, run_id, release)
 
     async def refuse_run(
         self,
@@ -119,7 +128,7 @@ class SqlStore(SqlTexts):
                     approvals.reopen(connection, key)
                 audit_trail.append(connection, records)
 
-        await self.write(refuse)
+        await self.write_release(key, run_id, refuse)
 
     async def begin_run(
         self,

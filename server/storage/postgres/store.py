@@ -12,11 +12,9 @@ from server.storage.interfaces import (
     LeaseLost,
     LostRun,
     StorageUnavailable,
-    ThreadEntry,
     ThreadRunState,
     WaitingApproval,
 )
-from server.storage.kept_versions import NO_CHANGES, VersionChanges
 from server.storage.postgres.held_claims import HeldClaim, HeldClaims, fence, refused
 from server.storage.postgres.leases import PostgresLeases
 from server.storage.postgres.transactions import PostgresTransactions
@@ -78,24 +76,11 @@ class PostgresStore(SqlStore):
             self._held.add(key, run_id)
         return result
 
-    async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
-        with self._held.ending(run_id):
-            await super().release(key, run_id, records)
-        self._held.drop(key, run_id)
-
-    async def refuse_run(
-        self,
-        key: ThreadKey,
-        run_id: str,
-        thread: ThreadEntry | None = None,
-        records: Records = (),
-        *,
-        closes_approvals: bool = False,
-        versions: VersionChanges = NO_CHANGES,
+    async def write_release(
+        self, key: ThreadKey, run_id: str, work: Callable[[Connection], None]
     ) -> None:
-        changes: Any = {"closes_approvals": closes_approvals, "versions": versions}
         with self._held.ending(run_id):
-            await super().refuse_run(key, run_id, thread, records, **changes)
+            await self.write(work)
         self._held.drop(key, run_id)
 
     def release_claim(self, connection: Connection, key: ThreadKey, run_id: str) -> bool:
