@@ -114,7 +114,7 @@ class Claims:
         return time.monotonic() - min(begun) if begun else 0.0
 
     def is_held(self, run_id: str) -> bool:
-        """Whether the claim of a run of this process is to be released; the run may be over."""
+        """Return True while a run of this process has an unreleased claim; the run may be over."""
         return run_id in self._held
 
     def holds(self, run_id: str) -> bool:

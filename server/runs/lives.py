@@ -39,9 +39,9 @@ run has said, once it is over."""
 
 
 OUTCOME_SECONDS = 15.0
-"""How long a request waits to learn whether it is kept, while the storage cannot say."""
+"""Limit on the wait for the outcome of a request while the storage cannot say."""
 REFUSED_END: Sequence[Chunk] = (MessageFinish("error", Usage(0, 0)), Done())
-"""Of a run whose request was not kept."""
+"""The end of a run whose request was not kept."""
 
 
 class StreamLost(Exception):
@@ -155,7 +155,7 @@ class Lives:
             run.set_outcome(cause)
 
     async def _found(self, lost: LostRun) -> Recovered | None:
-        """What the thread has of a run. None: its graph cannot take what the request brings."""
+        """Recover a run; None if its graph cannot take what the request brings."""
         try:
             return await self._lost_runs.recover(lost)
         except StorageError:

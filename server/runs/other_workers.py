@@ -79,8 +79,9 @@ class OtherWorkers:
             await self._inbox.ask_to_stop(holder.worker, run_id, reason)
 
     async def is_live(self, key: ThreadKey, run_id: str) -> bool:
-        """Whether a run of the thread is live; of one whose request is being checked it awaits the
-        outcome. A run whose end is told is over, though its claim could not be released yet."""
+        """Return True if a run of the thread is live, once the outcome is known of a request that
+        is being checked. A run whose end is told is over, though its claim could not be released
+        yet."""
         while await self._holder(key, run_id):
             log = await self._logs.get(run_id)
             state = (await log.status()).state if log else "lost"
@@ -97,8 +98,8 @@ class OtherWorkers:
         return False
 
     async def is_claimed(self, key: ThreadKey, run_id: str) -> bool:
-        """Whether the thread is claimed for this run. A claim whose lease has lapsed is taken over,
-        and its run ended."""
+        """Return True if the thread is claimed for this run. A claim whose lease has lapsed is
+        taken over, and its run ended."""
         holder = await self._leases.holder(key)
         if holder is None or holder.run_id != run_id:
             return False

@@ -79,8 +79,8 @@ class RunReader:
         return LoggedRun(header, log)
 
     async def has_request(self, key: ThreadKey, run_id: str) -> bool | None:
-        """Whether the thread has what the request of its last run brought. False too if another run
-        is the last. None: it is not known."""
+        """Return True if the thread has what the request of its last run brought, False if not or
+        if another run is the last, None if it is not known."""
         base, entry = await self._store.run_base(key, run_id), await self._store.get(key)
         if entry is None or entry.run_id != run_id:
             return False
@@ -89,7 +89,7 @@ class RunReader:
         return (await self.state(key, entry.graph)).checkpoint_id != (base or None)
 
     async def has_messages(self, key: ThreadKey, ids: Collection[str]) -> bool:
-        """Whether the thread has messages of these ids; False if there are none to look for."""
+        """Return True if the thread has messages of these ids; False without ids."""
         entry = await self._store.get(key)
         if entry is None or not ids:
             return False

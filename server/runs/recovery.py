@@ -29,11 +29,11 @@ class Recovered:
     end: ThreadRunState
     state: ThreadState
     has_request: bool = True
-    """Whether the thread has what the run's request brought."""
+    """True if the thread has what the run's request brought."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether the thread has nothing at all."""
+        """True if the thread has nothing at all."""
         return self.state.checkpoint_id is None
 
 
@@ -65,8 +65,8 @@ class LostRuns:
         return Recovered(end, state, has_request or lost.base is None)
 
     async def has_request(self, lost: LostRun) -> bool:
-        """Whether a part of the run's request is saved. Writes nothing; raises what reading the
-        thread raises."""
+        """Return True if a part of the run's request is saved. Writes nothing; raises what reading
+        the thread raises."""
         state = await self._graphs.checkpoints(lost.graph).load(lost.key)
         return state.checkpoint_id != (lost.base or None)
 

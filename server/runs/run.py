@@ -93,7 +93,7 @@ class Run:
         self._request_saved = False
         self._opening: asyncio.Task[None] | None = None
         self.is_refused = False
-        """Whether nothing of the request is to be kept."""
+        """True if nothing of the request is to be kept."""
         self._log_bytes = 0
         self.translator = Translator(
             start.plan.message_id,
@@ -125,7 +125,7 @@ class Run:
 
     @property
     def request_saved(self) -> bool:
-        """Whether what the request brought is on disk."""
+        """True once what the request brought is on disk."""
         return self._request_saved
 
     def set_outcome(self, outcome: Exception | None) -> None:

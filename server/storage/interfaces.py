@@ -41,7 +41,7 @@ class ThreadEntry:
     run_id: str
     run_state: ThreadRunState
     graph: str | None = None
-    """Of its last run, or what it was made for. None: a version began it that kept none."""
+    """The graph of its last run, or the one that it was made for. None: none was kept."""
     pinned: bool = False
     archived: bool = False
     allowed_tools: tuple[str, ...] | None = None

@@ -48,7 +48,7 @@ class RunLog(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether no more can come, as far as it is known here."""
+        """True if no more can come, as far as is known here."""
 
     async def ended(self) -> None:
         """Return when no more can come."""

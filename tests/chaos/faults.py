@@ -213,7 +213,7 @@ SHADOW_SECONDS = 5.0
 """How long a part may need to find out what it has lost."""
 
 BUSY_SECONDS = 1.0
-"""How long the servers wait for a lock."""
+"""The time that the servers wait for a lock."""
 TABLES = ("checkpoints", "checkpoint_writes", "threads", "claims", "requests")
 
 Behind = Literal["any", "engines", "file"]

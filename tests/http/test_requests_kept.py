@@ -63,7 +63,7 @@ def assert_refused(answer: httpx.Response) -> None:
 
 
 async def asked(client: Client, thread_id: str = "t1") -> list[str]:
-    """What the user has said in the thread."""
+    """The user's messages in the thread."""
     thread = await client.thread(thread_id)
     return [
         "".join(part.get("text", "") for part in message["parts"])

@@ -389,7 +389,7 @@ async def awaits_checkpoints(url: PostgresUrl) -> bool:
 
 
 async def asked(client: Client) -> list[str]:
-    """What the user has said in the thread."""
+    """The user's messages in the thread."""
     thread = await at_rest(client, "t1")
     return [m["parts"][0]["text"] for m in thread["messages"] if m["role"] == "user"]
 

@@ -117,7 +117,7 @@ def one_run_a_key(history: History) -> Iterator[Violation]:
 
 
 def _is_deleted(history: History, thread: str, until: float) -> bool:
-    """Whether somebody has asked to delete the thread until then."""
+    """Return True if somebody has asked to delete the thread until then."""
     return any(
         answer.kind == "delete" and answer.thread_id == thread and answer.sent <= until
         for answer in history.answers

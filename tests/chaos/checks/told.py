@@ -30,12 +30,12 @@ class Told:
     to the first that was not."""
     message_id: str = ""
     is_saved: bool = True
-    """Whether its end says nothing of a storage that could not save it."""
+    """False if its end tells of a storage that could not save it."""
     parts: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """Those of tools; of a run that is not known to be saved, no others."""
+        """Results of tools; only of a run that is known to be saved, other results too."""
         results = [part for part in self.parts if "result" in part]
         is_known = self.is_whole and self.is_saved
         return results if is_known else [part for part in results if not _is_of_the_end(part)]
@@ -56,7 +56,7 @@ class Told:
 
 
 def _is_of_the_end(result: Json) -> bool:
-    """Whether it closes a call of a run that could not be saved."""
+    """Return True if a result closes a call of a run that could not be saved."""
     said = result["result"]
     return isinstance(said, Mapping) and said.get("error", {}).get("code") == "run_ended"
 

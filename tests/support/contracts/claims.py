@@ -151,7 +151,7 @@ class ClaimContract:
 
 
 class RefusalContract:
-    """Of runs that had begun, and whose request could not be kept."""
+    """Refusals of runs that had begun, and whose request could not be kept."""
 
     async def test_a_new_thread_is_gone(self, store: ThreadStore) -> None:
         await begin(store, THREAD, "r1")

@@ -285,7 +285,7 @@ def kept_by(connection: Connection, table: str) -> list[str]:
 
 
 class LaterVersionContract:
-    """Of a database that a server of a later version uses too."""
+    """A database that a server of a later version uses too."""
 
     async def test_columns_of_a_later_version_survive_what_this_one_writes(
         self, store: ChangedStore
