@@ -5,7 +5,7 @@ Its keys: https://docs.langchain.com/langgraph-platform/cli#configuration-file
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,22 @@ from graphs.faults import GraphError
 
 logger = logging.getLogger(__name__)
 
-_READ = ("$schema", "graphs", "dependencies", "env", "auth", "store", "http", "encryption")
-_OF_IMAGES = (
+_FOLLOWED = (
+    *("$schema", "graphs", "dependencies", "env", "auth.path"),
+    # There is no exception for Studio.
+    "auth.disable_studio_auth",
+    # They switch off a part that this server does not have.
+    *(f"http.disable_{name}" for name in ("store", "mcp", "a2a", "ui", "webhooks")),
+    # They are for the container images that LangGraph's command builds.
     *("python_version", "node_version", "api_version", "base_image", "image_distro"),
     *("pip_config_file", "pip_installer", "dockerfile_lines", "keep_pkg_tools"),
     *("docker_compose_file", "_INTERNAL_docker_tag"),
 )
-"""Of the container images that LangGraph's command builds; nothing of a server that runs."""
-_AUTH = ("path", "disable_studio_auth")
-"""The second is so in any case: there is no way past the function."""
-_SWITCHED_OFF = ("assistants", "threads", "runs", "meta")
-"""`http.disable_*` of what this server has and does not switch off."""
-_NOT_THERE = ("store", "mcp", "a2a", "ui", "webhooks")
-"""`http.disable_*` of what this server does not have."""
+_REFUSED = (
+    "encryption",
+    *(f"http.disable_{name}" for name in ("assistants", "threads", "runs", "meta")),
+)
+"""They protect a project, and this server does not implement them."""
 _INSTEAD = {
     "http.cors": "TURNSTREAM_ALLOWED_ORIGINS names the origins that may call",
     "http.app": "its routes are not served, and its middleware guards nothing",
@@ -36,6 +39,7 @@ _INSTEAD = {
     "checkpointer": "threads are in TURNSTREAM_DATABASE, TURNSTREAM_THREAD_RETENTION_DAYS deletes "
     "old ones",
 }
+"""Advice on keys that have no effect. A key that no table has has no effect either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class ProjectFile:
 
     @classmethod
     def read(cls, place: str) -> "ProjectFile":
-        """Raises OSError, and ValueError for what is no JSON object."""
+        """Raises OSError, or ValueError if the file is not a JSON object."""
         config = json.loads(Path(place).read_text(encoding="utf-8"))
         if not isinstance(config, dict):
             raise ValueError("it is not a JSON object")
@@ -86,43 +90,44 @@ class ProjectFile:
             )
         return f"{(self.base / module).resolve()}:{name}" if module.endswith(".py") else path
 
+    @property
+    def has_app(self) -> bool:
+        """Whether the project has routes and middleware of its own."""
+        return "http.app" in self._keys
+
     def check(self) -> None:
-        """Name in the log what has no effect. Raises GraphError for what protects the project and
-        is not done here."""
-        unprotected = [*self._unprotected()]
-        if unprotected:
+        """Log the keys that have no effect.
+
+        Raises GraphError for security options that this server does not implement.
+        """
+        refused = [key for key in _REFUSED if key in self._keys]
+        if refused:
             raise GraphError(
-                f"it has {', '.join(unprotected)}, which this server does not do; leave that out "
-                "if the project is safe without it"
+                f"it sets {', '.join(refused)}, which this server does not support; remove it if "
+                "the project is safe without it"
             )
-        for key in self._without_effect():
+        for key in self._keys:
+            if key in _FOLLOWED:
+                continue
             instead = _INSTEAD.get(key)
             logger.warning(
                 "the key %(key)s of %(file)s has no effect%(instead)s",
                 {"key": key, "file": self.place, "instead": f": {instead}" if instead else ""},
             )
 
-    def _unprotected(self) -> Iterator[str]:
-        http = _object(self.config, "http")
-        if self.config.get("encryption"):
-            yield "encryption"
-        yield from (f"http.disable_{it}" for it in _SWITCHED_OFF if http.get(f"disable_{it}"))
-
-    def _without_effect(self) -> Iterator[str]:
-        known = {*_READ, *_OF_IMAGES} - {"store"}
-        yield from (key for key, value in self.config.items() if key not in known and value)
-        auth, http = _object(self.config, "auth"), _object(self.config, "http")
-        yield from (f"auth.{key}" for key, value in auth.items() if key not in _AUTH and value)
-        said = {f"disable_{name}" for name in (*_SWITCHED_OFF, *_NOT_THERE)}
-        yield from (f"http.{key}" for key, value in http.items() if key not in said and value)
+    @property
+    def _keys(self) -> Sequence[str]:
+        """The keys that are set, with those within `auth` and `http`."""
+        keys: list[str] = []
+        for key, value in self.config.items():
+            if key in ("auth", "http") and isinstance(value, dict):
+                keys += (f"{key}.{inner}" for inner, given in value.items() if given)
+            elif value:
+                keys.append(key)
+        return keys
 
 
 def project_file(setting: str) -> ProjectFile | None:
     """The langgraph.json that a setting names; None: it names a graph alone. Raises as `read`."""
     place = setting.partition("#")[0]
     return ProjectFile.read(place) if place.endswith(".json") else None
-
-
-def _object(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = config.get(key)
-    return value if isinstance(value, dict) else {}

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from graphs.user_modules import own_object
-from server.project_auth import project_folders
+from server.project_auth import file_with_auth, project_folders
 from server.settings import Settings
 from server.storage.audit_store import SqlAuditStore
 from server.storage.opened import ServerStore
@@ -82,13 +82,15 @@ def _own_function(settings: Settings) -> AuthFunction | None:
     names = [method for method in settings.auth if ":" in method and method not in NAMED]
     if not names:
         return None
-    from server.users.own_function import OwnFunction
-
     if len(names) > 1:
         raise AuthSetupError(f"TURNSTREAM_AUTH: give one function, not {' and '.join(names)}")
+    file = file_with_auth(settings.graph, names[0])
+    source = f"the auth of {file}" if file else "TURNSTREAM_AUTH"
     try:
         target = own_object(names[0], project_folders(settings.graph))
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise AuthSetupError(f"TURNSTREAM_AUTH: {names[0]} cannot be loaded ({reason})") from error
-    return OwnFunction(names[0], target)
+        raise AuthSetupError(f"{source}: {names[0]} cannot be loaded ({reason})") from error
+    from server.users.own_function import OwnFunction
+
+    return OwnFunction(names[0], target, source, refuses_rules=bool(file and not settings.policy))

@@ -5,35 +5,55 @@ from pathlib import Path
 from typing import Any
 
 from graphs.faults import GraphError
-from graphs.project_file import project_file
+from graphs.project_file import ProjectFile, project_file
 
 
 def with_project_auth(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of settings, with the function of the project that they name, if it has one.
+    """Add the project's own function to the values of settings.
 
-    Raises ValueError if they name other methods: who relies on the file would be open to all.
+    Raises ValueError if the settings name other methods without it: otherwise a project that relies
+    on its file would be served without authentication. Its own middleware may protect it too.
     """
-    own = project_auth(values.get("graph"))
+    project = _project(values.get("graph"))
+    if project is None:
+        return {**values}
+    own = _auth(project)
+    if own is None and project.has_app and "auth" not in values:
+        raise ValueError(
+            f"{project.place} has an http.app, whose middleware does not run here, and no auth: "
+            "set TURNSTREAM_AUTH (to off, if the middleware protects nothing), give the file an "
+            "auth, or take http.app out of it"
+        )
     if own is None:
         return {**values}
     given: Sequence[str] = values.get("auth", (own,))
     if _place(own) not in map(_place, given):
         raise ValueError(
-            f"TURNSTREAM_AUTH is {', '.join(given)!r}, and langgraph.json has an auth of its own, "
+            f"TURNSTREAM_AUTH is {', '.join(given)!r}, and {project.place} has an auth of its own, "
             f"{own!r}: name that one too, leave TURNSTREAM_AUTH out, or take auth out of the file"
         )
     return {**values, "auth": given}
 
 
-def project_auth(graph: Any) -> str | None:
-    """The function of the langgraph.json that a setting names. Raises ValueError."""
+def file_with_auth(graph: str, method: str) -> str | None:
+    """The langgraph.json whose auth is this method. Raises ValueError."""
+    project = _project(graph)
+    own = _auth(project) if project else None
+    return project.place if project and own and _place(own) == _place(method) else None
+
+
+def _project(graph: Any) -> ProjectFile | None:
     try:
-        project = project_file(graph) if isinstance(graph, str) else None
-        return project.auth if project else None
+        return project_file(graph) if isinstance(graph, str) else None
+    except (OSError, ValueError):
+        return None  # The graphs of the file cannot be loaded: the graph setting reports it.
+
+
+def _auth(project: ProjectFile) -> str | None:
+    try:
+        return project.auth
     except GraphError as error:
         raise ValueError(str(error)) from None
-    except (OSError, ValueError):
-        return None  # The graphs of the file cannot be loaded: that is told with their setting.
 
 
 def project_folders(graph: str) -> Sequence[Path]:

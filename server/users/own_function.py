@@ -38,26 +38,44 @@ TIMEOUT_SECONDS = 10
 
 
 class OwnFunction:
-    """Wraps the function; `name` is for errors. Raises AuthSetupError if it cannot be called."""
+    """A function that recognises callers; `name` and `source`, which names it, are for errors.
 
-    def __init__(self, name: str, target: object) -> None:
+    The rules of an `Auth` are its `@auth.on` handlers. Raises AuthSetupError.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        target: object,
+        source: str = "TURNSTREAM_AUTH",
+        refuses_rules: bool = False,
+    ) -> None:
+        self._name = name
+        self._source = source
         if isinstance(target, Auth):
             if target._handlers or target._global_handlers:
-                logger.warning(
-                    "the @auth.on handlers of %(name)s are not called: each caller has threads of "
-                    "their own, and TURNSTREAM_POLICY says what callers may do",
-                    {"name": name},
-                )
+                self._report_rules(refuses_rules)
             target = target._authenticate_handler
             if target is None:
-                raise AuthSetupError(f"TURNSTREAM_AUTH: {name} has no @auth.authenticate function")
+                raise AuthSetupError(f"{source}: {name} has no @auth.authenticate function")
         if not callable(target):
             raise AuthSetupError(
-                f"TURNSTREAM_AUTH: {name} is {type(target).__name__}, not a function or an Auth"
+                f"{source}: {name} is {type(target).__name__}, not a function or an Auth"
             )
-        self._name = name
         self._function: Callable[..., Any] = target
         self._parameters = self._accepted(inspect.signature(target))
+
+    def _report_rules(self, are_refused: bool) -> None:
+        if are_refused:
+            raise AuthSetupError(
+                f"{self._source}: {self._name} has @auth.on handlers, which are not called here; "
+                "put their rules into a policy and name it in TURNSTREAM_POLICY, or remove them"
+            )
+        logger.warning(
+            "the @auth.on handlers of %(name)s are not called: each caller has threads of their "
+            "own, and TURNSTREAM_POLICY says what callers may do",
+            {"name": self._name},
+        )
 
     def _accepted(self, signature: inspect.Signature) -> frozenset[str]:
         parameters = signature.parameters.values()
@@ -66,7 +84,7 @@ class OwnFunction:
         for parameter in parameters:
             if parameter.name not in PARAMETERS and parameter.default is parameter.empty:
                 raise AuthSetupError(
-                    f"TURNSTREAM_AUTH: {self._name} asks for {parameter.name!r}; it may take "
+                    f"{self._source}: {self._name} asks for {parameter.name!r}; it may take "
                     f"{', '.join(PARAMETERS)}"
                 )
         return frozenset(parameter.name for parameter in parameters) & set(PARAMETERS)

@@ -308,7 +308,9 @@ async def test_what_protects_a_project_and_is_not_done_keeps_it_from_starting(
 ) -> None:
     write("agent.py", GRAPH)
     write("langgraph.json", json.dumps({"graphs": {"agent": "./agent.py:graph"}, **keys}))
-    assert f"it has {named}, which this server does not do" in await fault_of("langgraph.json")
+    assert f"it sets {named}, which this server does not support" in await fault_of(
+        "langgraph.json"
+    )
 
 
 BROKEN = {

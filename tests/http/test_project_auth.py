@@ -9,6 +9,7 @@ import pytest
 
 from server.__main__ import StartError, read_settings
 from server.settings import Settings
+from server.users.principal import AuthSetupError
 from tests.support.environment import isolate
 from tests.support.serving import Client, serving, settings, text_of
 from tests.support.users import bearer
@@ -32,12 +33,10 @@ async def authenticate(authorization: str | None) -> str:
 def plain(authorization: str | None) -> str:
     return "somebody"
 """
-HANDLERS = """
-
-@auth.on
-async def nothing(ctx, value):
-    return False
-"""
+HANDLERS = [
+    f"\n\n@{name}\nasync def nothing(ctx, value):\n    return False\n"
+    for name in ("auth.on", "auth.on.threads", "auth.on.threads.create", "auth.on.store")
+]
 AGENT = """
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
@@ -88,13 +87,53 @@ async def test_a_project_with_auth_answers_only_those_whom_it_knows(
         assert (await client.http.get(f"/threads/{thread_id}", headers=bob)).status_code == 404
 
 
-async def test_handlers_that_a_project_relies_on_are_said_not_to_be_called(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("handlers", HANDLERS, ids=("all", "threads", "create", "store"))
+async def test_handlers_that_a_project_relies_on_keep_the_server_from_starting(
+    handlers: str, tmp_path: Path
 ) -> None:
-    file = project(tmp_path / "project", code=AUTH + HANDLERS)
+    file = project(tmp_path / "project", code=AUTH + handlers)
+    with pytest.raises(AuthSetupError) as refusal:
+        async with serving(settings(tmp_path / "t.db", graph=f"{file}#agent")):
+            pass
+    assert str(refusal.value).startswith(f"the auth of {file}: ")
+    assert "put their rules into a policy and name it in TURNSTREAM_POLICY" in str(refusal.value)
+
+
+@pytest.mark.parametrize("named", ["policy", "function"])
+async def test_handlers_beside_a_policy_or_of_a_setting_are_said_not_to_be_called(
+    named: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = project(tmp_path, code=AUTH + HANDLERS[0])
+    (tmp_path / "policy.toml").write_text("[roles.user]")
+    graph = f"{tmp_path / 'authorised_agent.py'}:graph"
+    by_policy = {"graph": str(file), "policy": tmp_path / "policy.toml"}
+    given = by_policy if named == "policy" else {"graph": graph, "auth": function(tmp_path)}
     with caplog.at_level(logging.WARNING):
-        async with serving(settings(tmp_path / "t.db", graph=str(file))):
+        async with serving(settings(tmp_path / "t.db", **given)):
             assert "@auth.on handlers" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [
+        ("./nowhere.py:auth", "cannot be loaded"),
+        ("./src/project_auth.py:nothing", "cannot be loaded"),
+        ("./src/project_auth.py:TOKENS", "is dict, not a function"),
+        ("./src/project_auth.py:Auth.types", "is module, not a function"),
+        ("./src/project_auth.py:wants", "asks for 'password'"),
+        ("./src/project_auth.py:empty", "has no @auth.authenticate function"),
+    ],
+)
+async def test_a_fault_of_the_auth_of_a_file_names_the_file(
+    path: str, fault: str, tmp_path: Path
+) -> None:
+    more = "\n\nempty = Auth()\n\n\ndef wants(password: str) -> str:\n    return password\n"
+    file = project(tmp_path, {"path": path}, AUTH + more).rename(tmp_path / "lg.json")
+    with pytest.raises(AuthSetupError) as refusal:
+        async with serving(settings(tmp_path / "t.db", graph=str(file))):
+            pass
+    assert str(refusal.value).startswith(f"the auth of {file}: {tmp_path}")
+    assert fault in str(refusal.value)
 
 
 @pytest.fixture
@@ -152,10 +191,31 @@ def test_an_auth_that_names_no_function_is_refused(auth: Any, here: Path) -> Non
         read()
 
 
-async def test_an_auth_that_cannot_be_loaded_keeps_the_server_from_starting(
-    tmp_path: Path,
+def test_the_refusal_of_other_methods_names_the_file(here: Path) -> None:
+    project(here).rename(here / "lg.json")
+    with pytest.raises(StartError, match=r"lg\.json has an auth of its own"):
+        read("lg.json", "--auth", "keys")
+
+
+APP = {"app": "./app.py:app"}
+
+
+@pytest.mark.parametrize("auth", [None, "null"])
+def test_a_project_whose_middleware_may_protect_it_is_not_served_open(
+    auth: str | None, here: Path
 ) -> None:
-    file = project(tmp_path, {"path": "./nowhere.py:auth"})
-    with pytest.raises(Exception, match=r"nowhere.py:auth cannot be loaded"):
-        async with serving(settings(tmp_path / "t.db", graph=str(file))):
-            pass
+    file = project(here, http=APP)
+    config = json.loads(file.read_text())
+    config["auth"] = None
+    if auth is None:
+        del config["auth"]
+    file.write_text(json.dumps(config))
+    with pytest.raises(StartError, match=r"langgraph\.json has an http\.app, whose middleware"):
+        read()
+    assert read("--auth", "off").auth == ("off",)
+    assert read("--auth", "keys").auth == ("keys",)
+
+
+def test_middleware_beside_an_auth_of_the_project_is_left_out(here: Path) -> None:
+    project(here, http=APP)
+    assert read().auth == (function(here),)
