@@ -1,4 +1,4 @@
-"""A langgraph.json: the file in which a project of LangGraph's own server says what is served.
+"""A langgraph.json: the configuration file of a project for LangGraph's own server.
 
 Its keys: https://docs.langchain.com/langgraph-platform/cli#configuration-file
 """
@@ -62,7 +62,7 @@ class ProjectFile:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where its modules are looked for, first to last."""
+        """Folders of the project's modules, in the order of search."""
         named = self.config.get("dependencies") or ["."]
         local = [self.base / name for name in named if (self.base / name).is_dir()]
         found = (path.resolve() for folder in local for path in (folder, folder / "src"))
@@ -92,7 +92,7 @@ class ProjectFile:
 
     @property
     def has_app(self) -> bool:
-        """Whether the project has routes and middleware of its own."""
+        """The project has routes and middleware of its own."""
         return "http.app" in self._keys
 
     def check(self) -> None:
@@ -128,6 +128,6 @@ class ProjectFile:
 
 
 def project_file(setting: str) -> ProjectFile | None:
-    """The langgraph.json that a setting names; None: it names a graph alone. Raises as `read`."""
+    """Read the langgraph.json that a setting names; None: it names a graph. Raises as `read`."""
     place = setting.partition("#")[0]
     return ProjectFile.read(place) if place.endswith(".json") else None

@@ -57,7 +57,7 @@ Runtime = ToolRuntime[Any, Any]
 
 
 def is_asked_by_its_task(interrupt_id: str, namespace: str) -> bool:
-    """Whether LangGraph itself counts the question; not of a sibling call, or a subgraph of a tool.
+    """Tell a question that LangGraph counts from one of a sibling call or of a tool's subgraph.
 
     `namespace` is that of the task.
     """
@@ -117,7 +117,7 @@ class _Call:
 
     @property
     def entries(self) -> int:
-        """How many of the task's answers are of this call."""
+        """The number of the task's answers that belong to this call."""
         return len([*self.kept()]) + (self.result_id in self._siblings.kept)
 
     def ended(self, result: Any) -> Any:

@@ -36,7 +36,7 @@ def with_project_auth(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def file_with_auth(graph: str, method: str) -> str | None:
-    """The langgraph.json whose auth is this method. Raises ValueError."""
+    """Name the langgraph.json whose auth is this method. Raises ValueError."""
     project = _project(graph)
     own = _auth(project) if project else None
     return project.place if project and own and _place(own) == _place(method) else None
@@ -57,7 +57,7 @@ def _auth(project: ProjectFile) -> str | None:
 
 
 def project_folders(graph: str) -> Sequence[Path]:
-    """Where the modules of a project are looked for."""
+    """Folders of a project's modules, in the order of search."""
     project = project_file(graph)
     return project.folders if project else ()
 

@@ -13,18 +13,19 @@ from server.protocols.langgraph_sdk.states import (
 from server.turns.graph_state import Values
 
 MAX_HISTORY_BYTES = 20_000_000
-"""Of a history: each of its states has all messages up to a boundary. Older states are left out."""
+"""The size of a history, whose states each have all messages up to a boundary. Older states are
+left out."""
 
 
 async def history_json(
     branches: AsyncIterator[SavedThread], limit: int, before: str | None, created_at: str
 ) -> bytes:
-    """At most so many states, as a list: those of the first branch, then of each further branch
-    those that no other before it has; behind the state of a checkpoint, if one is named. Without
-    one they are in the order in which clients find where a message is first seen. A branch that
-    goes on where the thread ends is left out: clients would take it for the thread.
+    """List at most `limit` states: those of the first branch, then the new states of each further
+    branch. With `before`, the list begins after the state of that checkpoint; without it, the
+    states have the order in which clients find where a message is first seen. A branch that goes on
+    where the thread ends is left out: clients would take it for the thread.
 
-    Raises InvalidRequest if no state is of that checkpoint.
+    Raises InvalidRequest if no state has the checkpoint `before`.
     """
     known, pieces, size = set[str](), dict[str, bytes](), 0
     paths: list[list[str]] = []
@@ -56,8 +57,8 @@ async def history_json(
 
 
 def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[str]:
-    """Each state behind all that follow it in any of the branches, and of two that follow it that
-    of the earlier branch first. `paths` are the branches, each from its beginning.
+    """Order the states so that each comes after its descendants; of two siblings, the one of the
+    earlier branch comes first. `paths` are the branches, each from its beginning.
 
     `useStream` takes the last state that has a message for the one that it is first seen in, and
     the first that follows a state for the way to the thread as it is.
@@ -71,9 +72,9 @@ def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[
 
 
 def _new_states(thread: SavedThread, known: set[str]) -> Sequence[tuple[str, int]]:
-    """The states that are not known yet, the newest first; now they are. Each is the id of its
-    checkpoint and how many messages it has. What is before a message is the same in all branches
-    that have it."""
+    """Add the unknown states to `known` and return them, the newest first. Each is the id of its
+    checkpoint and the number of its messages. All branches that have a message have the same
+    messages before it."""
     states = checkpoints(thread.messages)
     new = next((place for place, (id, _) in enumerate(states) if id in known), len(states))
     known |= {id for id, _ in states[:new]}
@@ -81,15 +82,15 @@ def _new_states(thread: SavedThread, known: set[str]) -> Sequence[tuple[str, int
 
 
 async def state_json(thread: SavedThread, rest: Mapping[str, Any], count: int | None) -> bytes:
-    """One object: the `values` after the first `count` messages, None: after all; and the rest."""
+    """Write one object: the `values` after the first `count` messages (None: all) and `rest`."""
     messages = thread.messages
     left = 0 if count is None else len(messages) - count
     return _with_messages(rest, await written(messages[:count]), _own_state(thread, left))
 
 
 def _own_state(thread: SavedThread, left: int) -> Values:
-    """The graph's own, of the state that leaves out so many messages: that of the newest is known
-    alone."""
+    """The graph's own values of the state without the last `left` messages. Only the newest state
+    has any."""
     return {} if left or thread.head else thread.graph_state or {}
 
 
