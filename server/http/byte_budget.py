@@ -23,12 +23,15 @@ class ByteBudget:
 
     def take(self, count: int, holder: str = "") -> None:
         """Raises Problem: 503 while there is no room."""
+        self._check(count, holder)
+        self._held[holder] += count
+
+    def _check(self, count: int, holder: str) -> None:
         held, mine = self.held, self._held[holder]
         too_many = held and held + count > self._most
         too_many_of_one = mine and mine + count > self._most_each
         if count and (too_many or too_many_of_one):
             raise limit_reached(self._setting, self._most)
-        self._held[holder] += count
 
     def give_back(self, count: int, holder: str = "") -> None:
         self._held[holder] -= count
@@ -36,9 +39,11 @@ class ByteBudget:
             del self._held[holder]
 
     @contextmanager
-    def holding(self, count: int, holder: str = "") -> Iterator[None]:
-        """Raises Problem: 503 while there is no room."""
-        self.take(count, holder)
+    def holding(self, count: int, holder: str = "", *, is_refusable: bool = True) -> Iterator[None]:
+        """Raises Problem: 503 while there is no room, unless the bytes cannot be refused."""
+        if is_refusable:
+            self._check(count, holder)
+        self._held[holder] += count
         try:
             yield
         finally:

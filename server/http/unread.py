@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.http.authenticated import PRINCIPAL
 from server.http.byte_budget import ByteBudget
+from server.http.guard import SAFE_METHODS
 from server.http.problems import Problem
 from server.http.readers import SendClock
 
@@ -54,8 +55,9 @@ def in_pieces(data: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class LargeResponses:
-    """ASGI middleware: a large response whose size is known is sent in pieces; 503 while there is
-    no room for it. Streams do so themselves."""
+    """ASGI middleware: a large response whose size is known is sent in pieces. While there is no
+    room for it, a request that only reads gets a 503; any other request has been carried out, and
+    gets its response. Event streams count themselves."""
 
     app: ASGIApp
 
@@ -76,25 +78,31 @@ class _Sending:
         # No coroutine of its own: it is called for every chunk of a stream.
         if message["type"] == "http.response.start" and _is_large(message):
             return self._hold_back(message)
-        if self._start is not None:
+        if self._start is None:
+            return self._send(message)
+        if message["type"] == "http.response.body":
             return self._begin(self._start, message)
-        return self._send(message)
+        return self._pass_on(self._start, message)
 
     async def _hold_back(self, start: Message) -> None:
         self._start = start
 
-    async def _begin(self, start: Message, body: Message) -> None:
+    async def _pass_on(self, start: Message, message: Message) -> None:
         self._start = None
+        await self._send(start)
+        await self._send(message)
+
+    async def _begin(self, start: Message, body: Message) -> None:
         if body.get("more_body"):  # A file: it comes in pieces by itself.
-            await self._send(start)
-            await self._send(body)
+            await self._pass_on(start, body)
             return
+        self._start = None
         budget: ByteBudget = self._scope["state"]["unread"]
         data, caller = body.get("body", b""), self._scope.get(PRINCIPAL)
         # Without a caller it is a file of the page, which all readers share.
         size, holder = (counted(data), caller.id) if caller else (0, "")
         try:
-            with budget.holding(size, holder):
+            with budget.holding(size, holder, is_refusable=_only_reads(self._scope)):
                 await self._send_all(start, data)
         except Problem as no_room:
             await no_room.response()(self._scope, self._receive, self._send)
@@ -109,6 +117,13 @@ class _Sending:
             await clock.send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             clock.stop()
+
+
+def _only_reads(scope: Scope) -> bool:
+    """Return False for a request that may have changed something. An endpoint whose POST changes
+    nothing has `post_only_reads = True`."""
+    is_marked = getattr(scope.get("endpoint"), "post_only_reads", False)
+    return scope["method"] in SAFE_METHODS or (scope["method"] == "POST" and is_marked)
 
 
 def _is_large(start: Message) -> bool:

@@ -14,6 +14,8 @@ from server.http.unread import PIECE_BYTES
 from tests.support.serving import Client, serving, settings
 from tests.support.users import client_of, keys_settings
 from tests.support.waiting import until
+from tools.catalogue import Catalogue
+from tools.contract import real_tool
 
 TEXT = "x" * 6_000_000
 """More than a kernel keeps for a connection of this machine's own."""
@@ -134,3 +136,28 @@ async def test_the_thread_ahead_of_a_stream_needs_room_too(tmp_path: Path) -> No
             assert (answer.status_code, answer.content) == (200, b"")
         await until(lambda: held(client) == 0)
         assert TEXT in (await client.http.get(start)).text
+
+
+@pytest.mark.parametrize("length", [5, 200_000, 3_000_000])
+async def test_a_call_that_has_been_made_is_answered_without_room(
+    tmp_path: Path, length: int
+) -> None:
+    paid: list[int] = []
+
+    @real_tool(client_fields=["receipt"])
+    def pay(amount: int) -> dict[str, str]:
+        """Pay.
+
+        Args:
+            amount: how much
+        """
+        paid.append(amount)
+        return {"receipt": "x" * length}
+
+    own = settings(tmp_path / "t.db", max_responses_bytes=100_000, max_result_bytes=4_000_000)
+    async with serving(own, Catalogue((pay,), ())) as client:
+        assert client.state is not None
+        with client.state["unread"].holding(100_000, "local"):
+            answer = await client.http.post("/tools/pay", json={"amount": 5})
+        assert (answer.status_code, len(answer.json()["result"]["receipt"])) == (200, length)
+        assert (paid, held(client)) == ([5], 0)

@@ -58,6 +58,8 @@ class Threads(HTTPEndpoint):
 
 
 class ThreadSearch(HTTPEndpoint):
+    post_only_reads = True
+
     async def post(self, request: ApiRequest) -> Response:
         """Body `{"limit"?, "offset"?, "status"?, "metadata"?: {"graph_id" | "assistant_id"}}`: the
         threads, by last activity, newest first. Of `values` they have the first message as far as
@@ -106,6 +108,8 @@ class ThreadState(HTTPEndpoint):
 
 
 class ThreadHistory(HTTPEndpoint):
+    post_only_reads = True
+
     async def post(self, request: ApiRequest) -> Response:
         """Body `{"limit"?, "before"?: checkpoint}`: the states, newest first, with those of left
         branches before what both have."""
