@@ -150,11 +150,11 @@ async def stream_run(
         turns, state = await reader.before(header) if needed else ((), None)
         return StreamContext(header.key.thread_id, header.message_id, turns, header.run_id, state)
 
-    stream = await request.state["streams"].open(run, format, view, context, rights(request))
+    stream = await request.state["streams"].open(
+        run, format, view, context, rights(request), after=after, replay=replay
+    )
     return stream.response(
         {**run_headers(run), **(headers or {})},
-        after=after,
-        replay=replay,
         expires_at=principal(request).expires_at,
         left=left,
     )

@@ -14,8 +14,8 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -23,7 +23,7 @@ from starlette.responses import Response
 
 from server.http.byte_budget import ByteBudget
 from server.http.cursors import LOST
-from server.http.problems import Problem, limit_reached
+from server.http.problems import limit_reached
 from server.http.sse_response import ServerSentEvents
 from server.http.unread import counted, joined
 from server.protocols import WireFormat
@@ -125,9 +125,12 @@ class EventStreams:
         view: View,
         context: Callable[[], Awaitable[StreamContext]],
         rights: Rights,
+        *,
+        after: int,
+        replay: bool,
     ) -> "EventStream":
         """The stream of a run for one reader, to be responded with at once; `context` is asked for
-        once a run and variant.
+        once a run and variant. It begins behind the n-th event; 0 begins with the prologue.
 
         Raises Problem, LimitExceeded.
         """
@@ -139,9 +142,16 @@ class EventStreams:
             encoder = await beside_loop(len(made.turns), partial(format.encoder, made, view))
             known.setdefault(variant, Encoding(run.header.run_id, made, encoder))
             self.check(rights)  # again: others have come meanwhile
-        return EventStream(
-            run.log, format, view, known[variant], self, Place(self._open, rights.principal.id)
-        )
+        place = Place(self._open, rights.principal.id)
+        stream = EventStream(run.log, format, known[variant], self, place, after)
+        try:
+            if not after:
+                await stream.prepare(view, replay)
+        except BaseException:
+            place.free()
+            await self._forget_unread(run.log)
+            raise
+        return stream
 
     def check(self, rights: Rights) -> None:
         """Raises Problem or LimitExceeded if there can be no further stream now."""
@@ -151,14 +161,18 @@ class EventStreams:
 
     @asynccontextmanager
     async def reading(self, log: RunLog) -> AsyncIterator[None]:
-        """When the last reader of an ended run leaves, its events are forgotten: whoever comes
-        again has them encoded again."""
+        """Forget the events of an ended run when its last reader leaves: a later reader has them
+        encoded again."""
         try:
             yield
         finally:
-            status = await log.status()
-            if status.state != "live" and not status.readers:
-                self._encodings.pop(log, None)
+            await self._forget_unread(log)
+
+    async def _forget_unread(self, log: RunLog) -> None:
+        """Forget the encoded events of an ended run that has no reader."""
+        status = await log.status()
+        if status.state != "live" and not status.readers:
+            self._encodings.pop(log, None)
 
     def whole(self, format: WireFormat, payloads: Sequence[str], reader: str) -> Response:
         """A stream that ends as it begins, for clients that take no 204. Raises Problem."""
@@ -175,45 +189,55 @@ class EventStreams:
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """A run's log for one reader."""
+    """A run's log for one reader, from behind its `after`-th event."""
 
     log: RunLog
     format: WireFormat
-    view: View
     encoding: Encoding
     streams: EventStreams
     place: Place
+    after: int
+    _prologue: list[bytes] = field(default_factory=list)
+    """At most one item, which the stream gives up when it sends it."""
+    _room: ExitStack = field(default_factory=ExitStack)
+    """The prologue's room among unread responses."""
+
+    async def prepare(self, view: View, replay: bool) -> None:
+        """Make the prologue and take its room, before the response begins. Raises Problem."""
+        context = self.encoding.context
+        made = partial(self.format.prologue, context, view, replay)
+        prologue = await beside_loop(len(context.turns), lambda: frame(made(), None))
+        room = self.streams.unread.holding(counted(prologue), self.place.reader)
+        self._room.enter_context(room)
+        if prologue:
+            self._prologue.append(prologue)
 
     def response(
         self,
         headers: Mapping[str, str],
         *,
-        after: int,
-        replay: bool,
         expires_at: float | None = None,
         left: Callable[[], None] | None = None,
     ) -> Response:
-        """Stream what follows the n-th event; 0 begins with what goes ahead of the first.
-
-        It breaks off when the reader's credentials expire, at a Unix time. `left` is called if the
-        reader leaves before the end.
-        """
-        events, ping = self._events(after, replay), self.streams.ping_seconds
-        response = _respond(events, self.format, headers, ping, expires_at)
-        response.closed = self.place.free
+        """Respond with the stream, which breaks off when the reader's credentials expire, at a Unix
+        time. `left` is called if the reader leaves before the end."""
+        ping = self.streams.ping_seconds
+        response = _respond(self._events(), self.format, headers, ping, expires_at)
+        response.closed = self._close
         response.left = left
         return response
 
-    async def _events(self, after: int, replay: bool) -> AsyncIterator[bytes]:
+    def _close(self) -> None:
+        self._room.close()
+        self.place.free()
+
+    async def _events(self) -> AsyncIterator[bytes]:
         async with self.streams.reading(self.log):
-            if not after:
-                try:
-                    async for ahead in self._ahead(replay):
-                        yield ahead
-                except Problem:  # The stream breaks off, and its client comes again.
-                    return
+            if self._prologue:
+                yield self._prologue.pop()
+                self._room.close()
             last: Chunk | None = None
-            async with aclosing(self.log.read(after)) as batches:
+            async with aclosing(self.log.read(self.after)) as batches:
                 async for batch in batches:
                     async for events in self.encoding.frames(self.log, batch):
                         yield events
@@ -222,17 +246,6 @@ class EventStream:
                 yield _lost(self.format)
         # Before the client hears of the end: it can come again at once.
         self.place.free()
-
-    async def _ahead(self, replay: bool) -> AsyncGenerator[bytes]:
-        """Yield what goes ahead of the first event. Raises Problem while there is no room."""
-        turns = len(self.encoding.context.turns)
-        ahead = await beside_loop(turns, partial(self._prologue, replay))
-        if ahead:
-            with self.streams.unread.holding(counted(ahead), self.place.reader):
-                yield ahead
-
-    def _prologue(self, replay: bool) -> bytes:
-        return frame(self.format.prologue(self.encoding.context, self.view, replay), None)
 
 
 def _lost(format: WireFormat) -> bytes:

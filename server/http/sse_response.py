@@ -69,6 +69,7 @@ class ServerSentEvents(EventSourceResponse):
                 for piece in in_pieces(data):
                     await send(_body(piece, more=True))
                 self._is_within_event = False
+                del data  # not held while the next event is awaited
         await send(_body(b"", more=False))
 
     async def _attend(self, receive: Receive, send: Send) -> None:

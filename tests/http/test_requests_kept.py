@@ -208,7 +208,7 @@ async def test_a_request_whose_commit_got_no_answer_is_accepted_and_asked_once(
 async def test_a_request_whose_stream_cannot_be_opened_is_accepted(
     client: Client, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    async def refuses(*_: object) -> None:
+    async def refuses(*_: object, **__: object) -> None:
         raise StorageUnavailable("storage_unreachable")
 
     said = {"messages": [{"type": "human", "content": "Hello"}]}

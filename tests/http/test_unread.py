@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,12 @@ async def unread(client: Client, path: str, body: Any = None) -> AsyncIterator[N
 def held(client: Client) -> int:
     assert client.state is not None
     return client.state["unread"].held
+
+
+def full(client: Client) -> AbstractContextManager[None]:
+    """No room for a large response."""
+    assert client.state is not None
+    return client.state["unread"].holding(200_000_000, "local")
 
 
 def largest_buffer(client: Client) -> int:
@@ -132,8 +138,7 @@ async def test_the_thread_ahead_of_a_stream_needs_room_too(tmp_path: Path) -> No
         async with unread(client, start):
             await until(lambda: held(client) > len(TEXT))
             assert largest_buffer(client) < 2 * PIECE_BYTES
-            answer = await client.http.get(start)
-            assert (answer.status_code, answer.content) == (200, b"")
+            assert await is_refused(client, start)
         await until(lambda: held(client) == 0)
         assert TEXT in (await client.http.get(start)).text
 
@@ -154,10 +159,37 @@ async def test_a_call_that_has_been_made_is_answered_without_room(
         paid.append(amount)
         return {"receipt": "x" * length}
 
-    own = settings(tmp_path / "t.db", max_responses_bytes=100_000, max_result_bytes=4_000_000)
+    own = settings(tmp_path / "t.db", max_result_bytes=4_000_000)
     async with serving(own, Catalogue((pay,), ())) as client:
-        assert client.state is not None
-        with client.state["unread"].holding(100_000, "local"):
+        with full(client):
             answer = await client.http.post("/tools/pay", json={"amount": 5})
         assert (answer.status_code, len(answer.json()["result"]["receipt"])) == (200, length)
         assert (paid, held(client)) == ([5], 0)
+
+
+@pytest.mark.parametrize("path", ["/ag-ui", "/langgraph/threads/long/runs/stream"])
+async def test_a_run_begins_without_a_stream_if_there_is_no_room_for_its_thread(
+    tmp_path: Path, path: str
+) -> None:
+    said = {"id": "u2", "role": "user", "content": "Hello"}
+    body = {
+        "/ag-ui": {"threadId": THREAD, "runId": "r2", "messages": [said]},
+        "/langgraph/threads/long/runs/stream": {
+            "assistant_id": "chat",
+            "input": {"messages": [{"type": "human", "content": "Hello", "id": "u2"}]},
+        },
+    }[path]
+    own = settings(tmp_path / "t.db", max_message_chars=200_000, max_open_streams=1)
+    async with serving(own) as client:
+        await client.turn({"thread_id": THREAD, "message": "x" * 200_000})
+        with full(client):
+            answer = await client.http.post(path, json=body)
+            assert (answer.status_code, b"cursor_lost" in answer.content) == (200, True)
+            run_id = answer.headers["x-run-id"]
+            stream = f"/chat/{THREAD}/stream?last_event_id={run_id}:0"
+            for format in ("ag-ui", "langgraph"):
+                assert await is_refused(client, f"{stream}&protocol={format}")
+        whole = await client.http.get(f"{stream}&protocol=ag-ui")
+        assert (whole.status_code, "x" * 200_000 in whole.text) == (200, True)
+        assert '"RUN_FINISHED"' in whole.text
+        assert held(client) == 0

@@ -1,6 +1,7 @@
 """A streamed response, as long as its reader takes it and may have it."""
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator
 
@@ -151,3 +152,21 @@ async def test_no_ping_comes_within_an_event() -> None:
     response.ping_interval = 0.001
     await response({"type": "http", "method": "GET"}, waits_on, slow)
     assert event in b"".join(sent)
+
+
+async def test_an_event_that_was_sent_is_not_held_while_the_next_one_is_awaited() -> None:
+    event, references = b"x" * 3 * PIECE_BYTES, list[int]()
+
+    async def events() -> AsyncIterator[bytes]:
+        references.append(sys.getrefcount(event))
+        yield event
+        references.append(sys.getrefcount(event))
+
+    async def stays() -> Message:
+        return await asyncio.Future[Message]()
+
+    async def send(_message: Message) -> None: ...
+
+    await ServerSentEvents(events())({"type": "http", "method": "GET"}, stays, send)
+    before, after = references
+    assert after == before
