@@ -14,7 +14,7 @@ from graphs.loading import BUILT_IN, load, open_graphs
 from graphs.rights import UNENFORCED
 from server.authentication import open_audit_trail, open_authentication
 from server.graph_resources import open_graph_store, open_models
-from server.http.bodies import Bodies, anonymous_bodies
+from server.http.bodies import anonymous_bodies, callers_bodies
 from server.http.event_streams import EventStreams
 from server.http.middleware import middleware
 from server.http.problem_handlers import HANDLERS
@@ -180,7 +180,8 @@ async def _wired(
     if workers is None:
         await LostRuns(store, graphs, run_audit, settings.approval_seconds).end_all()
     logs = workers.logs if workers else MemoryLogs(settings.max_retained_bytes)
-    unread = unread_budget(settings.max_responses_bytes)
+    knows_callers = authentication is not None
+    unread = unread_budget(settings.max_responses_bytes, knows_callers=knows_callers)
     served_models = ServedModels(models)
     return AppState(
         runs=Runs(
@@ -209,7 +210,12 @@ async def _wired(
         body_limits=BodyLimits(
             settings.max_message_chars, settings.max_images, settings.max_image_bytes
         ),
-        bodies=Bodies(settings.max_body_bytes, settings.max_body_values, settings.max_bodies_bytes),
+        bodies=callers_bodies(
+            settings.max_body_bytes,
+            settings.max_body_values,
+            settings.max_bodies_bytes,
+            knows_callers=knows_callers,
+        ),
         anonymous_bodies=anonymous_bodies(settings.max_bodies_bytes),
         model_name=settings.model_name,
         makes_titles=settings.title_model is not None,

@@ -7,31 +7,39 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from server.http.byte_budget import ByteBudget
+from server.http.authenticated import PRINCIPAL
+from server.http.byte_budget import ByteBudget, Share, callers_budget
 from server.http.problems import Problem
+from server.users.client_address import client_at
+from server.users.principal import Principal
 from tools import strict_json
 from tools.json_size import ValueCount
 
 T = TypeVar("T")
 
+ROOM_SETTING = "MAX_BODIES_BYTES"
+
 ASIDE_BYTES = 1_000_000
 """A larger body is read on another thread, so that others have their turn meanwhile."""
 
-MAX_ANONYMOUS_BYTES = 20_000
-"""Bytes of a body whose sender is not recognised yet."""
+MAX_ANONYMOUS_BYTES = 12_000
+"""Bytes of a body whose sender is not recognised yet: a credential of 10,000 characters, and the
+JSON around it."""
 ANONYMOUS_SHARE = 50
 """All such bodies have a fiftieth of the room of the others, beside it."""
+ADDRESS_SHARE = 50
+"""Those of one client's address have a fiftieth of that."""
 
 
 class Bodies:
     """`max_values` bounds the time that a body takes, which its bytes do not: `[],[],[],...` takes
-    a hundred times as long as a text of the same size. `max_together` is for all bodies that are
-    being read."""
+    a hundred times as long as a text of the same size. `room` is for all bodies that are being
+    read; only the bytes that have come take room."""
 
-    def __init__(self, max_bytes: int, max_values: int, max_together: int) -> None:
+    def __init__(self, max_bytes: int, max_values: int, room: ByteBudget) -> None:
         self.max_bytes = max_bytes
         self._max_values = max_values
-        self._room = ByteBudget("MAX_BODIES_BYTES", max_together)
+        self._room = room
 
     @property
     def together(self) -> int:
@@ -46,22 +54,22 @@ class Bodies:
         is no room for the body.
         """
         _check_content_type(request)
-        held = bytearray()
+        held, sender = bytearray(), _sender(request)
         try:
-            await self._receive(request, held)
+            await self._receive(request, held, sender)
             body = bytes(held)
             if len(body) > ASIDE_BYTES:
                 return await asyncio.to_thread(lambda: make(_value(body))), body
             return make(_value(body)), body
         finally:
-            self._room.give_back(len(held))
+            self._room.give_back(len(held), sender)
 
-    async def _receive(self, request: Request[Any], body: bytearray) -> None:
+    async def _receive(self, request: Request[Any], body: bytearray, sender: str) -> None:
         values, counted = ValueCount(), 0
         try:
             async for piece in request.stream():
                 self._check_size(len(body) + len(piece))
-                self._room.take(len(piece))
+                self._room.take(len(piece), sender)
                 body += piece
                 if len(body) > self._max_values:  # each value takes a byte or more
                     values.feed(bytes(body[counted:]))
@@ -79,11 +87,35 @@ class Bodies:
             raise _too_large(f"has more than {self._max_values} JSON values", "MAX_BODY_VALUES")
 
 
+def callers_bodies(
+    max_bytes: int, max_values: int, max_together: int, *, knows_callers: bool
+) -> Bodies:
+    """Bodies of callers who are recognised, or of all callers without authentication."""
+    room = callers_budget(ROOM_SETTING, max_together, are_known=knows_callers, least_each=max_bytes)
+    return Bodies(max_bytes, max_values, room)
+
+
 def anonymous_bodies(max_together: int) -> Bodies:
-    """Bodies of callers who may be anybody: small, and apart from those of known callers, whom a
-    flood of them takes no room."""
+    """Bodies of callers who may be anybody: small, and with a budget of their own, so that a flood
+    of them leaves room for known callers. Each address has a share, so that a flood from one leaves
+    room for the others."""
     together = max(max_together // ANONYMOUS_SHARE, MAX_ANONYMOUS_BYTES)
-    return Bodies(MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_BYTES, together)
+    of_address = max(together // ADDRESS_SHARE, MAX_ANONYMOUS_BYTES)
+    room = ByteBudget(
+        ROOM_SETTING,
+        max_together,
+        part=Share("All callers who log in", together),
+        each=Share("Each address that logs in", of_address),
+    )
+    return Bodies(MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_BYTES, room)
+
+
+def _sender(request: Request[Any]) -> str:
+    """The caller's id, or the address of a caller who is not recognised yet."""
+    caller: Principal | None = request.scope.get(PRINCIPAL)
+    if caller:
+        return caller.id
+    return client_at(request.client.host if request.client else "")
 
 
 def _too_large(how: str, setting: str) -> Problem:

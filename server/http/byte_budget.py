@@ -3,38 +3,47 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from server.http.problems import limit_reached
+from server.http.problems import Problem, limit_reached
+
+CALLERS_SHARE = 8
+"""Each caller may have an eighth of the room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a limit. `whose` is the subject of a refusal: `Each caller`."""
+
+    whose: str
+    most: int
 
 
 class ByteBudget:
-    """`setting` names the limit in a refusal, without its prefix. `most_each` is the limit of one
-    holder; a holder of nothing may take more, so that no size is refused for ever."""
+    """`setting` names the limit in a refusal, without its prefix. `part` is the share of all
+    holders, who otherwise have the whole limit; `each` is the share of one holder.
 
-    def __init__(self, setting: str, most: int, most_each: int | None = None) -> None:
+    A holder with nothing in use may exceed `each`, and any holder may exceed the whole while
+    nothing at all is in use, so that every size succeeds at some time.
+    """
+
+    def __init__(
+        self, setting: str, limit: int, *, part: Share | None = None, each: Share | None = None
+    ) -> None:
         self._setting = setting
-        self._most = most
-        self._most_each = most if most_each is None else most_each
+        self._limit = limit
+        self._part = part
+        self._each = each
         self._held: Counter[str] = Counter()
-
-    @property
-    def held(self) -> int:
-        return self._held.total()
+        self.held = 0
 
     def take(self, count: int, holder: str = "") -> None:
         """Raises Problem: 503 while there is no room."""
         self._check(count, holder)
-        self._held[holder] += count
-
-    def _check(self, count: int, holder: str) -> None:
-        held, mine = self.held, self._held[holder]
-        too_many = held and held + count > self._most
-        too_many_of_one = mine and mine + count > self._most_each
-        if count and (too_many or too_many_of_one):
-            raise limit_reached(self._setting, self._most)
+        self._add(count, holder)
 
     def give_back(self, count: int, holder: str = "") -> None:
-        self._held[holder] -= count
+        self._add(-count, holder)
         if not self._held[holder]:
             del self._held[holder]
 
@@ -43,8 +52,32 @@ class ByteBudget:
         """Raises Problem: 503 while there is no room, unless the bytes cannot be refused."""
         if is_refusable:
             self._check(count, holder)
-        self._held[holder] += count
+        self._add(count, holder)
         try:
             yield
         finally:
             self.give_back(count, holder)
+
+    def _add(self, count: int, holder: str) -> None:
+        self._held[holder] += count
+        self.held += count
+
+    def _check(self, count: int, holder: str) -> None:
+        if not count:
+            return
+        mine, each, part = self._held[holder], self._each, self._part
+        if mine and each and mine + count > each.most:
+            raise self._refusal(each)
+        if self.held and self.held + count > (part.most if part else self._limit):
+            raise self._refusal(part)
+
+    def _refusal(self, share: Share | None) -> Problem:
+        reached = f"{share.whose} may use at once {share.most} bytes of" if share else None
+        return limit_reached(self._setting, self._limit, reached)
+
+
+def callers_budget(setting: str, limit: int, *, are_known: bool, least_each: int = 0) -> ByteBudget:
+    """Room of which each caller has a share. Without authentication all callers are the same one,
+    who has the whole room."""
+    each = Share("Each caller", max(limit // CALLERS_SHARE, least_each))
+    return ByteBudget(setting, limit, each=each if are_known else None)

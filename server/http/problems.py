@@ -75,12 +75,14 @@ def unknown_thread(key: ThreadKey) -> Problem:
     return Problem(404, "thread_not_found", f"There is no thread {id!r}; GET /threads lists them.")
 
 
-def limit_reached(setting: str, limit: int) -> Problem:
-    """A limit of the whole server; `setting` is named without its prefix."""
+def limit_reached(setting: str, limit: int, reached: str | None = None) -> Problem:
+    """`setting` is named without its prefix; `reached` is the beginning of the sentence that ends
+    with the setting, if not the whole server has reached its limit."""
     return Problem(
         503,
         "limit_reached",
-        f"The server has reached TURNSTREAM_{setting}, {limit}. Try again in a moment.",
+        f"{reached or 'The server has reached'} TURNSTREAM_{setting}, {limit}. Try again in a "
+        "moment.",
         headers={"Retry-After": "5"},
         limit=setting.lower(),
     )

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.http.authenticated import PRINCIPAL
-from server.http.byte_budget import ByteBudget
+from server.http.byte_budget import ByteBudget, callers_budget
 from server.http.guard import SAFE_METHODS
 from server.http.problems import Problem
 from server.http.readers import SendClock
@@ -19,13 +19,11 @@ from server.http.readers import SendClock
 PIECE_BYTES = 128_000
 """A reader takes a piece in `readers.SEND_TIMEOUT_SECONDS`, or is cut off. A shorter response is
 sent at once, and not counted."""
-HOLDERS_SHARE = 2
-"""Each caller may have a half of the room."""
 
 
-def unread_budget(max_bytes: int) -> ByteBudget:
+def unread_budget(max_bytes: int, *, knows_callers: bool) -> ByteBudget:
     """The room of responses that wait for their readers."""
-    return ByteBudget("MAX_RESPONSES_BYTES", max_bytes, max_bytes // HOLDERS_SHARE)
+    return callers_budget("MAX_RESPONSES_BYTES", max_bytes, are_known=knows_callers)
 
 
 def counted(data: bytes) -> int:

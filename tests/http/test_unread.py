@@ -19,7 +19,7 @@ from tools.contract import real_tool
 
 TEXT = "x" * 6_000_000
 """More than a kernel keeps for a connection of this machine's own."""
-LIMITS = {"max_message_chars": 6_000_000, "max_responses_bytes": 16_000_000}
+LIMITS = {"max_message_chars": 6_000_000, "max_responses_bytes": 8_000_000}
 THREAD = "long"
 
 
@@ -95,8 +95,8 @@ async def test_what_waits_for_a_reader_has_a_limit(
         assert not await is_refused(client, path, body)
 
 
-async def test_a_caller_has_half_of_the_room_and_another_is_served(tmp_path: Path) -> None:
-    given = keys_settings(tmp_path, **LIMITS)
+async def test_a_caller_has_a_share_of_the_room_and_another_is_served(tmp_path: Path) -> None:
+    given = keys_settings(tmp_path, **{**LIMITS, "max_responses_bytes": 16_000_000})
     async with (
         serving(given) as client,
         client_of(client, "ann") as ann,
@@ -107,6 +107,8 @@ async def test_a_caller_has_half_of_the_room_and_another_is_served(tmp_path: Pat
         async with unread(ann, f"/threads/{THREAD}"):
             await until(lambda: held(client) > len(TEXT))
             assert await is_refused(ann, f"/threads/{THREAD}")
+            refusal = await ann.http.get(f"/threads/{THREAD}")
+            assert "Each caller may use at once 2000000 bytes of" in refusal.json()["detail"]
             assert not await is_refused(bob, f"/threads/{THREAD}")
 
 

@@ -31,7 +31,8 @@ async def sent(*messages: Message) -> Sequence[Message]:
     async def send(message: Message) -> None:
         got.append(message)
 
-    scope: dict[str, Any] = {"type": "http", "method": "GET", "state": {"unread": unread_budget(1)}}
+    budget = unread_budget(1, knows_callers=False)
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "state": {"unread": budget}}
     await LargeResponses(app)(scope, receive, send)
     return got
 
