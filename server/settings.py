@@ -174,8 +174,8 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     )
     body_seconds: PositiveFloat = Field(
         30.0,
-        description="seconds that a request's body may be behind 4 kB a second; a faster part "
-        "saves up no more than these",
+        description="seconds that a request's body may lag behind 4 kB/s; time gained by fast "
+        "parts counts up to the same limit",
     )
     keep_alive_seconds: PositiveFloat = Field(
         15.0, description="seconds that a connection stays open between requests"

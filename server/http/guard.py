@@ -1,5 +1,5 @@
 """Who may call: Host is checked always, Origin on all that changes something and on every stream.
-A request whose body a proxy could end elsewhere is refused before either.
+A request whose body length is ambiguous (RFC 9112, 6.1) is refused first.
 
 A page of another site can post to a server on the user's own machine; these two headers are what
 tells it apart. CORS alone does not: it only keeps the page from reading the answer.
@@ -25,7 +25,8 @@ DOUBTFUL_LENGTH = Problem(
 )
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PROBED = ("/health", "/health/live", "/health/ready")
-"""Addresses that answer to any host: a probe knows a server by its IP address alone."""
+"""Addresses that answer to any host and to none: a probe knows a server by its IP address, and may
+send no Host. A browser always sends one."""
 FOREIGN_HOST = "foreign_host"
 """In a request's scope if it was sent to a host that is not named: a page of another site may read
 the answer, under a name of its own that leads here."""
@@ -56,7 +57,7 @@ class Guard:
         host = request.headers.get("host", "")
         is_foreign = not any(_matches(_hostname(host), name) for name in self.allowed_hosts)
         request.scope[FOREIGN_HOST] = is_foreign
-        if is_foreign and not (_hostname(host) and request.scope["path"] in PROBED):
+        if is_foreign and not _is_probe(request, host):
             return Problem(
                 403,
                 "host_not_allowed",
@@ -84,6 +85,10 @@ def _has_doubtful_length(request: Request) -> bool:
     return "transfer-encoding" in request.headers and (
         is_old or "content-length" in request.headers
     )
+
+
+def _is_probe(request: Request, host: str) -> bool:
+    return request.scope["path"] in PROBED and (not host or bool(_hostname(host)))
 
 
 def _guarded(request: Request) -> bool:

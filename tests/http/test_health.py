@@ -65,3 +65,34 @@ async def test_a_probe_may_ask_by_any_name_and_learns_nothing_else(
             assert (answer.status_code, answer.json()["code"]) == (403, "host_not_allowed")
         named = await client.http.get("/health", headers={"Host": "chat.example.org"})
         assert named.json()["model"] == "offline"
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["HTTP/1.0", "HTTP/1.1\r\nHost:", "HTTP/1.1\r\nHost: ", "HTTP/1.0\r\nHost: 10.0.0.5"],
+)
+async def test_a_probe_may_name_no_host(tmp_path: Path, head: str) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        for path, status in (("", "ok"), ("/live", "live"), ("/ready", "ready")):
+            answer = await answered(client, f"GET /health{path} {head}")
+            assert answer.startswith("HTTP/1.1 200")
+            assert answer.endswith(f'\r\n{{"status":"{status}"}}')
+        for path in ("/threads", "/", "/health/else", "/openapi.json"):
+            assert "host_not_allowed" in await answered(client, f"GET {path} {head}")
+
+
+async def test_a_probe_by_a_malformed_name_is_refused(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        for host in ("a b", "evil.com/", "[::1", "x@y"):
+            answer = await answered(client, f"GET /health HTTP/1.1\r\nHost: {host}")
+            assert "host_not_allowed" in answer
+
+
+async def answered(client: Client, head: str) -> str:
+    """The bytes of an answer to a request of these lines."""
+    url = client.http.base_url
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write(f"{head}\r\nConnection: close\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    return answer.decode()
