@@ -48,7 +48,7 @@ _RESUME_MAP = "__pregel_resume_map"
 _RESUME = "__resume__"
 _CALL = "__turnstream_call"
 _SUBGRAPHS = 10_000
-"""So many numbers lie between those of the first and the second subgraph of a call."""
+"""The distance between the numbers of the first and the second subgraph of a call."""
 _MAX_QUESTIONS = 1_000
 PATIENCE_SECONDS = 60.0
 """A question waits no longer for calls beside it, which may themselves wait for its answer."""

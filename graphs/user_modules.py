@@ -69,8 +69,8 @@ def import_file(file: Path, folders: Sequence[Path]) -> ModuleType:
 
 
 def own_object(place: str, folders: Sequence[Path] = ()) -> object:
-    """What `module:name` or `path/to/file.py:name` names, looked for in the folders and from the
-    working directory.
+    """Return the object at `module:name` or `path/to/file.py:name`, looked for in the folders and
+    from the working directory.
 
     Raises whatever importing it raises.
     """

@@ -122,7 +122,7 @@ def read_settings(arguments: Sequence[str]) -> Settings:
 
 
 def _has_variable(name: str) -> bool:
-    """Whether the environment has it, in whatever case, as the settings read it."""
+    """Look the name up in any case, as the settings do; an empty value does not count."""
     return any(value for key, value in os.environ.items() if key.upper() == name)
 
 

@@ -26,9 +26,9 @@ MAX_ANONYMOUS_BYTES = 12_000
 """Bytes of a body whose sender is not recognised yet: a credential of 10,000 characters, and the
 JSON around it."""
 ANONYMOUS_SHARE = 50
-"""All such bodies have a fiftieth of the room of the others, beside it."""
+"""Anonymous bodies have room of their own: a fiftieth of what the other bodies have."""
 ADDRESS_SHARE = 50
-"""Those of one client's address have a fiftieth of that."""
+"""The bodies from one address may take a fiftieth of the room for anonymous bodies."""
 
 
 class Bodies:

@@ -80,7 +80,7 @@ class Guard:
 
 
 def _has_doubtful_length(request: Request) -> bool:
-    """Whether a server or proxy may ignore the Transfer-Encoding: RFC 9112, 6.1."""
+    """True if a server or proxy may ignore the Transfer-Encoding (RFC 9112, 6.1)."""
     is_old = request.scope.get("http_version") == "1.0"
     return "transfer-encoding" in request.headers and (
         is_old or "content-length" in request.headers

@@ -39,9 +39,9 @@ class AppState(TypedDict):
     body_limits: BodyLimits
     bodies: Bodies
     anonymous_bodies: Bodies
-    """Of callers who are not recognised yet."""
+    """Reads the bodies of callers who are not recognised yet."""
     unread: ByteBudget
-    """Of responses that wait for their readers."""
+    """Bounds the bytes of responses that wait for their readers."""
     model_name: str
     makes_titles: bool
     undo_seconds: float

@@ -59,8 +59,8 @@ def breakpoints(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
 
 
 def takes_bare_answer(snapshot: StateSnapshot) -> bool:
-    """Whether an answer without an id can reach no task but the one that has asked, and in it no
-    call but the one that has asked."""
+    """True if exactly one task is open and its own call has asked: only then does an answer without
+    an id surely reach the call that has asked."""
     open_tasks = [
         (task, "|".join((*namespace, f"{task.name}:{task.id}")))
         for task, namespace in _tasks(snapshot, ())

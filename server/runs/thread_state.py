@@ -28,7 +28,7 @@ class ThreadState:
     interrupts: tuple[Interrupt, ...] = ()
     """What the graph has stopped to ask; it is `unfinished` then."""
     takes_bare_answer: bool = False
-    """Whether an answer without an id can reach nothing but the one interrupt."""
+    """An answer without an id surely reaches the one interrupt."""
     results: ResultView = own_result
     """What clients see of its tool results."""
     graph_state: Values | None = None

@@ -335,7 +335,7 @@ async def test_an_edit_and_an_answer_made_anew_begin_before_their_message(
 
 
 Step = tuple[str, int, str]
-"""What a page does to the message of this index, and its words."""
+"""An action of a page, the index of the message that it is done to, and the new text."""
 
 
 @pytest.mark.parametrize(

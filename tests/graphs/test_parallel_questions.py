@@ -188,7 +188,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
 
 
 Questions = dict[str, str]
-"""What is asked, by interrupt id."""
+"""The questions of a run, by interrupt id."""
 
 
 def questions(events: list[Event]) -> Questions:

@@ -66,10 +66,10 @@ async def side_by_side(turns: Sequence[Turn]) -> list[Any]:
 
 async def as_entrypoint(turns: Sequence[Turn]) -> list[Any]:
     @entrypoint()
-    async def subagent(_: str) -> list[str]:
+    async def inner(_: str) -> list[str]:
         return [one.content for one in await loop(turns)]
 
-    return [ToolMessage(one, tool_call_id="x") for one in await subagent.ainvoke("Go")]
+    return [ToolMessage(one, tool_call_id="x") for one in await inner.ainvoke("Go")]
 
 
 @pytest.fixture(autouse=True)

@@ -43,7 +43,7 @@ ERRORS = ("server.http.problems", "server.http.problem_handlers")
 UNEXPECTED = Source(ERRORS, {500: ["internal_error"]})
 HOST = Source(("server.http.guard",), {400: ["malformed_request"], 403: ["host_not_allowed"]})
 UNREAD = Source(("server.http.byte_budget",), {503: ["limit_reached"]})
-"""Of a large response."""
+"""The refusals of a large response."""
 ORIGIN = Source(("server.http.guard",), {403: ["origin_not_allowed"]})
 CREDENTIALS = Source(
     ("server.http.authenticated",),
