@@ -79,11 +79,10 @@ async def _at_rest(run: Unfinished) -> ThreadState:
     plan = run.plan
     if not plan.new or run.request_saved:
         return await run.checkpoints.abandon_pending(run.key)
-    await run.checkpoints.with_input(run.key)
-    state = await run.checkpoints.abandon_pending(run.key)
-    if plan.new_message_ids <= {message.id for message in state.messages}:
-        return state
-    await run.checkpoints.add(run.key, plan.new, plan.point)
+    state = await run.checkpoints.with_input(run.key)
+    if state.checkpoint_id == plan.base:
+        await run.checkpoints.abandon_pending(run.key)
+        await run.checkpoints.add(run.key, plan.new, plan.point)
     return await run.checkpoints.abandon_pending(run.key)
 
 

@@ -41,7 +41,7 @@ from tests.support.run_chunks import (
     tool_call_message,
 )
 from tests.support.scripted_model import ScriptedModel, finish, text
-from tests.support.waiting import eventually
+from tests.support.waiting import HeldMethod, eventually
 
 PAY = ("c1", "pay", '{"word": "rent"}')
 MORE = ("c2", "pay", '{"word": "food"}')
@@ -366,6 +366,28 @@ async def test_a_stop_while_an_approved_call_runs_asks_again_and_says_that_it_ma
         assert last.text == "Done."
         assert (await shown(inside))["c1"].approval == Approval("c1.2", approved=True)
     assert dict(tools.calls) == {"rent": 2}, "once for each approval"
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_decision_whose_run_is_stopped_before_it_was_stored_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: bool
+) -> None:
+    tools = GatedTools()
+    model = ScriptedModel.of(tool_call_message(SLOWLY, MORE))
+    async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
+        await send_message(inside)
+        first = HeldMethod(monkeypatch, SqliteCheckpointer, "aput", once=True)
+        decision = approvals(("c1", approved), ("c2", approved))
+        starting = asyncio.create_task(inside.start(decision))
+        await first.reached.wait()
+        await inside.stop()
+        run = RunChunks(await chunks_of(await starting))
+        seen = {item.tool_call_id: item.approval for item in told(run)}
+        calls = await shown(inside)
+        assert {id: call.approval for id, call in calls.items()} == seen
+        asked_anew = [approval.approved is None for approval in seen.values()]
+        assert asked_anew == [approved, approved], "of calls that were to run"
+    assert not tools.calls
 
 
 async def test_after_a_crash_an_approved_call_is_asked_about_again(tmp_path: Path) -> None:
