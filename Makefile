@@ -8,6 +8,8 @@ CLIENTS := tests/clients/node_modules/.package-lock.json
 # Tests wait as much as they work: two processes for each core of a small machine. A part of them
 # is not worth as many: each process first imports everything.
 WORKERS ?= $(if $(ARGS),2,4)
+# Repeats of a test in another look, engine or version are for CI and for tests that are named.
+TESTS := $(if $(ARGS)$(CI),,-m "not repeat")
 # It measures: in a long run it has the machine to itself.
 ALONE := tests/attacks/test_watchdog.py
 PYTEST := $(BIN)/python -m pytest
@@ -21,7 +23,7 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
 
 test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sample
-	$(PYTEST) -n $(WORKERS) $(ARGS)
+	$(PYTEST) -n $(WORKERS) $(TESTS) $(ARGS)
 
 test-long: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## the long tests, with all that they can try
 	LONG_TESTS=1 $(PYTEST) -n $(WORKERS) -m long --timeout 600 $(if $(ARGS),$(ARGS),--ignore $(ALONE))

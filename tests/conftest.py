@@ -1,7 +1,9 @@
-"""Which tests share a process when several run them, how much tests of properties try, and a
-maintenance file of its own for each test."""
+"""Which tests share a process when several run them, the slow tests of a run, and a maintenance
+file of its own for each test."""
 
 import gc
+from collections import Counter
+from functools import cached_property
 from itertools import count
 
 import pytest
@@ -9,6 +11,7 @@ from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 import tests.support.samples  # noqa: F401  loads the profile of Hypothesis
+from tests.support import costs
 from tests.support.engines import (  # noqa: F401  fixtures
     empty_postgres_url,
     own_postgres_url,
@@ -18,20 +21,33 @@ from tests.support.engines import (  # noqa: F401  fixtures
 )
 from tools.solar.visits import FILE_VARIABLE
 
-TOGETHER = ("tests/browser/", "tests/clients/")
-"""Folders whose tests share one browser, or one set of npm clients: several would fight for a
-small machine."""
 NUMBERS = count(1)
+SHARED = {"tests/browser/": 2, "tests/clients/": 1}
+"""In how many processes tests of a folder run: each process has one browser, or one set of npm
+clients, and many would fight for a small machine. A file stays in one process."""
 
 
 class FoldersTogether(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives each test to the next idle process, but all tests of some folders to one. The largest
-    of these groups begins first."""
+    """Gives each test to the next idle process, but tests of some folders to few. The largest of
+    these groups begins first."""
 
     def _split_scope(self, nodeid: str) -> str:
         # Not `--dist loadgroup`: of pytest-xdist 3.8.0 it has no effect with pytest 9.2, whose
         # node ids are computed.
-        return next((folder for folder in TOGETHER if nodeid.startswith(folder)), nodeid)
+        return self._shared.get(nodeid.partition("::")[0], nodeid)
+
+    @cached_property
+    def _shared(self) -> dict[str, str]:
+        """The group of each file of those folders; the groups of a folder are of one size."""
+        sizes = Counter(nodeid.partition("::")[0] for nodeid in self.collection)
+        groups = {}
+        for folder, processes in SHARED.items():
+            filled = dict.fromkeys((f"{folder}{n}" for n in range(processes)), 0)
+            for file, size in sizes.most_common():
+                if file.startswith(folder):
+                    groups[file] = min(filled, key=lambda group: filled[group])
+                    filled[groups[file]] += size
+        return groups
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FoldersTogether:
@@ -48,6 +64,10 @@ def pytest_collection_finish() -> None:
     """What is there by now stays, as in the server: the collector need not look at it again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    costs.summarize(terminalreporter)
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from tests.browser.site import Account, Visit
 from tests.support.chromium import CHROMIUM, INSTALL
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import StrictEndpoint
-from tests.support.samples import sample
+from tests.support.samples import repeat, sample
 from tests.support.serving import Client, endpoint_settings, serving, settings
 
 FOLDER = Path(__file__).parent
@@ -34,7 +34,18 @@ FLAGS = (
 )
 SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 800}}
 LOOKS = ("desktop light", "phone dark")
-ALL_LOOKS = ("desktop light", "desktop dark", "phone light", "phone dark")
+
+
+def _repeated(first: str, *others: str) -> pytest.MarkDecorator:
+    """Looks that a test runs in; those behind the first repeat it."""
+    return pytest.mark.parametrize("look", [first, *map(repeat, others)])
+
+
+both_looks = _repeated(*LOOKS)
+both_colours = _repeated("desktop light", "desktop dark")
+all_looks = _repeated("desktop light", "desktop dark", "phone light", "phone dark")
+both_layouts = pytest.mark.parametrize("look", LOOKS)
+"""For a test of something that is laid out in another way on a phone."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

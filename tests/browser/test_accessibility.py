@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.conftest import ALL_LOOKS, LOOKS
+from tests.browser.conftest import all_looks, both_colours, both_layouts, both_looks
 from tests.browser.site import Visit, axe
 from tests.support.endpoint import Break, Say, StrictEndpoint, call_reply, reply, text_reply
 
@@ -44,9 +44,6 @@ MARKDOWN = (
 SINGLE = {"kind": "single", "prompt": "Which?", "options": [{"value": "a"}, {"value": "b"}]}
 DATES = {"kind": "date_range", "prompt": "When?"}
 
-both_looks = pytest.mark.parametrize("look", LOOKS)
-in_all_looks = pytest.mark.parametrize("look", ALL_LOOKS)
-
 
 @both_looks
 async def test_axe_finds_nothing_on_the_empty_page(visit: Visit) -> None:
@@ -54,7 +51,7 @@ async def test_axe_finds_nothing_on_the_empty_page(visit: Visit) -> None:
     assert await axe(visit.page, AXE) == []
 
 
-@in_all_looks
+@all_looks
 async def test_axe_finds_nothing_in_a_thread_with_everything(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
@@ -80,7 +77,7 @@ async def test_axe_finds_nothing_in_a_thread_with_everything(
     assert await axe(visit.page, AXE) == []
 
 
-@both_looks
+@both_layouts
 async def test_axe_finds_nothing_in_the_panels(visit: Visit, look: str) -> None:
     await visit.ask("What is 17 * 23?")
     await visit.button("Event inspector").click()
@@ -109,7 +106,7 @@ async def tab_to(visit: Visit, name: str, role: Literal["button", "link"] = "but
     raise AssertionError(f"Tab does not lead to {name!r}")
 
 
-@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])  # a phone has no keyboard
+@both_colours  # a phone has no keyboard
 async def test_every_flow_works_by_keyboard_alone(visit: Visit) -> None:
     keys = visit.page.keyboard
     await expect(visit.field).to_be_focused()
@@ -144,7 +141,7 @@ async def test_every_flow_works_by_keyboard_alone(visit: Visit) -> None:
     await expect(visit.page.get_by_text("What would you like to know?")).to_be_visible()
 
 
-@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
+@both_colours
 async def test_threads_and_inspector_work_by_keyboard_alone(visit: Visit) -> None:
     keys = visit.page.keyboard
     await visit.ask("Hello there")

@@ -23,7 +23,7 @@ from tests.browser.approval_cards import (
     decline,
     plan_visit,
 )
-from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
+from tests.browser.conftest import Visitors, all_looks, both_colours, both_layouts, both_looks
 from tests.browser.scripted_wire import THREAD, Reply, ScriptedWire, data, finish, spoken
 from tests.browser.site import Visit, axe
 from tests.browser.test_injection import EVIL, nothing_came_in
@@ -32,8 +32,6 @@ from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -326,7 +324,7 @@ async def test_a_reload_before_the_end_of_the_run_that_asks_shows_the_card(
     await expect(asked.reply).to_contain_text("Hello from the endpoint.")
 
 
-@both_looks
+@both_layouts
 async def test_a_card_that_is_longer_than_the_screen_is_read_from_its_top(
     asked: Visit, endpoint: StrictEndpoint
 ) -> None:
@@ -569,7 +567,7 @@ async def test_a_decision_that_was_not_sent_keeps_what_was_typed(
     assert tools.calls == {"less rent": 1}
 
 
-@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
+@both_colours
 async def test_a_call_is_decided_on_by_keyboard_alone_and_never_by_accident(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
@@ -733,7 +731,7 @@ async def problems_shown(card: Locator) -> None:
     await expect(card).to_contain_text("Enter a whole number.")
 
 
-@pytest.mark.parametrize("look", ALL_LOOKS)
+@all_looks
 async def test_axe_finds_nothing_in_the_cards(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:

@@ -18,7 +18,7 @@ from tests.browser.approval_cards import (
     decline,
     plan_visit,
 )
-from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
+from tests.browser.conftest import Visitors, all_looks, both_colours, both_looks
 from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_injection import EVIL
@@ -33,8 +33,6 @@ POLICY = """
 [roles.chief]
 approves = ["p*"]
 """
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 def named(name: str, role: str = "user") -> dict[str, str]:
@@ -276,7 +274,7 @@ async def test_the_list_that_could_not_be_loaded_is_loaded_again(
     await expect(panel(chief)).not_to_contain_text("could not be loaded")
 
 
-@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
+@both_colours
 async def test_the_list_works_by_keyboard_alone(
     chief: Visit, office: Client, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
@@ -313,7 +311,7 @@ async def test_a_list_that_loads_late_has_the_focus_when_it_is_there(
     await expect(panel(chief).locator(".approvals-list")).to_be_focused()
 
 
-@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
+@both_colours
 async def test_a_list_that_loads_late_takes_the_focus_from_nobody(chief: Visit) -> None:
     held = await hold(chief, "**/approvals-view.js")
     await chief.open()
@@ -326,7 +324,7 @@ async def test_a_list_that_loads_late_takes_the_focus_from_nobody(chief: Visit) 
     await expect(chief.field).to_be_focused()
 
 
-@pytest.mark.parametrize("look", ALL_LOOKS)
+@all_looks
 async def test_axe_finds_nothing_in_the_list_and_hostile_calls_are_text(
     chief: Visit, office: Client, endpoint: StrictEndpoint, look: str
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import Visitors, both_looks
 from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
@@ -15,7 +15,6 @@ from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client
 
-both_looks = pytest.mark.parametrize("look", LOOKS)
 LOOKS_AT = "You are looking at another version"
 
 

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.browser.conftest import LOOKS
+from tests.browser.conftest import both_looks
 from tests.browser.site import Visit
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.waiting import eventually
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 EQUAL = {
     "title": "Power",

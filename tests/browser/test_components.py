@@ -6,14 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Locator, expect
 
-from tests.browser.conftest import LOOKS
+from tests.browser.conftest import both_looks
 from tests.browser.site import Visit
 from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 RENDER = "render_ui_component"
 LINES = {

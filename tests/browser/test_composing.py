@@ -5,12 +5,11 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.conftest import LOOKS
+from tests.browser.conftest import LOOKS, both_layouts, both_looks
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 
-both_looks = pytest.mark.parametrize("look", LOOKS)
 on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
 on_phone = pytest.mark.parametrize("look", LOOKS[1:])
 
@@ -107,7 +106,7 @@ async def test_what_a_tool_found_is_said_before_the_chart_ends_the_turn(visit: V
     await expect(answer.last).not_to_contain_text("42")
 
 
-@both_looks
+@both_layouts
 async def test_the_title_has_its_room_on_a_narrow_phone(visit: Visit) -> None:
     await visit.page.set_viewport_size({"width": 360, "height": 740})
     await visit.ask("Which of the inverters had the most faults")

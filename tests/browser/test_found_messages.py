@@ -2,11 +2,10 @@
 
 import re
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, expect
 
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import show_list
@@ -14,7 +13,6 @@ from tests.support.backend import key_of
 from tests.support.long_threads import history
 from tests.support.serving import Client
 
-both_looks = pytest.mark.parametrize("look", LOOKS)
 MARKED = re.compile("is-found")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import FilePayload, Locator, Route, expect
 
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import show_list
@@ -109,7 +109,7 @@ async def test_a_chosen_image_is_made_smaller_described_sent_shown_and_enlarged(
     await expect(visit.reply).to_contain_text("(“The roof in May”)")
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@both_looks
 async def test_what_is_taken_is_seen_before_an_image_is_sent(
     visitors: Visitors, page_server: Client, look: str
 ) -> None:
@@ -307,7 +307,7 @@ async def test_a_message_whose_images_are_lost_is_not_sent_and_its_words_are_in_
     await expect(visit.said).to_have_count(1)
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@both_looks
 async def test_axe_finds_nothing_where_images_are(visit: Visit) -> None:
     page = visit.page
     await choose(visit, payload("leaf.png", png(240, 160)), payload("stem.png", png(8, 8)))

@@ -5,10 +5,8 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.conftest import LOOKS
+from tests.browser.conftest import both_colours, both_looks
 from tests.browser.site import Visit
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 @both_looks
@@ -30,7 +28,7 @@ async def test_every_event_is_listed_with_its_time_id_type_and_json(visit: Visit
     await expect(row).to_contain_text(re.compile(r"id: \w{11}:\d+"))
 
 
-@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])  # on a phone it lies on top
+@both_colours  # on a phone it lies on top
 async def test_the_inspector_stays_open_over_a_reload_and_can_be_cleared(visit: Visit) -> None:
     await visit.button("Event inspector").click()
     await visit.ask("Hello")

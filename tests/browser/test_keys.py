@@ -3,14 +3,12 @@
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
+from tests.browser.conftest import LOOKS, Visitors, all_looks, both_looks
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import beside_threads, show_list
 from tests.support.serving import Client
 
-both_looks = pytest.mark.parametrize("look", LOOKS)
-all_looks = pytest.mark.parametrize("look", ALL_LOOKS)
 on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
 
 MAC = """

@@ -15,7 +15,7 @@ from playwright.async_api import BrowserContext, Locator, expect
 from server.storage.credential_store import SqlCredentialStore
 from server.storage.store import SqliteStore
 from server.users.keys import new_key
-from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
+from tests.browser.conftest import Visitors, all_looks, both_colours, both_layouts, both_looks
 from tests.browser.scripted_wire import (
     Refusal,
     Reply,
@@ -34,9 +34,7 @@ AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 SESSION_SECONDS = 6
 """Time enough to log in and to see the first words of a reply."""
 
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
-beside_the_threads = pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
 """Looks in which the account is on the screen: on a phone it is in the drawer with the threads."""
 
 
@@ -110,7 +108,7 @@ async def test_without_authentication_the_page_shows_nothing_of_users(visit: Vis
     await expect(account(visit)).to_have_count(0)
 
 
-@both_looks
+@both_layouts
 async def test_whoever_logs_in_goes_on_to_their_threads(
     tab: Visit, locked: Client, endpoint: StrictEndpoint, look: str
 ) -> None:
@@ -132,7 +130,7 @@ async def test_whoever_logs_in_goes_on_to_their_threads(
     await expect(dialog(tab)).to_be_hidden()
 
 
-@beside_the_threads
+@both_colours
 async def test_the_key_is_kept_nowhere_on_the_page(tab: Visit, locked: Client) -> None:
     key = await key_of("ann", locked)
     await expect(credential(tab)).to_have_attribute("type", "password")
@@ -200,7 +198,7 @@ async def test_a_message_that_met_the_end_of_the_login_is_sent_after_the_next(
     await expect(tab.field).to_have_value("")
 
 
-@beside_the_threads
+@both_colours
 async def test_a_message_that_waits_for_a_login_is_a_draft_after_a_reload(
     tab: Visit, locked: Client
 ) -> None:
@@ -217,7 +215,7 @@ async def test_a_message_that_waits_for_a_login_is_a_draft_after_a_reload(
     await expect(tab.field).to_have_value("Do not lose me")
 
 
-@beside_the_threads
+@both_colours
 async def test_a_message_that_waits_for_a_login_is_never_that_of_somebody_else(
     tab: Visit, locked: Client
 ) -> None:
@@ -271,7 +269,7 @@ async def test_a_reply_in_whose_middle_the_login_ends_goes_on_where_it_was(
     assert all(cursor and not cursor.endswith(":0") for cursor in cursors)
 
 
-@beside_the_threads
+@both_colours
 async def test_when_somebody_else_logs_in_the_thread_of_the_first_is_closed(
     tab: Visit, locked: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -310,7 +308,7 @@ async def test_to_log_out_in_one_tab_is_to_log_out_in_all(
     assert await tab.page.context.cookies() == []
 
 
-@beside_the_threads
+@both_colours
 async def test_a_login_in_one_tab_is_one_in_the_other(
     tab: Visit, locked: Client, visitors: Visitors, endpoint: StrictEndpoint
 ) -> None:
@@ -328,7 +326,7 @@ async def test_a_login_in_one_tab_is_one_in_the_other(
     await expect(tab.reply).to_contain_text("Here.")
 
 
-@beside_the_threads
+@both_colours
 async def test_of_two_people_in_one_browser_the_second_finds_nothing_of_the_first(
     tab: Visit, locked: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -355,7 +353,7 @@ async def test_of_two_people_in_one_browser_the_second_finds_nothing_of_the_firs
     await expect(tab.reply).to_contain_text("Yours, Bob.")
 
 
-@beside_the_threads
+@both_colours
 async def test_a_tab_that_slept_through_a_change_of_people_begins_anew(
     tab: Visit, locked: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -379,7 +377,7 @@ async def as_somebody_else(context: BrowserContext, client: Client) -> None:
     await context.add_cookies([{"name": name, "value": value, "url": client.url}])
 
 
-@beside_the_threads
+@both_colours
 async def test_after_a_reload_a_draft_is_given_to_its_writer_alone(
     tab: Visit, locked: Client
 ) -> None:
@@ -421,7 +419,7 @@ async def test_where_a_proxy_logs_people_in_a_reload_is_offered_and_the_message_
         await visit.leave()
 
 
-@pytest.mark.parametrize("look", ALL_LOOKS)
+@all_looks
 async def test_axe_finds_nothing_in_the_login(tab: Visit, locked: Client, look: str) -> None:
     await credential(tab).fill("ts_wrong")
     await credential(tab).press("Enter")

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import LOOKS, Visitors, both_looks
 from tests.browser.networks import reconnect
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
@@ -17,7 +17,6 @@ from tests.support.endpoint import Break, Call, Pause, Say, StrictEndpoint, repl
 from tests.support.serving import Client
 from tests.support.waiting import WAIT_SECONDS, eventually
 
-both_looks = pytest.mark.parametrize("look", LOOKS)
 on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
 
 ASK = json.dumps({"kind": "single", "prompt": "Which?", "options": [{"value": "red"}]})

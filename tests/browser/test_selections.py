@@ -4,15 +4,12 @@ import json
 import re
 from typing import Any
 
-import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.browser.conftest import LOOKS
+from tests.browser.conftest import both_looks
 from tests.browser.site import Visit
 from tests.browser.test_charts import lines_of
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 SELECT = "request_user_selection"
 OPTIONS = [

@@ -3,14 +3,11 @@
 import asyncio
 import re
 
-import pytest
 from playwright.async_api import expect
 
-from tests.browser.conftest import LOOKS
+from tests.browser.conftest import both_looks
 from tests.browser.site import Visit
 from tests.support.endpoint import Break, Pause, Say, StrictEndpoint, reply, text_reply
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 @both_looks

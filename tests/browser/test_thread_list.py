@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import Visitors, both_looks
 from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import begin_anew, beside_threads, show_list
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 async def test_a_click_elsewhere_ends_renaming_and_keeps_the_title(visit: Visit) -> None:

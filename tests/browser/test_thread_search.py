@@ -5,18 +5,14 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Route, expect
 
-from tests.browser.conftest import ALL_LOOKS, LOOKS, Visitors
+from tests.browser.conftest import Visitors, all_looks, both_layouts, both_looks
 from tests.browser.site import axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import beside_threads, show_list
 from tests.support.serving import Client, serving, settings
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
-
 
 WATCH_FOUND = """() => {
   const list = document.querySelector("#thread-list");
@@ -33,7 +29,7 @@ async def undoing(tmp_path: Path) -> AsyncIterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("look", ALL_LOOKS)
+@all_looks
 async def test_words_are_found_in_titles_and_texts_and_marked(
     visitors: Visitors, client: Client, look: str
 ) -> None:
@@ -223,7 +219,7 @@ async def test_a_pinned_thread_comes_first_and_an_archived_one_goes_elsewhere(
     await expect(titles).to_have_text(["Thread 0", "Thread 2", "Thread 1"])
 
 
-@both_looks
+@both_layouts
 async def test_each_thread_has_the_time_of_its_last_turn(
     visitors: Visitors, client: Client, look: str
 ) -> None:

@@ -5,13 +5,11 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import Visitors, both_colours, both_looks
 from tests.browser.networks import hold
 from tests.browser.site import Visit
 from tests.support.endpoint import StrictEndpoint, text_reply
 from tests.support.serving import Client
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 async def show_list(visit: Visit) -> None:
@@ -69,7 +67,7 @@ async def test_threads_are_opened_from_the_list_and_by_the_browsers_back(visit: 
     await expect(visit.page.get_by_text("What would you like to know?")).to_be_visible()
 
 
-@pytest.mark.parametrize("look", ["desktop light", "desktop dark"])
+@both_colours
 async def test_a_thread_that_loads_late_takes_the_focus_from_nobody(visit: Visit) -> None:
     await visit.ask("Hello there")
     held = await hold(visit, f"**/threads/{await visit.thread_id()}?*")

@@ -4,16 +4,13 @@ import asyncio
 import re
 from pathlib import Path
 
-import pytest
 from playwright.async_api import expect
 
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply, text_reply
 from tests.support.serving import endpoint_settings, serving
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 @both_looks

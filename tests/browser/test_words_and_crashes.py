@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import expect
 
 from server.settings import Settings
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import Visitors, both_looks
 from tests.browser.networks import reconnect
 from tests.browser.site import Visit
 from tests.browser.test_branches import expect_version, expect_words, step
@@ -28,8 +28,6 @@ from tests.support.serving import (
     settings,
 )
 from tests.support.waiting import until
-
-both_looks = pytest.mark.parametrize("look", LOOKS)
 
 
 @pytest.fixture

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.browser.conftest import LOOKS, Visitors
+from tests.browser.conftest import Visitors, both_layouts, both_looks
 from tests.browser.networks import hold, reconnect
 from tests.browser.site import Visit
 from tests.browser.test_threads_page import begin_anew, show_list
 from tests.support.endpoint import Call, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client
 
-both_looks = pytest.mark.parametrize("look", LOOKS)
 WRONG = "no-such-thread"
 
 
@@ -682,7 +681,7 @@ async def test_words_of_an_earlier_visit_come_back_with_a_server_that_was_away(
     assert len((await client.thread(await visit.thread_id()))["messages"]) == 4
 
 
-@both_looks
+@both_layouts
 async def test_a_draft_stays_in_its_thread(visit: Visit, look: str) -> None:
     async def go_to(name: str) -> None:
         if "phone" in look:

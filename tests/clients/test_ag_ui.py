@@ -14,6 +14,7 @@ from tests.clients.scripted_turns import ASKED, QUESTION, TURNS, Turn
 from tests.support.ag_ui_reader import in_call_order
 from tests.support.endpoint import Fail, Pause, Say, call_reply, reply, text_reply
 from tests.support.endpoint.script import Scripted
+from tests.support.samples import repeat
 from tests.support.scripted_server import ScriptedServer, scripted_server
 
 THREAD = "thread-1"
@@ -22,7 +23,7 @@ ASK = call_reply(("request_user_selection", QUESTION), ids=("call_1",))
 ENDS = ("RUN_FINISHED", "RUN_ERROR")
 
 
-@pytest.fixture(params=["ag-ui.mjs", "ag-ui.mjs v0"], ids=["1.0.0", "0.0.59"])
+@pytest.fixture(params=[pytest.param("ag-ui.mjs", id="1.0.0"), repeat("ag-ui.mjs v0", "0.0.59")])
 def agent(request: pytest.FixtureRequest, client_of: ClientOf) -> ClientProcess:
     return client_of(request.param)
 

@@ -10,6 +10,7 @@ from tests.clients.conftest import ClientOf
 from tests.clients.driver import ClientProcess
 from tests.clients.test_assistant_ui_ag_ui import said
 from tests.support.ag_ui_reader import in_call_order
+from tests.support.samples import repeat
 from tests.support.serving import Client, serving, settings
 
 THREAD = "thread-1"
@@ -73,7 +74,7 @@ def make():
 """
 
 
-@pytest.fixture(params=["ag-ui.mjs", "ag-ui.mjs v0"], ids=["1.0.0", "0.0.59"])
+@pytest.fixture(params=[pytest.param("ag-ui.mjs", id="1.0.0"), repeat("ag-ui.mjs v0", "0.0.59")])
 def agent(request: pytest.FixtureRequest, client_of: ClientOf) -> ClientProcess:
     return client_of(request.param)
 

@@ -9,6 +9,7 @@ import pytest
 from tests.clients.conftest import ClientOf
 from tests.clients.driver import ClientProcess
 from tests.http.test_client_state import EGGS, MILK, PLAN, STATE, agent
+from tests.support.samples import repeat
 from tests.support.serving import Client, serving, settings
 
 TWICE: dict[str, Any] = {"todos": [MILK, EGGS] * 2, "plan": {**PLAN, "title": "Eggs"}}
@@ -26,7 +27,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("version", ["", " v7"], ids=["v6", "v7"])
+@pytest.mark.parametrize("version", [pytest.param(" v7", id="v7"), repeat("", "v6")])
 async def test_use_chats_on_data_has_the_state_and_its_messages_are_the_threads(
     version: str, server: Client, client_of: ClientOf
 ) -> None:
@@ -63,7 +64,7 @@ async def test_assistant_uis_state_has_it_after_every_turn_and_a_reload(
     assert report["state"]["state"] == TWICE
 
 
-@pytest.mark.parametrize("version", ["", " v0"], ids=["1.0.0", "0.0.59"])
+@pytest.mark.parametrize("version", [pytest.param("", id="1.0.0"), repeat(" v0", "0.0.59")])
 async def test_an_ag_ui_agents_state_has_it_after_every_turn_and_an_edit(
     version: str, server: Client, client_of: ClientOf
 ) -> None:
@@ -80,7 +81,7 @@ async def test_an_ag_ui_agents_state_has_it_after_every_turn_and_an_edit(
 
 
 @pytest.mark.parametrize("history", [False, True], ids=["state", "history"])
-@pytest.mark.parametrize("version", ["", " v2"], ids=["1.15", "2.0"])
+@pytest.mark.parametrize("version", [pytest.param(" v2", id="2.0"), repeat("", "1.15")])
 async def test_use_streams_values_have_it_after_every_turn_an_edit_and_a_reload(
     version: str, history: bool, server: Client, client_of: ClientOf
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.clients.conftest import ClientOf
 from tests.clients.driver import ClientProcess
+from tests.support.samples import repeat
 from tests.support.serving import Client, serving, settings
 
 CHAT = "chat-1"
@@ -22,7 +23,9 @@ def make():
 """
 
 
-@pytest.fixture(params=["use-chat-hook.mjs", "use-chat-hook.mjs v7"], ids=["v6", "v7"])
+@pytest.fixture(
+    params=[pytest.param("use-chat-hook.mjs v7", id="v7"), repeat("use-chat-hook.mjs", "v6")]
+)
 def chat(request: pytest.FixtureRequest, client_of: ClientOf) -> ClientProcess:
     return client_of(request.param)
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.endpoint import StrictEndpoint
 from tests.support.redis_server import own_redis, redis_server, redis_url
+from tests.support.samples import repeat
 from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.two_workers import two_workers
 
@@ -39,7 +40,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
     marked = metafunc.definition.get_closest_marker
     if marked("two_workers") or (module in ON_BOTH and not marked("one_process")):
-        metafunc.parametrize("setup", [ONE, TWO], indirect=True)
+        metafunc.parametrize("setup", [ONE, repeat(TWO)], indirect=True)
 
 
 @pytest.fixture(autouse=True)

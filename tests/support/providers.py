@@ -1,5 +1,6 @@
 """The models of every provider on the strict endpoint, each in its own wire."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,7 +12,8 @@ from graphs.limits import MAX_MESSAGE_BYTES
 from graphs.model_options import ModelOptions, Reasoning
 from graphs.models import open_models
 from graphs.providers import openai_responses
-from tests.support.endpoint import StrictEndpoint
+from tests.support.endpoint import Pause, Reply, StrictEndpoint, Think
+from tests.support.endpoint.script import Scripted
 
 NAMES = {
     "openai": "some-model",
@@ -22,6 +24,7 @@ NAMES = {
     "ollama": "ollama:qwen3",
 }
 """The names of models to the providers' own words; `adaptive` is Anthropic's later kind."""
+THOUGHT = "Hm, let me think."
 WHOLE_CALLS = ("google_genai", "ollama")
 """Providers that send a call in one piece, or not at all."""
 
@@ -55,3 +58,11 @@ def environment(endpoint: StrictEndpoint) -> dict[str, str]:
         "GOOGLE_API_KEY": "test",
         "OLLAMA_HOST": endpoint.root_url,
     }
+
+
+def thoughtful(turn: Scripted) -> Scripted:
+    """The same reply behind a thought, with pauses of this test's own loop."""
+    if not isinstance(turn, Reply):
+        return turn
+    steps = (Pause(asyncio.Event()) if isinstance(s, Pause) else s for s in turn.steps)
+    return Reply((Think(THOUGHT), *steps))

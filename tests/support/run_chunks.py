@@ -15,6 +15,7 @@ from server.turns.chunks import (
     RunEnded,
     StepStart,
     TextDelta,
+    TextPart,
     ToolCallPart,
     ToolProgress,
     ToolSettled,
@@ -48,12 +49,11 @@ class RunChunks:
 
     @property
     def text(self) -> str:
-        """All text that is no arguments."""
+        """Of the parts that are text: no thoughts, no arguments."""
         return "".join(
             chunk.text
             for chunk in self.chunks
-            if isinstance(chunk, TextDelta)
-            and not isinstance(self.parts[chunk.path[0]], ToolCallPart)
+            if isinstance(chunk, TextDelta) and isinstance(self.parts[chunk.path[0]], TextPart)
         )
 
     @property
