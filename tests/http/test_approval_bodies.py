@@ -1,12 +1,14 @@
 """A decision that is not what it should be gets a code that says so, and changes nothing."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+import pytest_asyncio
 
 from tests.http.gated import THREAD, Json, Office, Person, alone, refused
 from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
@@ -15,6 +17,7 @@ from tests.support.serving import serving, settings
 from tools.catalogue import Catalogue
 from tools.contract import real_tool
 
+on_one_server = pytest.mark.asyncio(loop_scope="module")
 HALF = "\ud800"
 LONG = "x" * 32_001
 
@@ -122,84 +125,101 @@ BODIES: dict[str, tuple[Json, int, str]] = {
 }
 
 
+SHAPES: list[tuple[Any, str]] = [
+    ([], "invalid_body"),
+    ("yes", "invalid_body"),
+    (None, "invalid_body"),
+    ({}, "invalid_approval"),
+    ({**OK}, "unknown_key"),
+    ({"approved": True, "approval_id": "c1"}, "unknown_key"),
+    ({"approved": True, "thread_id": THREAD}, "unknown_key"),
+    ({"approvals": [OK]}, "unknown_key"),
+]
+NO_JSON = [
+    (b'{"approved": true}', "text/plain", 415, "not_json"),
+    (b'{"approved": true', "application/json", 400, "malformed_json"),
+    (b'{"approved": \xff}', "application/json", 400, "malformed_json"),
+    (b"", "application/json", 400, "malformed_json"),
+]
+
+
 async def state(ann: Person) -> Any:
     """What the thread is, and what waits."""
     return await ann.client.thread(THREAD), await ann.listed()
 
 
-async def still_takes_the_decision(served: Office, ann: Person, before: Any) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def asked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Office, Person]]:
+    """A server on which a call waits, for all tests that leave it waiting."""
+    async with alone(tmp_path_factory.mktemp("asked"), CALLS) as (served, ann):
+        await ann.ask()
+        yield served, ann
+
+
+async def decides_nothing(
+    asked: tuple[Office, Person], answer: Awaitable[httpx.Response], status: int, code: str
+) -> None:
+    served, ann = asked
+    before = await state(ann)
+    problem = refused(await answer, status, code)
+    assert len(json.dumps(problem)) < 1000
     assert await state(ann) == before
     assert not served.ledger
-    answer = await ann.post("/chat", {"thread_id": THREAD, **item()})
-    assert answer.status_code == 200
-    assert served.ledger == ["rent"]
 
 
+@on_one_server
 @pytest.mark.parametrize("name", BODIES)
-async def test_a_body_that_cannot_be_a_decision_changes_nothing(name: str, tmp_path: Path) -> None:
+async def test_a_body_that_cannot_be_a_decision_changes_nothing(
+    name: str, asked: tuple[Office, Person]
+) -> None:
     body, status, code = BODIES[name]
-    async with alone(tmp_path, CALLS) as (served, ann):
-        await ann.ask()
-        before = await state(ann)
-        problem = refused(await ann.post("/chat", {"thread_id": THREAD, **body}), status, code)
-        assert len(json.dumps(problem)) < 1000
-        await still_takes_the_decision(served, ann, before)
+    sent = asked[1].post("/chat", {"thread_id": THREAD, **body})
+    await decides_nothing(asked, sent, status, code)
 
 
+@on_one_server
 @pytest.mark.parametrize("name", DECISIONS)
 async def test_a_decision_by_id_that_cannot_be_one_changes_nothing(
-    name: str, tmp_path: Path
+    name: str, asked: tuple[Office, Person]
 ) -> None:
     fields, status, code = DECISIONS[name]
-    async with alone(tmp_path, CALLS) as (served, ann):
-        await ann.ask()
-        before = await state(ann)
-        refused(await ann.post(await path_of(ann), {"approved": True, **fields}), status, code)
-        await still_takes_the_decision(served, ann, before)
+    ann = asked[1]
+    sent = ann.post(await path_of(ann), {"approved": True, **fields})
+    await decides_nothing(asked, sent, status, code)
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ([], "invalid_body"),
-        ("yes", "invalid_body"),
-        (None, "invalid_body"),
-        ({}, "invalid_approval"),
-        ({**OK}, "unknown_key"),
-        ({"approved": True, "approval_id": "c1"}, "unknown_key"),
-        ({"approved": True, "thread_id": THREAD}, "unknown_key"),
-        ({"approvals": [OK]}, "unknown_key"),
-    ],
-)
+@on_one_server
+@pytest.mark.parametrize(("body", "code"), SHAPES)
 async def test_the_body_of_a_decision_by_id_has_no_other_shape(
-    body: Any, code: str, tmp_path: Path
+    body: Any, code: str, asked: tuple[Office, Person]
 ) -> None:
-    async with alone(tmp_path, CALLS) as (served, ann):
-        await ann.ask()
-        before = await state(ann)
-        refused(await ann.post(await path_of(ann), body), 422, code)
-        await still_takes_the_decision(served, ann, before)
+    sent = asked[1].post(await path_of(asked[1]), body)
+    await decides_nothing(asked, sent, 422, code)
 
 
-@pytest.mark.parametrize(
-    ("content", "kind", "status", "code"),
-    [
-        (b'{"approved": true}', "text/plain", 415, "not_json"),
-        (b'{"approved": true', "application/json", 400, "malformed_json"),
-        (b'{"approved": \xff}', "application/json", 400, "malformed_json"),
-        (b"", "application/json", 400, "malformed_json"),
-    ],
-)
+@on_one_server
+@pytest.mark.parametrize(("content", "kind", "status", "code"), NO_JSON)
 async def test_what_is_no_json_decides_nothing(
-    content: bytes, kind: str, status: int, code: str, tmp_path: Path
+    content: bytes, kind: str, status: int, code: str, asked: tuple[Office, Person]
 ) -> None:
+    headers = {"Content-Type": kind}
+    ann = asked[1]
+    sent = ann.http.post(await path_of(ann), content=content, headers=headers)
+    await decides_nothing(asked, sent, status, code)
+
+
+async def test_after_all_that_was_refused_the_call_takes_its_decision(tmp_path: Path) -> None:
     async with alone(tmp_path, CALLS) as (served, ann):
         await ann.ask()
-        before = await state(ann)
-        headers = {"Content-Type": kind}
-        answer = await ann.http.post(await path_of(ann), content=content, headers=headers)
-        refused(answer, status, code)
-        await still_takes_the_decision(served, ann, before)
+        path = await path_of(ann)
+        sent = [("/chat", {"thread_id": THREAD, **body}) for body, _, _ in BODIES.values()]
+        sent += [(path, {"approved": True, **fields}) for fields, _, _ in DECISIONS.values()]
+        sent += [(path, body) for body, _ in SHAPES]
+        for address, body in sent:
+            assert (await ann.post(address, body)).status_code >= 400, body
+        answer = await ann.post("/chat", {"thread_id": THREAD, **item()})
+        assert answer.status_code == 200
+        assert served.ledger == ["rent"]
 
 
 @pytest.mark.parametrize("body", [{"thread_id": "nowhere"}, {}])
