@@ -98,7 +98,7 @@ test("a text that is declared as a date has a field for dates", () => {
 });
 
 table(
-  "what is typed becomes a value of the declared type",
+  "typed text becomes a value of the declared type",
   [
     [TEXT, "a", "7", "7"],
     [TEXT, "a", "  ", "  "],

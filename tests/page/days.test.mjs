@@ -33,7 +33,7 @@ table(
   },
 );
 
-test("what is no instant has no time", () => assert.equal(shortMoment("soon", NOW), ""));
+test("a text that is no instant has no time", () => assert.equal(shortMoment("soon", NOW), ""));
 
 test("pinned threads come first, archived ones stand under their days", () => {
   const today = at(2026, 2, 30, 0, 10);

@@ -33,7 +33,7 @@ test("a draft of one thread is not shown in another", () => {
   assert.equal(drafts.of("t2").draft, "");
 });
 
-test("what is kept outlives a reload", () => {
+test("kept words outlive a reload", () => {
   const tab = newBrowser();
   const drafts = openDrafts(tab);
   drafts.keep("t1", { draft: "Hello" });
@@ -158,7 +158,7 @@ test("nothing of an earlier visit is shown before it is known who writes", () =>
   assert.deepEqual([early.of("t1").draft, early.of("t1").outbox, early.unsent.size], ["", [], 0]);
 });
 
-test("what was written early stands behind the draft of an earlier visit", () => {
+test("an early draft stands behind the draft of an earlier visit", () => {
   const tab = newBrowser();
   openDrafts(tab).keep("t1", { draft: "Older", forms: { f: { x: "1" } } });
   tab.reload();
@@ -261,7 +261,7 @@ test("threads in which messages wait are known, and no others", () => {
   assert.deepEqual(drafts.notBegun, ["thread_new"]);
 });
 
-test("what begins a thread is kept under that thread, which has begun once its id is in use", () => {
+test("messages that begin a thread are kept under its id, and the thread has begun once a message follows there", () => {
   const drafts = openDrafts(newBrowser());
   drafts.keepOutbox(null, [item("a", "thread_1"), item("b", "thread_1")], []);
   drafts.keepOutbox(null, [item("c", "thread_2")], []);
@@ -271,7 +271,7 @@ test("what begins a thread is kept under that thread, which has begun once its i
   assert.deepEqual(drafts.notBegun, ["thread_2"]);
 });
 
-test("what waits for a new thread is one tab's until that is closed", async () => {
+test("messages that wait for a new thread belong to one tab until it is closed", async () => {
   const tab = newBrowser();
   const other = new Tab();
   const [here, there] = [openDrafts(tab), openDrafts(other)];
@@ -302,7 +302,7 @@ test("a tab that has gone elsewhere waits for no new thread, and may wait again 
   await again;
 });
 
-test("what an earlier version of the page kept in one place is kept by its thread, once", () => {
+test("messages that an older page kept in one place move to their threads, once", () => {
   const tab = newBrowser();
   openDrafts(tab);
   localStorage.setItem("words:", JSON.stringify({ draft: "Hello", outbox: [item("a", "thread_1")], at: 0 }));
@@ -354,7 +354,7 @@ test("an entry that cannot be read is none", () => {
   assert.deepEqual([drafts.of("t1").draft, drafts.of("t2").outbox, drafts.unsent.size], ["", [], 0]);
 });
 
-test("what was forgotten last with its thread still names its images", () => {
+test("the draft of the thread that was deleted last still names its images", () => {
   const tab = newBrowser();
   const drafts = openDrafts(tab);
   drafts.keep("t1", { draft: "Hello", images: [{ key: "image-1" }] });

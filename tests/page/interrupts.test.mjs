@@ -1,4 +1,4 @@
-/** What a graph stopped to ask, and the answers that it takes. */
+/** Questions of a graph, and the answers that it takes. */
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -130,7 +130,7 @@ test("a review of several calls is answered together, that of one call alone", (
   assert.deepEqual(reviewAnswer({ isBatch: false }, decisions), { type: "approve" });
 });
 
-test("what was typed belongs to one question, though a graph asks again under its id", () => {
+test("typed text belongs to one question, though a graph asks another under the same id", () => {
   const [first] = keyed([{ id: "i1", value: "Delete it?" }], []);
   const [again] = keyed([{ id: "i1", value: "Delete it?", node: "other" }], [first]);
   const [next] = keyed([{ id: "i1", value: "The backup too?" }], [first]);

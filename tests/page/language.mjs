@@ -1,4 +1,4 @@
-/** What browsers have and the Node of an older distribution lacks, as far as the page uses it. */
+/** Additions to the language that the page uses and that Node before 21 lacks. */
 
 Map.groupBy ??= (items, keyOf) => {
   const groups = new Map();

@@ -23,7 +23,7 @@ test("another version of a message has nothing of what was measured for the firs
   assert.equal(other.timing, undefined);
 });
 
-test("who spoke is kept over a load, which does not tell it, as long as the parts are the same", () => {
+test("speakers are kept over a load, which names none, as long as the parts are the same", () => {
   const shown = [said("a", { key: "k", parts: [{ type: "text", text: "a", stepId: "s" }], steps: [{ stepId: "s", node: "writer", usage: 1 }] })];
   const loaded = said("a", { steps: [{ stepId: "s", usage: 2 }] });
   const [message] = hydrated([loaded], shown);
@@ -53,7 +53,7 @@ test("messages of a moment ago come back with those that were loaded before them
   assert.deepEqual(ids(restored([c], [a, b])), ["c"]);
 });
 
-test("what stands before an unknown message is all", () => {
+test("all messages stand before an unknown one", () => {
   const messages = ["a", "b", "c"].map((id) => said(id));
   assert.deepEqual([ids(upTo(messages, "b")), ids(upTo(messages, "x"))], [["a"], ["a", "b", "c"]]);
 });

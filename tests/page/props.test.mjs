@@ -69,7 +69,7 @@ test("a component is one of ours", () => {
 });
 
 table(
-  "what there is of props that still stream is drawn, as soon as there is something to draw",
+  "props that still stream are drawn as soon as there is something to draw",
   [
     ["line_chart", {}, null],
     ["line_chart", { x: [1, 2] }, null],

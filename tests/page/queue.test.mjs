@@ -12,7 +12,7 @@ const ids = (items) => items.map(({ id }) => id);
 const user = { role: "user", parts: [] };
 const answer = (rest = {}) => ({ role: "assistant", parts: [], ...rest });
 
-test("what is sent at once goes before what is queued, each in its order", () => {
+test("messages to be sent at once go before queued ones, each kind in its order", () => {
   const items = [queued(item("a"), "r1"), item("b"), queued(item("c"), "r1"), item("d")];
   assert.deepEqual(ids(ordered(items)), ["b", "d", "a", "c"]);
   assert.equal(atOnce(items[0]).queued, undefined);

@@ -75,7 +75,7 @@ test("a node is named with the subgraphs around it", () => {
   assert.equal(speakerOf({ node: "agent" }), "agent");
 });
 
-test("who speaks is named where the speaker changes", () => {
+test("a speaker is named where the speaker changes", () => {
   const steps = [started("a", "researcher", "team:1"), started("b", "writer", "team:1", "desk:2")];
   const parts = spoken("a", "a", "b", "a");
   assert.deepEqual(speakersOf({ parts, steps }), ["team · researcher", undefined, "team · desk · writer", "team · researcher"]);

@@ -81,7 +81,7 @@ test("without words the list is back, whatever comes then", async (t) => {
   assert.deepEqual([shown(search), search.state.loading, requests.length], [[], false, 1]);
 });
 
-test("what was found stays while other words are looked for", async (t) => {
+test("the threads found stay while other words are looked for", async (t) => {
   const { search, pause, answer } = searching(t);
   search.look("one");
   pause();

@@ -60,7 +60,7 @@ test("when it is known who writes, messages of an earlier visit wait in their th
   assert.deepEqual(of(done, "take").map(([, id, items]) => [id, items]), [["t1", ["a", "b"]]]);
 });
 
-test("who writes is learned once", async () => {
+test("a known author is not learned again", async () => {
   newBrowser();
   const { words } = pageOf();
   let count = 0;
@@ -68,7 +68,7 @@ test("who writes is learned once", async () => {
   assert.equal(count, 1);
 });
 
-test("what is typed before it is known who writes is kept with the rest", () => {
+test("text typed before its author is known is kept with the rest", () => {
   earlier((drafts) => drafts.keep("t1", { draft: "Older" }));
   const { page, words } = pageOf({ id: "t1", text: "Early" });
   words.start("ann", (id, typed) => {
@@ -88,7 +88,7 @@ test("a new thread takes over what a closed tab has left for new threads, and no
   assert.deepEqual(of(done, "take").map(([, id, items]) => [id, items]), [[null, ["b"]]]);
 });
 
-test("what waits for a new thread goes into no other that was opened meanwhile", async () => {
+test("a message that waits for a new thread goes into no thread that was opened meanwhile", async () => {
   earlier((drafts) => drafts.keepOutbox(null, [item("b", "thread_1")], []));
   const { page, words, done } = pageOf();
   start(words);
@@ -190,7 +190,7 @@ test("images that come when their thread was left go nowhere, and still wait the
   assert.deepEqual([of(done, "take"), of(done, "restore"), ids(page.drafts.of("t1").outbox)], [[], [], ["a"]]);
 });
 
-test("what another tab has changed is changed in its thread alone, in the order of the changes", async () => {
+test("changes of another tab are made in their thread alone, one after the other", async () => {
   newBrowser();
   const { page, words, done } = pageOf({ id: "t1", found: ["k"] });
   start(words);
