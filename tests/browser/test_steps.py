@@ -61,16 +61,6 @@ async def test_steps_that_interleave_are_shown_one_after_the_other_with_who_spea
     await expect(speakers(wired)).to_have_text(names)
 
 
-async def test_nobody_is_named_where_one_node_of_the_graph_itself_speaks(
-    wired: Visit, wire: ScriptedWire
-) -> None:
-    first = [step("a", "agent"), *text(0, "One"), end_step()]
-    wire.script(Reply([*first, step("b", "agent"), *text(1, "Two"), end_step(), finish()]))
-    await (await wired.open()).ask("Go")
-    await expect(texts(wired)).to_have_text(["One", "Two"])
-    await expect(speakers(wired)).to_have_count(0)
-
-
 async def test_what_is_withdrawn_vanishes_and_what_a_person_reads_stays_in_its_place(
     wired: Visit, wire: ScriptedWire
 ) -> None:

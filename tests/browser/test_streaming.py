@@ -139,12 +139,6 @@ async def test_enter_that_ends_a_composition_does_not_send(visit: Visit) -> None
     await expect(visit.said).to_have_count(0)
 
 
-async def test_a_draft_survives_a_reload(visit: Visit) -> None:
-    await visit.field.fill("Not finished")
-    await visit.page.reload()
-    await expect(visit.field).to_have_value("Not finished")
-
-
 async def test_a_reply_and_a_code_block_can_be_copied(visit: Visit) -> None:
     await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     reply = await visit.ask("Show me some markdown")

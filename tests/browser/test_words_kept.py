@@ -524,31 +524,6 @@ async def test_a_message_of_a_new_thread_waits_no_more_when_another_tab_sees_it_
     assert len(await threads(client)) == 2
 
 
-IN_ONE_PLACE = """() => {
-  const key = Object.keys(localStorage).find((name) => name.startsWith("words:thread_"));
-  const { outbox } = JSON.parse(localStorage.getItem(key));
-  localStorage.removeItem(key);
-  localStorage.setItem("words:", JSON.stringify({ outbox, at: 0 }));
-}"""
-
-
-async def test_what_an_earlier_version_of_the_page_has_kept_is_sent_once(
-    visit: Visit, client: Client
-) -> None:
-    await visit.page.route("**/chat", lambda route: route.abort())
-    await visit.say("First")
-    await expect(visit.said).to_contain_text("Not sent yet")
-    await visit.page.evaluate(IN_ONE_PLACE)
-    await visit.page.unroute("**/chat")
-    await visit.page.reload()
-    await expect(visit.replies).to_have_count(1)
-    await visit.idle()
-    assert [thread["title"] for thread in await threads(client)] == ["First"]
-    await begin_anew(visit)
-    await expect(visit.log).to_contain_text("What is 17")
-    await expect(visit.said).to_have_count(0)
-
-
 async def test_an_open_edit_is_not_replaced_by_another(visit: Visit) -> None:
     for words in ("Hello", "Hello again"):
         await visit.ask(words)
@@ -762,23 +737,3 @@ async def test_ticked_choices_outlive_a_reload_and_are_sent(
     kept = "() => Object.keys(sessionStorage).filter((key) => key.startsWith('words:'))"
     await scripted_visit.idle()
     assert await scripted_visit.page.evaluate(kept) == []
-
-
-async def test_the_storage_holds_a_bounded_number_of_drafts_and_the_unsent_last(
-    visit: Visit,
-) -> None:
-    await is_known(visit)
-    await visit.page.evaluate(
-        """() => {
-          for (let n = 0; n < 200; n += 1) {
-            const outbox = n === 0 ? [{ id: "m", text: "t", body: {}, key: "k" }] : [];
-            localStorage.setItem(`words:t${n}`, JSON.stringify({ at: n, draft: "x", outbox }));
-          }
-        }"""
-    )
-    await visit.field.fill("Hello")
-    await visit.field.fill("")
-    await visit.field.fill("Hello again")
-    kept = "() => Object.keys(localStorage).filter((key) => key.startsWith('words:')).length"
-    assert await visit.page.evaluate(kept) <= 60
-    assert await visit.page.evaluate("() => localStorage.getItem('words:t0') !== null")

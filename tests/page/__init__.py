@@ -1,0 +1,1 @@
+"""Tests of the page's pure modules, under Node's own test runner."""

@@ -1,0 +1,6 @@
+/** Loads each script of the page as a module, as `<script type="module">` does. */
+
+const PAGE = new URL("../../static/", import.meta.url).href;
+
+export const load = (url, context, next) =>
+  next(url, url.startsWith(PAGE) ? { ...context, format: "module" } : context);
