@@ -5,15 +5,17 @@ A route or method that the table does not know fails here; add what it can do to
 
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from starlette.routing import BaseRoute, Mount, Route
 
 from server.http.routes import ROUTES
@@ -21,7 +23,7 @@ from server.turns.header import ThreadKey
 from tests.support import golden
 from tests.support.gated_tools import GatedTools
 from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
-from tests.support.scripted_model import ScriptedModel, finish, text
+from tests.support.scripted_model import Script, ScriptedModel, finish, text
 from tests.support.serving import Client, http_client, serving, settings
 from tests.support.users import bearer, client_of, credentials_of, keys_settings, log_in, make_key
 
@@ -343,8 +345,22 @@ class Stage:
     ann: Client
     ids: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
-    async def own(self, thread: str) -> Json:
-        return await self.ann.thread(thread)
+    async def stage(self, thread: str) -> None:
+        asked = {"message": SECRET, "thread_id": thread}
+        if thread == LIVE:
+            async with self.ann.chat(asked) as stream:
+                await stream.until("tool-call-args-text-finish")
+            await self.tools.begun(SECRET)
+        else:
+            await self.ann.turn(
+                asked, headers={"Idempotency-Key": "key-1"} if thread == DONE else {}
+            )
+        own = await self.ann.thread(thread)
+        user, answer = (message["id"] for message in own["messages"])
+        self.ids[thread] = {"run": own["run_id"], "user": user, "answer": answer}
+        if thread == GATED:
+            [waiting] = (await self.ann.http.get("/approvals")).json()["approvals"]
+            self.ids[GATED] = {**self.ids[GATED], "approval": waiting["id"]}
 
     async def things(self) -> Any:
         """All that ann has: what she sees, what is stored of it, and the live run's log."""
@@ -352,11 +368,11 @@ class Stage:
         assert self.server.state is not None
         live = await self.server.state["reader"].live(ThreadKey(ANN, LIVE))
         status = await live.log.status() if live else None
-        return seen, self._stored(), status and (status.state, status.last), dict(self.tools.calls)
+        return seen, self._stored(), status and (status.state, status.last)
 
     def _addresses(self) -> Iterable[str]:
         yield from ("/threads", "/me", "/approvals")
-        for thread in (DONE, WAITING, GATED, LIVE):
+        for thread in THREADS:
             yield f"/threads/{thread}"
             yield f"/threads/{thread}?protocol=ui-message-stream"
 
@@ -423,34 +439,33 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
     return value
 
 
+SAID: Mapping[str, Script] = {
+    DONE: [text(SECRET), finish()],
+    WAITING: tool_call_message((TOP_CALL, SELECTION, QUESTION)),
+    GATED: tool_call_message((PAY_CALL, "pay", f'{{"word": "{SECRET}"}}')),
+    LIVE: [text(SECRET), *tool_call_message(("call-2", "hold", f'{{"word": "{SECRET}"}}'))],
+}
+THREADS = (*SAID,)
+
+
 @asynccontextmanager
-async def stage(folder: Path, **values: Any) -> AsyncIterator[Stage]:
+async def stage(folder: Path, *threads: str, policy: Path | None = None) -> AsyncIterator[Stage]:
+    """With some of ann's threads, or all."""
     tools = GatedTools()
-    model = ScriptedModel.of(
-        [text(SECRET), finish()],
-        tool_call_message((TOP_CALL, SELECTION, QUESTION)),
-        tool_call_message((PAY_CALL, "pay", f'{{"word": "{SECRET}"}}')),
-        [text(SECRET), *tool_call_message(("call-2", "hold", f'{{"word": "{SECRET}"}}'))],
-    )
+    model = ScriptedModel.of(*(SAID[thread] for thread in threads or THREADS))
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(
-            serving(keys_settings(folder, **values), tools.catalogue, model)
+            serving(
+                keys_settings(folder, policy=policy, max_failed_logins=100_000),
+                tools.catalogue,
+                model,
+            )
         )
         ann = await stack.enter_async_context(client_of(server, ANN, role="user"))
         stack.callback(tools.release.set)
         on = Stage(server, tools, folder / "t.db", ann)
-        for thread in (DONE, WAITING, GATED):
-            repeats = {"headers": {"Idempotency-Key": "key-1"}} if thread == DONE else {}
-            await ann.turn({"message": SECRET, "thread_id": thread}, **repeats)
-        async with ann.chat({"message": SECRET, "thread_id": LIVE}) as stream:
-            await stream.until("tool-call-args-text-finish")
-        await tools.begun(SECRET)
-        for thread in (DONE, WAITING, GATED, LIVE):
-            own = await on.own(thread)
-            user, answer = (message["id"] for message in own["messages"])
-            on.ids[thread] = {"run": own["run_id"], "user": user, "answer": answer}
-        [waiting] = (await ann.http.get("/approvals")).json()["approvals"]
-        on.ids[GATED] = {**on.ids[GATED], "approval": waiting["id"]}
+        for thread in threads or THREADS:
+            await on.stage(thread)
         yield on
 
 
@@ -496,23 +511,47 @@ async def no_credentials(_on: Stage) -> dict[str, str]:
 STRANGERS = (no_credentials, expired_key, revoked_key, session_after_logout)
 
 
-@pytest.mark.parametrize(("method", "route", "call"), EACH)
-async def test_only_the_owner_reaches(method: str, route: str, call: Call, tmp_path: Path) -> None:
-    async with stage(tmp_path) as on:
+@dataclass
+class Others:
+    """Everybody but ann, on a stage that all tests share: none of them may change it."""
+
+    on: Stage
+    strangers: list[dict[str, str]]
+    before: Any
+    """Things of ann's."""
+    number: Iterator[int] = field(default_factory=count)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def others(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Others]:
+    async with stage(tmp_path_factory.mktemp("stage")) as on:
         before = await on.things()
-        for credentials in STRANGERS:
-            await _is_refused(on, method, route, call, await credentials(on))
-        assert await on.things() == before
-        await _is_as_if_there_were_nothing(on, method, route, call)
-        after = await on.things()
-        if route.startswith("/tools"):
-            assert after[:-1] == before[:-1]
-        else:
-            assert after == before
-        request = on.request(method, route, call)
-        async with on.ann.http.stream(**request) as answer:
-            on.tools.release.set()
-            await answer.aread()
+        yield Others(on, [await credentials(on) for credentials in STRANGERS], before)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(("method", "route", "call"), EACH)
+async def test_nobody_but_the_owner_reaches(
+    method: str, route: str, call: Call, others: Others
+) -> None:
+    on, called, number = others.on, dict(others.on.tools.calls), next(others.number)
+    for credentials in others.strangers:
+        await _is_refused(on, method, route, call, credentials)
+    assert on.tools.calls == called
+    names = (f"{BOB}{number}", f"{NOBODY_ELSE}{number}")
+    await _is_as_if_there_were_nothing(on, method, route, call, names)
+    assert await on.things() == others.before
+    assert route.startswith("/tools") or on.tools.calls == called
+
+
+@pytest.mark.parametrize(("method", "route", "call"), EACH)
+async def test_the_owner_reaches(method: str, route: str, call: Call, tmp_path: Path) -> None:
+    async with (
+        stage(tmp_path, call.thread) as on,
+        on.ann.http.stream(**on.request(method, route, call)) as answer,
+    ):
+        on.tools.release.set()
+        await answer.aread()
         assert answer.status_code == call.owner_gets, answer.text
 
 
@@ -535,7 +574,7 @@ async def _is_as_if_there_were_nothing(
     method: str,
     route: str,
     call: Call,
-    names: tuple[str, str] = (BOB, NOBODY_ELSE),
+    names: tuple[str, str],
     role: str | None = None,
 ) -> None:
     """The first names ann's thread, the second one that nobody has: they get the same."""
@@ -569,13 +608,13 @@ async def test_who_has_no_role_may_only_ask_who_they_are_or_have_themselves_dele
 ) -> None:
     (tmp_path / "policy.toml").write_text(ROLES)
     async with stage(tmp_path, policy=tmp_path / "policy.toml") as on:
-        before = await on.things()
+        before, called = await on.things(), dict(on.tools.calls)
         async with client_of(on.server, ANN) as roleless:
             for (method, route), calls in CALLS.items():
                 for call in calls.values() if route != "/me" else ():
                     answer = await roleless.http.request(**on.request(method, route, call))
                     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
-            assert await on.things() == before
+            assert (await on.things(), on.tools.calls) == (before, called)
             assert (await roleless.http.get("/me")).status_code == 200
             gone = await roleless.http.request("DELETE", "/me", json={"confirm": ANN})
             assert gone.status_code == 204
@@ -584,7 +623,7 @@ async def test_who_has_no_role_may_only_ask_who_they_are_or_have_themselves_dele
 async def test_a_role_without_tools_runs_none(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text(ROLES)
     async with stage(tmp_path, policy=tmp_path / "policy.toml") as on:
-        before = await on.things()
+        before, called = await on.things(), dict(on.tools.calls)
         async with client_of(on.server, ANN, role="guest") as guest:
             assert (await guest.http.get("/tools")).json() == {"tools": []}
             refused = await guest.http.post("/tools/echo", json={"word": "a"})
@@ -592,7 +631,7 @@ async def test_a_role_without_tools_runs_none(tmp_path: Path) -> None:
             body = {"thread_id": DONE, "message": "Hi", "allowed_tools": ["echo"]}
             refused = await guest.http.post("/chat", json=body)
             assert (refused.status_code, refused.json()["code"]) == (403, "tool_not_allowed")
-        assert await on.things() == before
+        assert (await on.things(), on.tools.calls) == (before, called)
 
 
 async def test_who_approves_calls_of_others_reaches_nothing_but_these_calls(
@@ -600,13 +639,13 @@ async def test_who_approves_calls_of_others_reaches_nothing_but_these_calls(
 ) -> None:
     (tmp_path / "policy.toml").write_text(ROLES)
     async with stage(tmp_path, policy=tmp_path / "policy.toml") as on:
-        before, number = await on.things(), 0
+        before, called, number = await on.things(), dict(on.tools.calls), 0
         for (method, route), calls in CALLS.items():
             for call in calls.values() if not route.startswith("/approvals") else ():
                 number += 1
                 names = (f"{BOB}{number}", f"{NOBODY_ELSE}{number}")
                 await _is_as_if_there_were_nothing(on, method, route, call, names, "approver")
-        assert await on.things() == before
+        assert (await on.things(), on.tools.calls) == (before, called)
         async with client_of(on.server, BOB, role="approver") as approver:
             assert SECRET in (await approver.http.get("/approvals")).text
 
