@@ -8,8 +8,8 @@ CLIENTS := tests/clients/node_modules/.package-lock.json
 # Tests wait as much as they work: two processes for each core of a small machine. A part of them
 # is not worth as many: each process first imports everything.
 WORKERS ?= $(if $(ARGS),2,4)
-# Repeats of a test in another look, engine or version are for CI and for tests that are named.
-TESTS := $(if $(ARGS)$(CI),,-m "not repeat")
+# The full run is that of CI, and of tests that are named.
+TESTS := $(if $(ARGS)$(CI),,-m "not full")
 # It measures: in a long run it has the machine to itself.
 ALONE := tests/attacks/test_watchdog.py
 PYTEST := $(BIN)/python -m pytest

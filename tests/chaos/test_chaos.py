@@ -10,6 +10,8 @@ from tests.chaos.report import table, violations
 from tests.chaos.stages import Stage, file_stage, shared_stage
 from tests.support.samples import sample
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.long
 @pytest.mark.timeout(sample(600, 300))

@@ -10,6 +10,7 @@ from tests.fuzz.served import fuzzed, in_thread, schemathesis
 from tests.support.samples import LONG, sample
 from tests.support.users import bearer, make_key, named
 
+pytestmark = pytest.mark.full
 EXAMPLES = sample(60, 3)
 PHASES = ("--phases", "examples,coverage,fuzzing,stateful" if LONG else "examples,fuzzing,stateful")
 FIXED = (

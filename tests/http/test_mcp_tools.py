@@ -180,8 +180,15 @@ async def test_the_tools_are_listed_and_can_be_called_alone(client: Client) -> N
     assert answer.json()["result"] == {"city": "Rome"}
 
 
-@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("is_deaf", [False, True])
+@pytest.mark.parametrize(
+    ("way", "is_deaf"),
+    [
+        pytest.param(signal.SIGTERM, True),
+        pytest.param(signal.SIGKILL, False),
+        pytest.param(signal.SIGTERM, False, marks=pytest.mark.full),
+        pytest.param(signal.SIGKILL, True, marks=pytest.mark.full),
+    ],
+)
 async def test_no_process_of_a_server_outlives_ours(
     tmp_path: Path, endpoint: StrictEndpoint, way: signal.Signals, is_deaf: bool
 ) -> None:

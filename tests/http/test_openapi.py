@@ -1,16 +1,17 @@
 """GET /openapi.json of a real server, and every example that it has."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+import pytest_asyncio
 from openapi_spec_validator import validate
 
 from server.http.openapi.document import OPERATIONS
-from tests.support.serving import serving, settings
+from tests.support.serving import Client, serving, settings
 from tests.support.users import client_of, keys_settings
 
 EXAMPLES = [
@@ -29,22 +30,29 @@ async def document_of(client: Any) -> dict[str, Any]:
     return found
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    async with serving(settings(tmp_path_factory.mktemp("examples") / "t.db")) as client:
+        yield client
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("method", "path", "name"), EXAMPLES)
 async def test_an_example_is_answered_as_the_document_says(
-    tmp_path: Path, method: str, path: str, name: str
+    client: Client, method: str, path: str, name: str
 ) -> None:
     """What is answered is compared with the document by the client of the tests."""
     example = OPERATIONS[method, path][1].examples[name]
-    async with serving(settings(tmp_path / "t.db")) as client:
-        known: dict[str, str] = {}
-        if "{thread}" in example.path.values():
-            known["{thread}"], _ = await client.turn({"message": "What is 6 * 7?"})
-            known["{run}"] = (await client.thread(known["{thread}"]))["run_id"]
-        sent: dict[str, Any] = {"headers": example.headers, "params": example.query}
-        body = {} if example.body is None else {"json": example.body}
-        address = path.format(**filled(example.path, known))
-        answer = await client.http.request(method, address, **sent, **body)
-        assert answer.status_code == example.status, answer.text
+    assert (await client.http.request("DELETE", "/me", json={"confirm": "local"})).is_success
+    known: dict[str, str] = {}
+    if "{thread}" in example.path.values():
+        known["{thread}"], _ = await client.turn({"message": "What is 6 * 7?"})
+        known["{run}"] = (await client.thread(known["{thread}"]))["run_id"]
+    sent: dict[str, Any] = {"headers": example.headers, "params": example.query}
+    body = {} if example.body is None else {"json": example.body}
+    address = path.format(**filled(example.path, known))
+    answer = await client.http.request(method, address, **sent, **body)
+    assert answer.status_code == example.status, answer.text
 
 
 def filled(path: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from tests.benchmarks.soak.visitor import VISITS
 from tests.support.samples import sample
 from tests.support.serving import PROJECT
 
+pytestmark = pytest.mark.full
 MINUTES = sample(1.0, 0.2)
 
 

@@ -22,7 +22,7 @@ from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import Client, serving
 from tests.support.users import authenticating, named
 
-ROUNDS, CALLS, PARTS = sample(1000, 16), sample(8, 24), 4
+ROUNDS, CALLS, PARTS = sample(1000, 16, 4), sample(8, 24), sample(4, 4, 1)
 ASK = "Pay for"
 GIVEN_ID = re.compile(r"call_[0-9a-f]{24}")
 """Of a call whose own id the thread had already."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from server.connections import Connection
 from server.http.unread import PIECE_BYTES
@@ -70,6 +71,16 @@ async def is_refused(client: Client, path: str, body: Any = None) -> bool:
     return bool(answer.headers["retry-after"])
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def long(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """A server with a long thread."""
+    given = settings(tmp_path_factory.mktemp("long") / "t.db", **LIMITS)
+    async with serving(given) as client:
+        await client.turn({"thread_id": THREAD, "message": TEXT})
+        yield client
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -82,17 +93,15 @@ async def is_refused(client: Client, path: str, body: Any = None) -> bool:
     ],
 )
 async def test_what_waits_for_a_reader_has_a_limit(
-    tmp_path: Path, path: str, body: dict[str, Any] | None
+    long: Client, path: str, body: dict[str, Any] | None
 ) -> None:
-    async with serving(settings(tmp_path / "t.db", **LIMITS)) as client:
-        await client.turn({"thread_id": THREAD, "message": TEXT})
-        async with unread(client, path, body):
-            await until(lambda: held(client) > len(TEXT))
-            assert largest_buffer(client) < 2 * PIECE_BYTES
-            assert await is_refused(client, path, body)
-            assert (await client.http.get("/threads")).status_code == 200
-        await until(lambda: held(client) == 0)
-        assert not await is_refused(client, path, body)
+    async with unread(long, path, body):
+        await until(lambda: held(long) > len(TEXT))
+        assert largest_buffer(long) < 2 * PIECE_BYTES
+        assert await is_refused(long, path, body)
+        assert (await long.http.get("/threads")).status_code == 200
+    await until(lambda: held(long) == 0)
+    assert not await is_refused(long, path, body)
 
 
 async def test_a_caller_has_a_share_of_the_room_and_another_is_served(tmp_path: Path) -> None:

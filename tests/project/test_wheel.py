@@ -16,6 +16,7 @@ from tests.support.samples import LONG
 from tests.support.serving import PROJECT, Client, announced, drained, http_client, text_of
 from tests.support.user_project import write_project
 
+pytestmark = pytest.mark.full
 PARTS = ("server", "graphs", "tools", "static", "pyproject.toml", "README.md", "LICENSE")
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
