@@ -12,15 +12,22 @@ WORKERS ?= $(if $(ARGS),2,4)
 TESTS := $(if $(ARGS)$(CI),,-m "not full")
 # It measures: in a long run it has the machine to itself.
 ALONE := tests/attacks/test_watchdog.py
+# A thin slice of what `make quick` leaves to `make test`: HTTP, the page, a client.
+SLICE := tests/http/test_chat_turns.py tests/http/test_stop.py tests/browser/test_streaming.py \
+	tests/clients/test_use_chat.py
 PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-long check fuzz bench soak chaos fleet-check clean
+.PHONY: run quick test test-long check fuzz bench soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
+
+quick: $(DEV_READY) $(CLIENTS)  ## after each edit: rules, formats, runs, and a slice of the rest
+	$(PYTEST) -n 2 -m "not full and not long" --ignore-glob "tests/runs/test_postgres*" \
+		tests/unit tests/page tests/protocols tests/runs $(SLICE)
 
 test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sample
 	$(PYTEST) -n $(WORKERS) $(TESTS) $(ARGS)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import httpx
+import uvicorn.server
 from langchain_core.language_models import BaseChatModel
 
 from server.__main__ import listen
@@ -236,6 +237,19 @@ async def _serving(
                 await state["runs"].drain(0)
                 server.ends.set()
                 await serving
+
+
+class _Hasty:
+    """`asyncio` for uvicorn, which pauses for a tenth of a second to end a server."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / 20)
+
+
+uvicorn.server.asyncio = _Hasty()  # type: ignore[assignment, attr-defined]
 
 
 class InLoop(Server):
