@@ -15,12 +15,13 @@ ALONE := tests/attacks/test_watchdog.py
 # A thin slice of what `make quick` leaves to `make test`: HTTP, the page, a client.
 SLICE := tests/http/test_chat_turns.py tests/http/test_stop.py tests/browser/test_streaming.py \
 	tests/clients/test_use_chat.py
+SEEDS ?= 1 2 3 4 5
 PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run quick test test-long check fuzz bench soak chaos fleet-check clean
+.PHONY: run quick test test-long races check fuzz bench soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
@@ -35,6 +36,13 @@ test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sam
 test-long: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## the long tests, with all that they can try
 	LONG_TESTS=1 $(PYTEST) -n $(WORKERS) -m long --timeout 600 $(if $(ARGS),$(ARGS),--ignore $(ALONE))
 	$(if $(ARGS),,LONG_TESTS=1 $(PYTEST) -m long --timeout 600 $(ALONE))
+
+races: $(DEV_READY) $(CLIENTS)  ## the whole suite in random order on a busy machine, for SEEDS="1 2 3 4 5"
+	for seed in $(SEEDS); do \
+		$(BIN)/python -c "while True: pass" & load=$$!; \
+		CI=true $(PYTEST) -n 4 -p randomly --randomly-seed $$seed $(ARGS); outcome=$$?; \
+		kill $$load; [ $$outcome = 0 ] || exit $$outcome; \
+	done
 
 check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff check .

@@ -1,0 +1,39 @@
+"""The slow tests that a run ends with."""
+
+import io
+
+import pytest
+
+from tests.support.costs import SLOWEST, summarize
+
+
+def summary(seconds: dict[str, float]) -> str:
+    """Print the summary of a run whose tests took so long, half of it in their set-up."""
+    config = pytest.Config.fromdictargs({}, ["-p", "no:cacheprovider"])
+    printed = io.StringIO()
+    reporter = pytest.TerminalReporter(config, printed)
+    for nodeid, took in seconds.items():
+        for when in ("setup", "call"):
+            report = pytest.TestReport(
+                nodeid, ("", 0, ""), {}, "passed", None, when, duration=took / 2
+            )
+            reporter.stats.setdefault("passed", []).append(report)
+    summarize(reporter)
+    return printed.getvalue()
+
+
+def test_the_slowest_tests_are_listed_and_those_over_the_budget_of_their_folder() -> None:
+    fast = {f"tests/unit/test_a.py::test_{n}": 0.1 for n in range(SLOWEST)}
+    slow = {"tests/unit/test_b.py::test_slow": 0.3, "tests/http/test_c.py::test_in_time": 1.9}
+    said = summary({**fast, **slow})
+    slowest, _, over = said.partition("over their budget: 1 of unit (0.2 s), 0 of page")
+    assert "0 of http (2.0 s)" in over
+    assert slowest.index("test_in_time") < slowest.index("test_slow")
+    assert slowest.count("::") == SLOWEST
+    assert [line for line in over.splitlines() if "::" in line] == [
+        "   0.3 s  tests/unit/test_b.py::test_slow"
+    ]
+
+
+def test_a_few_tests_are_not_summed_up() -> None:
+    assert summary({"tests/unit/test_a.py::test_slow": 9.0}) == ""
