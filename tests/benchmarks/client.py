@@ -30,7 +30,7 @@ class Exchange:
     received: list[tuple[float, bytes]] = field(default_factory=list)
 
     def times(self, word: bytes) -> Mapping[str, float]:
-        """Seconds from the send of the request, and the body's bytes with their HTTP chunk sizes.
+        """Seconds from the send of the request; the body's bytes with their HTTP chunk sizes.
 
         The first word has arrived with the first bytes of the body that complete `word`.
         """
@@ -46,8 +46,8 @@ class Exchange:
         return {
             "headers": self.received[0][0] - self.sent,
             "first word": next(arrivals) - self.sent,
-            "end": self.received[-1][0] - self.sent,
-            "bytes": len(whole) - body,
+            "whole turn": self.received[-1][0] - self.sent,
+            "body bytes": len(whole) - body,
         }
 
 

@@ -1,4 +1,4 @@
-"""The model's server for measuring: it calls a tool if one is offered, then it sends 80 words.
+"""The model's server for measuring: it calls a tool if one is offered, then it sends 40 words.
 
 The words leave in one write, or 80 a second if the user's message has the word SLOWLY.
 """
@@ -10,7 +10,7 @@ from tests.support.endpoint.paces import tool_then_words
 from tests.support.endpoint.refusal import Body
 from tests.support.endpoint.script import Turn
 
-WORDS, WORD_SECONDS = 80, 0.0125
+WORDS, WORD_SECONDS = 40, 0.0125
 SLOWLY = "slowly"
 
 _hot = tool_then_words(WORDS)
