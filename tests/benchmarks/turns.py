@@ -114,7 +114,7 @@ class Scenario:
 
 
 def scenarios(*, is_quick: bool) -> Sequence[Scenario]:
-    hot, *paced = (2, 3, 2, 1) if is_quick else (6, 8, 6, 3)
+    hot, *paced = (2, 3, 2, 1) if is_quick else (16, 8, 6, 3)
     return [
         Scenario(Load(8, hot), is_checked=True),
         *(
