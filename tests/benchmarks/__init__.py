@@ -1,4 +1,4 @@
-"""What the server costs, as figures of one run: `make bench`.
+"""The cost of the server, as figures of one run: `make bench`.
 
-Nothing here asserts on time; the figures are for people, and for the README.
+Nothing here asserts on time; the figures are for people, and for docs/benchmarks.md.
 """

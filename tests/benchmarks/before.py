@@ -1,4 +1,4 @@
-"""What a turn of the built-in graph costs beside an earlier commit.
+"""The cost of a turn of the built-in graph beside an earlier commit.
 
     make bench ARGS=before BEFORE=a-commit
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.benchmarks.pairs import report_difference
 from tests.benchmarks.processes import PROJECT, Process, started, started_in
-from tests.benchmarks.turns import WORDS, batch
+from tests.benchmarks.turns import cpu_of_turns
 
 
 @contextmanager
@@ -31,10 +31,6 @@ def checkout(commit: str) -> Iterator[Path]:
             yield place
         finally:
             subprocess.run([*git, "remove", "--force", place], check=True)
-
-
-async def cpu_seconds(server: Process, at_once: int) -> float:
-    return (await batch(server, at_once)).cpu_seconds
 
 
 @contextmanager
@@ -59,12 +55,11 @@ def both(model: Process, earlier: Path, start: int) -> Iterator[tuple[Process, P
 
 
 async def compare(earlier: Path, at_once: int) -> None:
-    endpoint = ("--words", str(WORDS), "--tool-call")
-    with started("tests.support.endpoint", *endpoint) as model:
+    with started("tests.benchmarks.model") as model:
         await report_difference(
             f"{at_once} at once",
             partial(both, model, earlier),
-            partial(cpu_seconds, at_once=at_once),
+            partial(cpu_of_turns, at_once=at_once),
         )
 
 

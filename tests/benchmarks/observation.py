@@ -16,7 +16,7 @@ import httpx
 from server.__main__ import listen
 from tests.benchmarks.pairs import report_difference
 from tests.benchmarks.processes import Process, started
-from tests.benchmarks.turns import WORDS, batch
+from tests.benchmarks.turns import cpu_of_turns
 
 SCRAPE_SECONDS = 1
 
@@ -61,7 +61,7 @@ async def compare(what: What, model: Process, at_once: int) -> None:
     async def cpu_seconds(server: Process) -> float:
         scrapes = asyncio.create_task(scraping(scraped[-1])) if scraped else None
         try:
-            return (await batch(server, at_once)).cpu_seconds
+            return await cpu_of_turns(server, at_once)
         finally:
             if scrapes:
                 scrapes.cancel()
@@ -72,8 +72,7 @@ async def compare(what: What, model: Process, at_once: int) -> None:
 
 
 async def main() -> None:
-    endpoint = ("--words", str(WORDS), "--tool-call")
-    with started("tests.support.endpoint", *endpoint) as model:
+    with started("tests.benchmarks.model") as model:
         for at_once in (1, 8):
             await compare("metrics", model, at_once)
             await compare("traces", model, at_once)

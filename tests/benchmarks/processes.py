@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,7 +24,11 @@ class Process:
     """The bytes of each line that it has said since its URL."""
 
     def cpu_seconds(self) -> float:
-        """User and system time so far."""
+        """User and system time so far, by the CPU clock that Linux has for the process."""
+        return time.clock_gettime(~self.pid << 3 | 2)
+
+    def cpu_ticks(self) -> float:
+        """User and system time so far, in seconds, by the ticks of 10 ms in `/proc`."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 

@@ -1,8 +1,10 @@
-"""What a turn adds to the database at turn 30 and at turn 300, and how long the thread then loads.
+"""The bytes that a turn adds to the database, early and late in a thread, and the time of loading.
 
-The turn: a question, one call of a real tool, an answer; 2 kB of messages.
+The turn: a question, one call of a real tool, an answer; 2 kB of messages. The thread has 300
+turns, with `--quick` 100.
 """
 
+import argparse
 import asyncio
 import sqlite3
 import statistics
@@ -15,7 +17,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from tests.support.backend import Backend, backend, message
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
 
-TURNS, SPAN = 300, 10
+EARLY, SPAN = 30, 10
 ANSWER = "The answer is three hundred and ninety-one. " * 40
 
 
@@ -42,20 +44,20 @@ async def grow(inner: Backend, turns: int) -> None:
         await inner.turn(message("What is seventeen times twenty-three? " * 5))
 
 
-async def main() -> None:
+async def measure(turns: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder, "threads.db")
-        model = ScriptedModel.of(*[script] * (2 * TURNS + 4 * SPAN))
+        model = ScriptedModel.of(*[script] * (2 * turns + 4 * SPAN))
         async with backend(database, model) as inner:
-            await grow(inner, 30 - SPAN)
+            await grow(inner, EARLY - SPAN)
             early = await added(inner, database)
-            await grow(inner, TURNS - 30 - SPAN)
+            await grow(inner, turns - EARLY - 2 * SPAN)
             late = await added(inner, database)
             loads = [await seconds_to_load(inner) for _ in range(9)]
-    print(f"database bytes a turn, at turn 30: {early:.0f}")
-    print(f"database bytes a turn, at turn 300: {late:.0f}")
-    print(f"database bytes a turn, turn 300 : turn 30: {late / early:.2f}")
-    print(f"a thread of 300 turns loads in, ms: {statistics.median(loads) * 1000:.1f}")
+    print(f"database bytes a turn, at turn {EARLY}: {early:.0f}")
+    print(f"database bytes a turn, at turn {turns}: {late:.0f}")
+    print(f"database bytes a turn, turn {turns} : turn {EARLY}: {late / early:.2f}")
+    print(f"a thread of {turns} turns loads in, ms: {statistics.median(loads) * 1000:.1f}")
 
 
 async def added(inner: Backend, database: Path) -> float:
@@ -71,5 +73,11 @@ async def seconds_to_load(inner: Backend) -> float:
     return time.perf_counter() - start
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    asyncio.run(measure(100 if parser.parse_args().quick else 300))
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

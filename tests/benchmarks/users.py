@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.benchmarks.pairs import report_difference
 from tests.benchmarks.processes import PROJECT, Process, started
-from tests.benchmarks.turns import WORDS, batch
+from tests.benchmarks.turns import cpu_of_turns
 
 POLICY = """
 default_role = "user"
@@ -73,14 +73,13 @@ async def compare(model: Process, at_once: int) -> None:
     async def cpu_seconds(server: Process) -> float:
         key = keys.get(server.pid)
         headers = {"Authorization": f"Bearer {key}"} if key else None
-        return (await batch(server, at_once, headers)).cpu_seconds
+        return await cpu_of_turns(server, at_once, headers)
 
     await report_difference(f"{at_once} at once", servers, cpu_seconds)
 
 
 async def main() -> None:
-    endpoint = ("--words", str(WORDS), "--tool-call")
-    with started("tests.support.endpoint", *endpoint) as model:
+    with started("tests.benchmarks.model") as model:
         for at_once in (1, 8):
             await compare(model, at_once)
 

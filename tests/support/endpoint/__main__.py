@@ -7,6 +7,7 @@ import sys
 
 from tests.support.endpoint.endpoint import StrictEndpoint
 from tests.support.endpoint.paces import tool_then_words, words
+from tests.support.endpoint.script import Scripted
 
 
 def main() -> None:
@@ -17,13 +18,15 @@ def main() -> None:
     parser.add_argument(
         "--tool-call", action="store_true", help="call an offered tool before the words"
     )
-    asyncio.run(_serve(parser.parse_args()))
-
-
-async def _serve(options: argparse.Namespace) -> None:
-    endpoint = StrictEndpoint(port=options.port, keep_alive=True)
+    options = parser.parse_args()
     turns = tool_then_words if options.tool_call else words
-    endpoint.default = turns(options.words, options.delay)
+    asyncio.run(serve_alone(turns(options.words, options.delay), options.port))
+
+
+async def serve_alone(default: Scripted, port: int = 0) -> None:
+    """Print the base URL, and serve until a signal."""
+    endpoint = StrictEndpoint(port=port, keep_alive=True)
+    endpoint.default = default
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
