@@ -22,9 +22,10 @@ from tests.support.engines import (  # noqa: F401  fixtures
 from tools.solar.visits import FILE_VARIABLE
 
 NUMBERS = count(1)
-SHARED = {"tests/browser/": 2, "tests/clients/": 1}
-"""In how many processes tests of a folder run: each process has one browser, or one set of npm
-clients, and many would fight for a small machine. A file stays in one process."""
+SHARED = {"tests/browser/": 2, "tests/clients/": 1, "tests/project/": 1}
+"""In how many processes tests of a folder run: each process has one browser, one set of npm
+clients, or one look at what is imported; many would fight for a small machine. A file stays in one
+process."""
 
 
 class FoldersTogether(LoadScopeScheduling):  # type: ignore[misc]

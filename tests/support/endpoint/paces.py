@@ -6,17 +6,17 @@ from itertools import chain, cycle, islice
 
 from tests.support.endpoint.refusal import Body
 from tests.support.endpoint.sample_args import sample
-from tests.support.endpoint.script import Delay, Reply, Say, Step, Turn, call_reply
+from tests.support.endpoint.script import Delay, Reply, Say, Turn, call_reply
 
 WORDS = ("solar ", "panels ", "turn ", "light ", "into ", "current ")
 FAVOURITE = "calculator"
 
 
 def words(count: int, delay: float = 0) -> Reply:
-    """`count` deltas of one word; with a delay (seconds) each waits before it is sent."""
-    said: list[Step] = [Say(word) for word in islice(cycle(WORDS), count)]
-    paced = chain.from_iterable((Delay(delay), word) for word in said)
-    return Reply(tuple(paced if delay else said))
+    """`count` deltas of one word; with a delay (seconds) each but the first waits for so long."""
+    first, *others = (Say(word) for word in islice(cycle(WORDS), count))
+    paced = chain.from_iterable((Delay(delay), word) for word in others)
+    return Reply((first, *(paced if delay else others)))
 
 
 def tool_then_words(count: int, delay: float = 0) -> Callable[[Body], Turn]:
