@@ -13,7 +13,7 @@ TESTS := $(if $(ARGS)$(CI),,-m "not full")
 # It measures: in a long run it has the machine to itself.
 ALONE := tests/attacks/test_watchdog.py
 # A thin slice of what `make quick` leaves to `make test`: HTTP, the page, a client.
-SLICE := tests/http/test_chat_turns.py tests/http/test_stop.py tests/browser/test_streaming.py \
+SLICE := tests/http/test_chat.py tests/http/test_stop.py tests/browser/test_streaming.py \
 	tests/clients/test_use_chat.py
 SEEDS ?= 1 2 3 4 5
 PYTEST := $(BIN)/python -m pytest
@@ -27,8 +27,8 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -m server $(ARGS)
 
 quick: $(DEV_READY) $(CLIENTS)  ## after each edit: rules, formats, runs, and a slice of the rest
-	$(PYTEST) -n 2 -m "not full and not long" --ignore-glob "tests/runs/test_postgres*" \
-		tests/unit tests/page tests/protocols tests/runs $(SLICE)
+	$(PYTEST) -n 3 -m "not full and not long" --ignore-glob "tests/runs/test_*postgres*" \
+		--ignore tests/runs/test_every_provider.py tests/unit tests/page tests/protocols tests/runs $(SLICE)
 
 test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sample
 	$(PYTEST) -n $(WORKERS) $(TESTS) $(ARGS)

@@ -503,7 +503,7 @@ async def test_waiting_for_what_never_comes_ends_in_a_timeout(
 def test_words_are_as_many_as_asked_for_and_paced_one_by_one() -> None:
     assert len(words(200).steps) == 200
     paced = words(3, delay=0.5).steps
-    assert [type(step) for step in paced] == [Delay, Say] * 3
+    assert [type(step) for step in paced] == [Say, Delay, Say, Delay, Say]
     assert words(3) == words(3)
 
 
