@@ -49,7 +49,7 @@ class RunChunks:
 
     @property
     def text(self) -> str:
-        """Of the parts that are text: no thoughts, no arguments."""
+        """The text parts together, without thoughts and arguments."""
         return "".join(
             chunk.text
             for chunk in self.chunks

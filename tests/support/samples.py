@@ -1,4 +1,4 @@
-"""How much tests try: least in `make test`, more in the full run of CI, all in `make test-long`.
+"""Sizes of samples: least in `make test`, more in the full run of CI, all in `make test-long`.
 
 Every test of Hypothesis carries the marker `long`, which is what `make test-long` selects
 (`tests/conftest.py`); another test that uses `sample` says so itself.

@@ -1,9 +1,11 @@
-"""The slow tests that a run ends with."""
+"""The slow tests that a run ends with, and the processes that its tests are spread over."""
 
 import io
+from collections import Counter
 
 import pytest
 
+from tests.conftest import FoldersTogether
 from tests.support.costs import SLOWEST, summarize
 
 
@@ -37,3 +39,16 @@ def test_the_slowest_tests_are_listed_and_those_over_the_budget_of_their_folder(
 
 def test_a_few_tests_are_not_summed_up() -> None:
     assert summary({"tests/unit/test_a.py::test_slow": 9.0}) == ""
+
+
+def test_browser_tests_have_two_processes_of_one_size_and_a_file_stays_in_one() -> None:
+    spread = object.__new__(FoldersTogether)
+    sizes = {"tests/browser/test_a.py": 5, "tests/browser/test_b.py": 3, "tests/browser/c.py": 2}
+    spread.collection = [f"{file}::test_{n}" for file, size in sizes.items() for n in range(size)]
+    spread.collection += ["tests/clients/test_d.py::test_1", "tests/unit/test_e.py::test_1"]
+    groups = {nodeid: spread._split_scope(nodeid) for nodeid in spread.collection}
+    browser = [group for nodeid, group in groups.items() if "browser" in nodeid]
+    assert Counter(Counter(browser).values()) == {5: 2}
+    assert len({groups[f"tests/browser/test_a.py::test_{n}"] for n in range(5)}) == 1
+    assert groups["tests/clients/test_d.py::test_1"] == "tests/clients/0"
+    assert groups["tests/unit/test_e.py::test_1"] == "tests/unit/test_e.py::test_1"
