@@ -591,6 +591,19 @@ async def _is_as_if_there_were_nothing(
     assert answers[0] == answers[1]
 
 
+async def test_the_event_id_of_anothers_run_is_none_in_a_thread_of_the_same_id(
+    tmp_path: Path,
+) -> None:
+    async with stage(tmp_path, DONE) as on, client_of(on.server, BOB) as bob:
+        await bob.turn({"message": "Hi", "thread_id": DONE})
+        told = []
+        for run in (on.ids[DONE]["run"], "a" * 12):
+            answer = await bob.http.get(f"/chat/{DONE}/stream?last_event_id={run}:0")
+            assert SECRET not in answer.text
+            told.append((answer.status_code, answer.text.replace(run, "RUN")))
+        assert told[0] == told[1]
+
+
 ROLES = """
 [roles.user]
 
