@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from playwright.async_api import Locator, Page, Request, expect
+from playwright.async_api import Locator, Request, expect
 
 from tests.browser.site import Visit
 from tests.support.endpoint import StrictEndpoint, call_reply
@@ -49,11 +49,11 @@ async def decline(card: Locator, reason: str = "") -> None:
 
 
 class Posts:
-    """The bodies that a page posts."""
+    """The bodies that a tab posts."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, visit: Visit) -> None:
         self.bodies: list[dict[str, Any]] = []
-        page.on("request", self._note)
+        visit.note_requests(self._note)
 
     def _note(self, request: Request) -> None:
         if request.method == "POST" and request.post_data:

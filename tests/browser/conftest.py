@@ -2,9 +2,10 @@
 
 import inspect
 import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
 from tests.browser.scripted_wire import ScriptedWire, scripted_wire
-from tests.browser.site import Account, Visit
+from tests.browser.site import NO_OTHER_HOST, Account, Profile, Visit
+from tests.support import serving as serving_module
 from tests.support.chromium import CHROMIUM, INSTALL
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import StrictEndpoint
@@ -22,6 +24,7 @@ from tests.support.serving import Client, endpoint_settings, serving, settings
 
 FOLDER = Path(__file__).parent
 FLAGS = (
+    NO_OTHER_HOST,
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -32,7 +35,6 @@ FLAGS = (
     # A process that waits for a next page costs as much as one that shows a page.
     "--disable-features=SpareRendererForSitePerProcess,MediaRouter,OptimizationHints,Translate",
 )
-SIZES = {"desktop": {"width": 1280, "height": 800}, "phone": {"width": 390, "height": 800}}
 LOOKS = ("desktop light", "phone dark")
 
 
@@ -72,6 +74,12 @@ async def browser() -> AsyncIterator[Browser]:
         await launched.close()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def profiles() -> dict[str, Profile]:
+    """A profile for each look, used by one test after the other."""
+    return {}
+
+
 @dataclass
 class Visitors:
     """Opens tabs on a server, each in a browser profile of its own unless it is a second tab."""
@@ -79,31 +87,59 @@ class Visitors:
     browser: Browser
     account: Account
     exit: AsyncExitStack
+    profiles: dict[str, Profile] | None
+    """Those that may be used, unless they are in use; None: each visitor has a new one."""
+    used: set[str] = field(default_factory=set)
 
     async def __call__(self, url: str, look: str = "desktop light", **options: Any) -> Visit:
-        size, scheme = look.split()
-        context = await self.browser.new_context(
-            viewport=SIZES[size],  # type: ignore[arg-type]
-            color_scheme=scheme,  # type: ignore[arg-type]
-            is_mobile=size == "phone",
-            has_touch=size == "phone",
-            **options,
+        if self.profiles is None or options or look in self.used:
+            profile = await Profile.new(self.browser, look, self.account, url, **options)
+            self.exit.push_async_callback(profile.context.close)
+            return Visit(await profile.context.new_page(), url)
+        self.used.add(look)
+        profile = (
+            self.profiles.pop(look)
+            if look in self.profiles
+            else await Profile.new(self.browser, look, self.account, url)
         )
-        await self.account.keep(context, url)
-        self.exit.push_async_callback(context.close)
-        return Visit(await context.new_page(), url)
+        self.exit.push_async_callback(self._keep, profile, look)
+        return await profile.visit(self.account, url)
+
+    async def _keep(self, profile: Profile, look: str) -> None:
+        assert self.profiles is not None
+        await profile.leave()
+        self.profiles[look] = profile
 
     async def beside(self, visit: Visit) -> Visit:
         """A second tab of the same profile."""
         return Visit(await visit.page.context.new_page(), visit.url)
 
 
+own_profile = pytest.mark.own_profile
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def visitors(browser: Browser) -> AsyncIterator[Visitors]:
+async def visitors(
+    browser: Browser, profiles: dict[str, Profile], request: pytest.FixtureRequest
+) -> AsyncIterator[Visitors]:
     account = Account()
+    alone = request.node.get_closest_marker("own_profile")
     async with AsyncExitStack() as stack:
-        yield Visitors(browser, account, stack)
+        yield Visitors(browser, account, stack, None if alone else profiles)
     account.check()
+
+
+@pytest.fixture(scope="session")
+def page_port() -> int:
+    """Where servers of tests are, one after the other: the browser then knows the page's files."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(autouse=True)
+def _page_port(page_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving_module, "usual_port", page_port)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -34,7 +34,7 @@ class Network:
 
 
 async def network_of(visit: Visit) -> Network:
-    devtools = await visit.page.context.new_cdp_session(visit.page)
+    devtools = await visit.devtools()
     await devtools.send("Network.enable")
     return Network(devtools)
 

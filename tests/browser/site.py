@@ -2,16 +2,21 @@
 
 import json
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from playwright.async_api import (
+    Browser,
     BrowserContext,
+    CDPSession,
     ConsoleMessage,
     Error,
     Locator,
     Page,
     Request,
+    ViewportSize,
+    WebError,
     expect,
 )
 
@@ -21,34 +26,43 @@ expect.set_options(timeout=WAIT_MS)
 _REPORT = """
 addEventListener("securitypolicyviolation", (event) =>
   reportViolation(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
+navigation.addEventListener("navigate", ({ destination: { url } }) => {
+  if (new URL(url).origin !== origin) reportViolation(`went to ${url}`);
+});
 """
+_FORGET = """async () => {
+  localStorage.clear();
+  sessionStorage.clear();
+  for (const { name } of await indexedDB.databases()) indexedDB.deleteDatabase(name);
+}"""
+NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+"""A flag of Chromium: what it asks of another host fails, and says so in the console."""
+
+
+SIZES: dict[str, ViewportSize] = {
+    "desktop": {"width": 1280, "height": 800},
+    "phone": {"width": 390, "height": 800},
+}
 
 
 @dataclass
 class Account:
-    """What went wrong in a browser: at the end of a test each list is empty."""
+    """What went wrong in a browser: at the end of a test each list is empty.
+
+    That the page asks nothing of another host is told by its policy, which is violated, by the
+    console, since no other host is found, and by where it goes. To have each request reported would
+    cost a tenth of a second for each load of the page.
+    """
 
     errors: list[str] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
-    async def keep(self, context: BrowserContext, origin: str) -> None:
-        await context.expose_binding("reportViolation", self._violated)
-        await context.add_init_script(_REPORT)
-        context.on("request", lambda request: self._requested(request, origin))
-        context.on("console", self._logged)
-        context.on("weberror", lambda error: self.errors.append(str(error.error)))
-
-    def _violated(self, _: object, words: str) -> None:
-        self.violations.append(words)
-
-    def _requested(self, request: Request, origin: str) -> None:
-        if not request.url.startswith((f"{origin}/", "data:", f"blob:{origin}")):
-            self.foreign.append(request.url)
-
-    def _logged(self, message: ConsoleMessage) -> None:
+    def logged(self, message: ConsoleMessage) -> None:
         # That a request failed is the test's to judge; what the page says of itself is not.
-        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+        if "ERR_NAME_NOT_RESOLVED" in message.text:
+            self.foreign.append(message.location["url"])
+        elif message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             self.errors.append(message.text)
 
     def check(self) -> None:
@@ -58,11 +72,94 @@ class Account:
 
 
 @dataclass
+class Profile:
+    """A browser profile that tests use one after the other, so that the page's files are loaded
+    once: each test finds it as empty as a new one, but for those files."""
+
+    context: BrowserContext
+    size: ViewportSize
+    colors: Literal["dark", "light"]
+    account: Account
+    origin: str
+    _first: "Visit" = field(init=False)
+
+    @classmethod
+    async def new(
+        cls, browser: Browser, look: str, account: Account, origin: str, **options: Any
+    ) -> Self:
+        size, scheme = look.split()
+        colors: Literal["dark", "light"] = "dark" if scheme == "dark" else "light"
+        context = await browser.new_context(
+            viewport=SIZES[size],
+            color_scheme=colors,
+            is_mobile=size == "phone",
+            has_touch=size == "phone",
+            **options,
+        )
+        profile = cls(context, SIZES[size], colors, account, origin)
+        await context.expose_binding("reportViolation", profile._violated)
+        await context.add_init_script(_REPORT)
+        context.on("console", profile._logged)
+        context.on("weberror", profile._failed)
+        return profile
+
+    async def visit(self, account: Account, url: str) -> "Visit":
+        """A first tab, for the next test."""
+        self.account, self.origin = account, url
+        pages = self.context.pages
+        self._first = Visit(pages[0] if pages else await self.context.new_page(), url)
+        return self._first
+
+    async def leave(self) -> None:
+        """Of what the test has left behind nothing stays but the first tab, unless it is worn."""
+        kept, *others = self.context.pages or [await self.context.new_page()]
+        for page in others:
+            await page.close()
+        if self._first.worn:
+            await kept.close()
+            kept = await self.context.new_page()
+        await self.context.unroute_all(behavior="ignoreErrors")
+        await kept.unroute_all(behavior="ignoreErrors")
+        await self.context.set_offline(False)
+        await self._go_where_nothing_writes(kept)
+        await kept.evaluate(_FORGET)
+        await kept.mouse.move(0, 0)
+        await kept.set_viewport_size(self.size)
+        await kept.emulate_media(
+            media="null", color_scheme=self.colors, reduced_motion="no-preference"
+        )
+        await self.context.clear_cookies()
+        await self.context.clear_permissions()
+        await self.context.set_extra_http_headers({})
+
+    async def _go_where_nothing_writes(self, page: Page) -> None:
+        """To a page of the same origin that is none of ours."""
+        address = f"{self.origin}/icon.svg"
+        try:
+            await page.goto(address)
+        except Error:  # the server is gone
+            await page.route(address, lambda route: route.fulfill(body=""))
+            await page.goto(address)
+            await page.unroute(address)
+
+    def _logged(self, message: ConsoleMessage) -> None:
+        self.account.logged(message)
+
+    def _failed(self, failure: WebError) -> None:
+        self.account.errors.append(str(failure.error))
+
+    def _violated(self, _: object, words: str) -> None:
+        self.account.violations.append(words)
+
+
+@dataclass
 class Visit:
     """One tab. What a person does and sees, in their words."""
 
     page: Page
     url: str
+    worn: bool = False
+    """The tab has something of its test, and is not for another."""
 
     async def open(self, thread_id: str | None = None) -> Self:
         query = "" if thread_id is None else f"?thread={thread_id}"
@@ -126,15 +223,23 @@ class Visit:
         await expect(self.button("Send")).to_be_attached()
 
     def posts(self) -> list[str]:
-        """Grows with each request for a run that a tab of this browser makes from now on."""
+        """Grows with each request for a run that the tab makes from now on."""
         made: list[str] = []
 
         def note(request: Request) -> None:
             if request.url == f"{self.url}/chat":
                 made.append(request.url)
 
-        self.page.context.on("request", note)
+        self.note_requests(note)
         return made
+
+    def note_requests(self, note: Callable[[Request], Awaitable[None] | None]) -> None:
+        self.worn = True
+        self.page.on("request", note)
+
+    async def devtools(self) -> CDPSession:
+        self.worn = True
+        return await self.page.context.new_cdp_session(self.page)
 
     async def thread_id(self) -> str:
         await expect(self.page).to_have_url(re.compile("thread="))

@@ -63,7 +63,7 @@ def received(endpoint: StrictEndpoint) -> str:
 async def test_an_approved_call_runs_as_it_was_asked_for_and_locks(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
-    posts = Posts(asked.page)
+    posts = Posts(asked)
     card = await be_asked(asked, endpoint, plan_visit())
     await expect(card).to_contain_text("Approve plan_visit?")
     await expect(card).to_contain_text("Plan the visit of a technician to one inverter.")
@@ -112,7 +112,7 @@ async def test_what_is_typed_in_a_card_outlives_a_reload_and_another_thread(
 async def test_arguments_are_changed_in_the_form_and_the_changes_shown(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
-    posts = Posts(asked.page)
+    posts = Posts(asked)
     card = await be_asked(asked, endpoint, plan_visit(note="Bring a ladder", parts=[{"n": 1}]))
     await card.get_by_label("inverter").fill("site A, 4")
     await card.get_by_label("work").select_option("service")
@@ -205,7 +205,7 @@ async def test_arguments_that_the_server_refuses_leave_the_card_open_with_what_w
 async def test_a_declined_call_never_runs_and_its_reason_is_shown(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
-    posts = Posts(asked.page)
+    posts = Posts(asked)
     card = await be_asked(asked, endpoint, PAY)
     endpoint.script(text_reply("Then not."))
     await decline(card, "Too dear.")
@@ -227,7 +227,7 @@ async def test_a_declined_call_never_runs_and_its_reason_is_shown(
 async def test_of_two_calls_one_is_approved_and_one_declined_while_the_first_runs(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
-    posts = Posts(asked.page)
+    posts = Posts(asked)
     await be_asked(asked, endpoint, SLOWLY, ("pay", '{"word": "food"}'))
     endpoint.script(text_reply("Half paid."))
     await approve(cards(asked).first)
@@ -560,7 +560,7 @@ async def test_a_call_is_decided_on_by_keyboard_alone_and_never_by_accident(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
     keys = asked.page.keyboard
-    posts = Posts(asked.page)
+    posts = Posts(asked)
     card = (await be_asked(asked, endpoint, PAY, PAY)).first
     await expect(card).to_be_focused()
     for key in ("Enter", "Space"):
@@ -610,7 +610,7 @@ async def test_nobody_who_types_is_taken_away_to_a_card(
 async def test_what_cannot_be_seen_is_shown_as_escapes_and_approved_as_it_is(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
-    posts = Posts(asked.page)
+    posts = Posts(asked)
     word = "pay\u202eno\u200b"
     card = await be_asked(asked, endpoint, ("pay", json.dumps({"word": word})))
     await expect(card.get_by_label("word")).to_have_value(r'"pay\u202eno\u200b"')
@@ -623,7 +623,7 @@ async def test_what_cannot_be_seen_is_shown_as_escapes_and_approved_as_it_is(
 async def test_a_number_that_the_page_cannot_hold_is_shown_whole_and_not_changed(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
-    posts = Posts(asked.page)
+    posts = Posts(asked)
     card = await be_asked(asked, endpoint, ("spend", '{"amount": 12345678901234567890}'))
     shown = card.get_by_role("region", name="Arguments")
     await expect(shown).to_contain_text("12345678901234567890")

@@ -18,7 +18,7 @@ from tests.browser.approval_cards import (
     decline,
     plan_visit,
 )
-from tests.browser.conftest import Visitors, all_looks, both_colours, both_looks
+from tests.browser.conftest import Visitors, all_looks, both_colours, both_looks, own_profile
 from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_injection import EVIL
@@ -129,7 +129,7 @@ async def test_the_chief_declines_and_the_asker_sees_by_whom_and_why(
     await expect(cards(ann)).to_contain_text("Asked by ann")
     await expect(ann.page.locator("#approve")).to_have_count(0)
     await open_panel(chief)
-    posts = Posts(chief.page)
+    posts = Posts(chief)
     await decline(listed(chief), "Too dear.")
     await expect(listed(chief)).to_have_count(0)
     await expect(panel(chief)).to_contain_text("pay was declined.")
@@ -142,6 +142,7 @@ async def test_the_chief_declines_and_the_asker_sees_by_whom_and_why(
     assert not tools.calls
 
 
+@own_profile
 async def test_the_asker_sees_the_decision_of_somebody_else_after_a_while(
     office: Client, endpoint: StrictEndpoint, visitors: Visitors
 ) -> None:
@@ -214,6 +215,7 @@ async def test_arguments_that_the_server_refuses_are_said_at_the_card(
     assert tools.visits == []
 
 
+@own_profile
 async def test_the_list_is_looked_at_again_as_long_as_it_is_open(
     chief: Visit, office: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -223,7 +225,7 @@ async def test_the_list_is_looked_at_again_as_long_as_it_is_open(
         if asked.url.endswith("/approvals"):
             looks.append(asked.url)
 
-    chief.page.on("request", note)
+    chief.note_requests(note)
     await chief.page.clock.install()
     await chief.open()
     await expect(chief.page.locator("#approve")).to_be_visible()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.browser.conftest import both_looks
+from tests.browser.conftest import both_looks, own_profile
 from tests.browser.site import Visit
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.waiting import eventually
@@ -93,6 +93,7 @@ async def test_a_chart_loads_again_by_itself_when_the_network_is_back(
     await expect(figure.locator("canvas")).to_be_visible()
 
 
+@own_profile
 async def test_a_chart_that_fails_to_load_again_and_again_is_drawn_at_the_third_further_try(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:

@@ -24,7 +24,7 @@ async def test_escape_that_ends_a_word_of_an_input_method_does_not_stop_the_run(
     await slow_visit.say("Write 40 words")
     await expect(slow_visit.button("Stop")).to_be_visible()
     await slow_visit.field.focus()
-    devtools = await slow_visit.page.context.new_cdp_session(slow_visit.page)
+    devtools = await slow_visit.devtools()
     await devtools.send(
         "Input.imeSetComposition", {"text": "に", "selectionStart": 1, "selectionEnd": 1}
     )

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.conftest import LOOKS, Visitors, all_looks, both_looks
+from tests.browser.conftest import LOOKS, Visitors, all_looks, both_looks, own_profile
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import beside_threads, show_list
@@ -64,6 +64,7 @@ async def test_letters_copy_the_last_reply_and_edit_the_last_message(visit: Visi
     await expect(page.get_by_role("textbox", name="Edit your message")).to_be_focused()
 
 
+@own_profile
 @pytest.mark.parametrize(
     ("script", "held", "other"), [("", "Control", "Meta"), (MAC, "Meta", "Control")]
 )

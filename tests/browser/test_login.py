@@ -252,7 +252,7 @@ async def test_a_reply_in_whose_middle_the_login_ends_goes_on_where_it_was(
         if request.url.endswith("/stream"):
             cursors.append(await request.header_value("last-event-id"))
 
-    tab.page.on("request", note)
+    tab.note_requests(note)
     await expect(tab.reply).to_contain_text("The light")
     await log_in(tab, await key_of("ann", locked))
     pause.event.set()

@@ -4,7 +4,7 @@ import asyncio
 
 from playwright.async_api import Locator, expect
 
-from tests.browser.conftest import Visitors
+from tests.browser.conftest import Visitors, own_profile
 from tests.browser.site import Visit
 from tests.browser.test_images import KEPT, attached, choose, payload
 from tests.browser.test_queue import begin, gate, queue, waiting
@@ -104,6 +104,7 @@ async def test_a_queued_image_is_sent_once_by_whichever_tab_is_there(
     assert asked(endpoint) == [await shown(third).get_attribute("src")]
 
 
+@own_profile
 async def test_a_tab_without_the_image_of_a_queued_message_says_so_and_does_not_send_it(
     scripted_visit: Visit, visitors: Visitors, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.browser.conftest import Visitors, both_looks
+from tests.browser.conftest import Visitors, both_looks, own_profile
 from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
@@ -195,6 +195,7 @@ addEventListener("DOMContentLoaded", () => {
 """
 
 
+@own_profile
 async def test_a_reload_in_mid_turn_does_not_say_that_it_reconnects(slow_visit: Visit) -> None:
     await slow_visit.page.add_init_script(RECORD)
     await slow_visit.say("Write 60 words")
@@ -263,6 +264,7 @@ Object.defineProperty(Intl.DateTimeFormat.prototype, "format", {
 """
 
 
+@own_profile
 async def test_a_long_list_of_like_titles_formats_each_time_only_so_often(wired: Visit) -> None:
     at = "2026-01-01T12:00:00.000+00:00"
     threads = [
@@ -343,6 +345,7 @@ async def test_a_title_that_a_model_makes_comes_where_the_thread_was_left_before
         await visit.leave()
 
 
+@own_profile
 async def test_a_title_that_a_model_makes_comes_where_the_first_reply_was_stopped_and_continued(
     visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path, look: str
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.browser.conftest import Visitors, both_layouts, both_looks
+from tests.browser.conftest import Visitors, both_layouts, both_looks, own_profile
 from tests.browser.networks import hold, reconnect
 from tests.browser.site import Visit
 from tests.browser.test_threads_page import begin_anew, show_list
@@ -369,6 +369,7 @@ async def test_the_list_says_in_which_threads_messages_wait_to_be_sent(visit: Vi
     await expect(mark).to_have_count(0)
 
 
+@own_profile
 @pytest.mark.parametrize("status", [502, 504])
 async def test_a_message_is_sent_again_by_itself_when_a_gateway_has_no_server_for_a_while(
     visit: Visit, client: Client, status: int
@@ -389,6 +390,7 @@ async def test_a_message_is_sent_again_by_itself_when_a_gateway_has_no_server_fo
     assert [thread["title"] for thread in await threads(client)] == ["Hello"]
 
 
+@own_profile
 async def test_a_message_is_sent_by_itself_though_its_thread_was_opened_while_the_server_was_away(
     visit: Visit, client: Client
 ) -> None:
@@ -570,6 +572,7 @@ async def test_a_message_whose_answer_alone_was_lost_is_in_the_thread_once(
     assert len((await client.thread(thread_id))["messages"]) == 4
 
 
+@own_profile
 async def test_a_reload_in_the_moment_in_which_a_thread_begins_opens_it(
     visit: Visit, client: Client
 ) -> None:
@@ -626,6 +629,7 @@ async def test_what_is_written_before_it_is_known_who_writes_outlives_reloads(vi
     await expect(visit.field).to_have_value("An older draft\n\nTyped early")
 
 
+@own_profile
 @pytest.mark.parametrize("comes_back", ["after a while", "online again"])
 async def test_words_of_an_earlier_visit_come_back_with_a_server_that_was_away(
     visit: Visit, client: Client, comes_back: str

@@ -293,7 +293,7 @@ async def test_a_trouble_is_over_when_the_thread_is_loaded_again(visit: Visit) -
 async def test_the_skip_link_opens_no_thread_anew(visit: Visit) -> None:
     await visit.ask("Hello")
     asked: list[str] = []
-    visit.page.on("request", lambda request: asked.append(request.url))
+    visit.note_requests(lambda request: asked.append(request.url))
     link = visit.page.get_by_role("link", name="Skip to the message field")
     await link.focus()
     await link.press("Enter")

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -16,7 +17,7 @@ import httpx
 import uvicorn.server
 from langchain_core.language_models import BaseChatModel
 
-from server.__main__ import listen
+from server.__main__ import StartError, listen
 from server.app import create_app
 from server.connections import ConnectionLimits
 from server.http.state import AppState
@@ -30,6 +31,8 @@ from tools.catalogue import Catalogue
 from tools.solar.visits import FILE_VARIABLE
 
 PROJECT = Path(__file__).parent.parent.parent
+usual_port = 0
+"""Taken for a server in this process if it is free; 0 takes any."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +227,7 @@ async def _serving(
     settings: Settings, catalogue: Catalogue, model: BaseChatModel | None, port: int
 ) -> AsyncIterator[Client]:
     app = create_app(settings, catalogue, model)
-    with listen("127.0.0.1", port) as listener:
+    with _listen(port) as listener:
         port = listener.getsockname()[1]
         async with app.router.lifespan_context(app) as state:
             assert state is not None
@@ -237,6 +240,13 @@ async def _serving(
                 await state["runs"].drain(0)
                 server.ends.set()
                 await serving
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return listen("127.0.0.1", port or usual_port)
+    except StartError:
+        return listen("127.0.0.1", port)
 
 
 class _Hasty:
