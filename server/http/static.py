@@ -1,9 +1,13 @@
 """The page's files, with the headers that keep it in: a strict policy, no sniffing, no referrer.
 
-Files are compressed, once each, and kept in memory; streams never come this way.
+Files are compressed, once each, and kept in memory; streams never come this way. `index.html` names
+its files below an edition, `/@0123456789ab/js/main.js`: a browser keeps them for good and asks for
+none of them again, until a file changes and with it the edition.
 """
 
 import gzip
+import hashlib
+import re
 from functools import lru_cache
 from os import PathLike, stat_result
 from pathlib import Path
@@ -34,10 +38,12 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-cache",
     "Vary": "Accept-Encoding",
 }
-"""`no-cache`: kept, and asked for with its ETag each time; 304 as long as it is the same."""
+ASK_AGAIN = "no-cache"
+"""Kept, and asked for with its ETag each time; 304 as long as it is the same."""
+KEEP = "public, max-age=31536000, immutable"
+"""For a year, without being asked for again: the longest that caches take seriously."""
 
 MEDIA_TYPES = {
     ".css": "text/css",
@@ -50,17 +56,38 @@ MEDIA_TYPES = {
 is not served: the folder also holds what is for maintainers."""
 
 
+INDEX = "index.html"
+EDITION = re.compile(r"@[0-9a-f]{12}/(?=(?:css|js|vendor)/|icon\.svg$)")
+FILE_OF_PAGE = re.compile(rb'((?:href|src)=")((?:css|js|vendor)/|icon\.svg")')
+"""As `index.html` names it."""
+
+
 class Page(StaticFiles):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(directory=folder, html=True)
+        self._folder = folder
+        self._edition = ""
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", ASK_AGAIN)
             await send(message)
 
         await super().__call__(scope, receive, with_headers)
 
+    def get_path(self, scope: Scope) -> str:
+        """A file below an edition that is not the current one is the current file."""
+        path = super().get_path(scope)
+        edition = EDITION.match(path)
+        return path[edition.end() :] if edition else path
+
     def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
         full_path, found = super().lookup_path(path)
+        if not self._edition or Path(path) == Path(INDEX):
+            self._edition = _edition(self._folder)
         if Path(full_path).suffix in MEDIA_TYPES or Path(full_path).is_dir():
             return full_path, found
         return "", None
@@ -73,15 +100,40 @@ class Page(StaticFiles):
         status_code: int = 200,
     ) -> Response:
         path, asked = Path(full_path), Headers(scope=scope)
-        response: Response = FileResponse(
-            path, status_code, media_type=MEDIA_TYPES[path.suffix], stat_result=stat_result
+        response = (
+            _index(path, self._edition)
+            if path.name == INDEX
+            else FileResponse(
+                path, status_code, media_type=MEDIA_TYPES[path.suffix], stat_result=stat_result
+            )
         )
+        if f"/@{self._edition}/" in scope["path"]:
+            response.headers["Cache-Control"] = KEEP
         if "gzip" in asked.get("accept-encoding", ""):
-            packed = _packed(path, stat_result.st_mtime_ns, stat_result.st_size)
-            response = _compressed(response, packed)
+            response = _compressed(response, path, stat_result)
         if self.is_not_modified(response.headers, asked):
             return NotModifiedResponse(response.headers)
         return response
+
+
+def _index(path: Path, edition: str) -> Response:
+    body = FILE_OF_PAGE.sub(rf"\1@{edition}/\2".encode(), path.read_bytes())
+    etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
+    return Response(body, media_type=MEDIA_TYPES[path.suffix], headers={"ETag": etag})
+
+
+def _compressed(plain: Response, path: Path, found: stat_result) -> Response:
+    """The ETag tells the two forms apart, as HTTP wants it."""
+    body = (
+        _packed(path, found.st_mtime_ns, found.st_size)
+        if isinstance(plain, FileResponse)
+        else gzip.compress(plain.body, mtime=0)
+    )
+    response = Response(body, plain.status_code, plain.headers)
+    response.headers["Content-Length"] = str(len(body))
+    response.headers["Content-Encoding"] = "gzip"
+    response.headers["ETag"] = plain.headers["ETag"].removesuffix('"') + '-gzip"'
+    return response
 
 
 @lru_cache(maxsize=256)
@@ -89,16 +141,22 @@ def _packed(path: Path, _mtime_ns: int, _size: int) -> bytes:
     return gzip.compress(path.read_bytes(), mtime=0)
 
 
-def _compressed(plain: Response, body: bytes) -> Response:
-    """The ETag tells the two forms apart, as HTTP wants it."""
-    response = Response(body, plain.status_code)
-    response.headers["Content-Encoding"] = "gzip"
-    response.headers["Content-Type"] = plain.headers["Content-Type"]
-    response.headers["Last-Modified"] = plain.headers["Last-Modified"]
-    response.headers["ETag"] = plain.headers["ETag"].removesuffix('"') + '-gzip"'
-    return response
+def _edition(folder: Path) -> str:
+    """12 hex digits that change with any file of the page: SHA-256 of names and contents."""
+    whole = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in MEDIA_TYPES:
+            found = path.stat()
+            whole.update(f"{path.relative_to(folder)} ".encode())
+            whole.update(_digest(path, found.st_mtime_ns, found.st_size))
+    return whole.hexdigest()[:12]
 
 
-def static_files(directory: Path) -> Page:
+@lru_cache(maxsize=256)
+def _digest(path: Path, _mtime_ns: int, _size: int) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
+def static_files(folder: Path) -> Page:
     """The app for every address that is no endpoint."""
-    return Page(directory=directory, html=True)
+    return Page(folder)

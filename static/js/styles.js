@@ -15,6 +15,7 @@ export function styled(name) {
 const load = (name) =>
   new Promise((loaded) => {
     const link = document.createElement("link");
-    Object.assign(link, { rel: "stylesheet", href: `css/${name}.css`, onload: loaded, onerror: loaded });
+    const { href } = new URL(`../css/${name}.css`, import.meta.url);
+    Object.assign(link, { rel: "stylesheet", href, onload: loaded, onerror: loaded });
     document.head.append(link);
   });

@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from server.app import STATIC
+from server.http.static import static_files
+from tests.browser.conftest import own_profile
 from tests.browser.site import Visit
 from tests.support.serving import Client
 
@@ -18,13 +20,19 @@ MAKES_HTML = re.compile(
     r"|DOMPurify|\beval\(|new Function"
 )
 
-MAX_FIRST_LOAD_BYTES = 179_300
+MAX_FIRST_LOAD_BYTES = 179_400
 """Of compressed bodies. What is seldom used is loaded when it is."""
 SIZES = """() => Object.fromEntries(
   performance.getEntries()
     .filter((entry) => "encodedBodySize" in entry)
-    .map((entry) => [new URL(entry.name).pathname, entry.encodedBodySize])
+    .map(({ name, encodedBodySize }) =>
+      [new URL(name).pathname.replace(/^\\/@[0-9a-f]+/, ""), encodedBodySize])
 )"""
+
+SENT = """() => performance.getEntries()
+  .filter(({ name, transferSize }) => name.includes("/@") && transferSize > 0)
+  .map(({ name }) => name)
+"""
 
 
 def own_modules() -> list[Path]:
@@ -66,6 +74,7 @@ def test_the_page_has_no_inline_script_or_style() -> None:
     assert not re.search(r"(?:href|src)=\"(?:https?:)?//", page)
 
 
+@own_profile
 async def test_the_first_load_weighs_no_more_than_it_may(visit: Visit) -> None:
     await visit.page.wait_for_load_state("networkidle")
     sizes: dict[str, int] = await visit.page.evaluate(SIZES)
@@ -104,6 +113,71 @@ async def test_a_file_is_compressed_and_asked_for_again_with_its_etag(client: Cl
     plain = await client.http.get("/js/main.js", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert plain.headers["etag"] != (await client.http.get("/js/main.js")).headers["etag"]
+
+
+def named_in(page: str) -> list[str]:
+    """The page's files, as `index.html` names them."""
+    return re.findall(r'(?:href|src)="(@[^"]+)"', page)
+
+
+async def test_what_the_page_names_is_kept_for_good_and_the_page_itself_asked_for_again(
+    client: Client,
+) -> None:
+    page = await client.http.get("/")
+    assert page.headers["cache-control"] == "no-cache"
+    named = named_in(page.text)
+    assert {re.sub("^@[0-9a-f]{12}", "", name) for name in named} >= {"/js/main.js", "/icon.svg"}
+    assert len(named) == len(re.findall(r'(?:href|src)="(?!#)', page.text))
+    for name in named:
+        answer = await client.http.get(name)
+        assert answer.status_code == 200
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+
+
+async def test_a_file_below_another_edition_or_none_is_the_current_one_and_asked_for_again(
+    client: Client,
+) -> None:
+    edition = named_in((await client.http.get("/")).text)[0].partition("/")[0]
+    current = await client.http.get(f"{edition}/js/main.js")
+    for path in ("/js/main.js", "/@0123456789ab/js/main.js"):
+        answer = await client.http.get(path)
+        assert answer.headers["cache-control"] == "no-cache"
+        assert answer.content == current.content
+    for path in ("", "/", "/index.html", "/nope.js", "/vendor/vendor.py", "/../pyproject.toml"):
+        assert (await client.http.get(edition + path)).status_code == 404
+
+
+async def test_a_file_that_is_changed_while_the_server_runs_is_in_an_edition_of_its_own(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "js").mkdir()
+    (tmp_path / "index.html").write_text('<script type="module" src="js/main.js"></script>')
+    main = tmp_path / "js" / "main.js"
+    main.write_text("first")
+    app = httpx.ASGITransport(static_files(tmp_path))
+    async with httpx.AsyncClient(transport=app, base_url="http://test") as http:
+        first = await http.get("/")
+        (name,) = named_in(first.text)
+        main.write_text("second, longer")
+        assert (await http.get(name)).text == "second, longer"
+        again = await http.get("/", headers={"If-None-Match": first.headers["etag"]})
+        assert again.status_code == 200
+        (other,) = named_in(again.text)
+        assert other != name
+        assert "immutable" in (await http.get(other)).headers["cache-control"]
+        assert (await http.get(name)).headers["cache-control"] == "no-cache"
+        same = await http.get("/", headers={"If-None-Match": again.headers["etag"]})
+        assert same.status_code == 304
+
+
+async def test_a_reload_asks_for_the_page_alone_and_for_none_of_its_files(visit: Visit) -> None:
+    await visit.page.wait_for_load_state("networkidle")
+    asked: list[str] = []
+    visit.note_requests(lambda request: asked.append(request.url))
+    await visit.page.reload()
+    await visit.page.wait_for_load_state("networkidle")
+    assert len([url for url in asked if "/@" in url]) > 100
+    assert await visit.page.evaluate(SENT) == []
 
 
 async def test_streams_are_never_compressed(client: Client) -> None:
