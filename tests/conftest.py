@@ -2,9 +2,11 @@
 file of its own for each test."""
 
 import gc
+import os
 from collections import Counter
 from functools import cached_property
 from itertools import count
+from pathlib import Path
 
 import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
@@ -21,6 +23,8 @@ from tests.support.engines import (  # noqa: F401  fixtures
 )
 from tools.solar.visits import FILE_VARIABLE
 
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "authority.pem")
+"""Tests speak no TLS: to read the hundred authorities of a machine takes 20 ms for each client."""
 NUMBERS = count(1)
 SHARED = {"tests/browser/": 2, "tests/clients/": 1, "tests/project/": 1}
 """In how many processes tests of a folder run: each process has one browser, one set of npm

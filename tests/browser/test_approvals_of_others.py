@@ -24,6 +24,7 @@ from tests.browser.site import Visit, axe
 from tests.browser.test_injection import EVIL
 from tests.browser.visits import VisitTools
 from tests.support.endpoint import StrictEndpoint, call_reply
+from tests.support.samples import repeat
 from tests.support.serving import Client, endpoint_settings, serving
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
@@ -300,7 +301,7 @@ async def test_the_list_works_by_keyboard_alone(
 
 
 @both_looks
-@pytest.mark.parametrize("late", ["approvals-view.js", "inspector.css"])
+@pytest.mark.parametrize("late", ["approvals-view.js", repeat("inspector.css")])
 async def test_a_list_that_loads_late_has_the_focus_when_it_is_there(
     chief: Visit, late: str
 ) -> None:

@@ -10,6 +10,7 @@ from playwright.async_api import Locator, Route, expect
 from tests.browser.conftest import both_looks, own_profile
 from tests.browser.site import Visit
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
+from tests.support.samples import repeat
 from tests.support.waiting import eventually
 
 EQUAL = {
@@ -197,7 +198,7 @@ async def test_dates_are_not_broken(scripted_visit: Visit, endpoint: StrictEndpo
     assert all(left[1] <= right[0] for left, right in pairwise(ends))
 
 
-@pytest.mark.parametrize("width", [320, 340, 360])
+@pytest.mark.parametrize("width", [320, repeat(340), repeat(360)])
 async def test_alerts_questions_and_table_texts_break_no_date(
     scripted_visit: Visit, endpoint: StrictEndpoint, width: int
 ) -> None:

@@ -14,7 +14,7 @@ from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import show_list
 from tests.support.endpoint import StrictEndpoint
-from tests.support.pictures import gif, png
+from tests.support.pictures import gif, noisy_png, png
 from tests.support.serving import Client, endpoint_settings, serving, settings
 
 EVIL = '"><img src=x onerror=alert(1)>.png'
@@ -76,6 +76,16 @@ async def send(visit: Visit) -> Locator:
     await expect(visit.replies).to_have_count(before + 1)
     await visit.idle()
     return visit.reply
+
+
+async def test_a_large_photograph_is_sent_as_a_jpeg(visit: Visit) -> None:
+    photograph = noisy_png(800, 800)
+    assert len(photograph) > 1_500_000
+    await choose(visit, payload("sky.png", photograph), payload("part.png", noisy_png(500, 500)))
+    await visit.field.fill("Which?")
+    reply = await send(visit)
+    await expect(reply).to_contain_text("JPEG image of 800 by 800 pixels (“sky.png”)")
+    await expect(reply).to_contain_text("PNG image of 500 by 500 pixels (“part.png”)")
 
 
 async def test_a_chosen_image_is_made_smaller_described_sent_shown_and_enlarged(

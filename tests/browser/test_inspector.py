@@ -7,6 +7,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import both_colours, both_looks
 from tests.browser.site import Visit
+from tests.support.samples import repeat
 
 
 @both_looks
@@ -40,7 +41,7 @@ async def test_the_inspector_stays_open_over_a_reload_and_can_be_cleared(visit: 
     await expect(panel).to_be_visible()
 
 
-@pytest.mark.parametrize("look", ["phone light", "phone dark"])
+@pytest.mark.parametrize("look", ["phone light", repeat("phone dark")])
 async def test_the_drawer_of_the_inspector_has_the_focus_from_its_first_moment(
     visit: Visit,
 ) -> None:

@@ -14,6 +14,7 @@ from tests.browser.test_accessibility import AXE
 from tests.browser.test_charts import lines_of
 from tests.browser.test_threads_page import show_list
 from tests.support.endpoint import Break, Call, Pause, Say, StrictEndpoint, reply, text_reply
+from tests.support.samples import repeat
 from tests.support.serving import Client
 from tests.support.waiting import WAIT_SECONDS, eventually
 
@@ -241,7 +242,7 @@ async def test_a_queue_whose_thread_has_gone_on_elsewhere_is_given_back(
 
 
 @own_profile
-@pytest.mark.parametrize("comes_back", ["online again", "by Retry"])
+@pytest.mark.parametrize("comes_back", ["online again", repeat("by Retry")])
 async def test_what_is_queued_is_sent_when_a_reply_ended_in_an_outage_that_reconnecting_gave_up(
     scripted_visit: Visit,
     scripted: Client,

@@ -345,6 +345,7 @@ async def test_a_title_that_a_model_makes_comes_where_the_thread_was_left_before
         await visit.leave()
 
 
+@pytest.mark.full
 @own_profile
 async def test_a_title_that_a_model_makes_comes_where_the_first_reply_was_stopped_and_continued(
     visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path, look: str

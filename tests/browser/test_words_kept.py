@@ -16,6 +16,7 @@ from tests.browser.networks import hold, reconnect
 from tests.browser.site import Visit
 from tests.browser.test_threads_page import begin_anew, show_list
 from tests.support.endpoint import Call, StrictEndpoint, reply, text_reply
+from tests.support.samples import repeat
 from tests.support.serving import Client
 
 WRONG = "no-such-thread"
@@ -370,7 +371,7 @@ async def test_the_list_says_in_which_threads_messages_wait_to_be_sent(visit: Vi
 
 
 @own_profile
-@pytest.mark.parametrize("status", [502, 504])
+@pytest.mark.parametrize("status", [502, repeat(504)])
 async def test_a_message_is_sent_again_by_itself_when_a_gateway_has_no_server_for_a_while(
     visit: Visit, client: Client, status: int
 ) -> None:
@@ -388,6 +389,31 @@ async def test_a_message_is_sent_again_by_itself_when_a_gateway_has_no_server_fo
     await visit.page.clock.resume()
     await visit.idle()
     assert [thread["title"] for thread in await threads(client)] == ["Hello"]
+
+
+@own_profile
+async def test_a_message_is_tried_again_ever_more_seldom_but_every_minute(visit: Visit) -> None:
+    page, tries = visit.page, 0
+
+    async def away(route: Route) -> None:
+        nonlocal tries
+        tries += 1
+        await route.fulfill(status=502)
+
+    await page.clock.install()
+    await page.route("**/chat", away)
+    await visit.say("Hello")
+    await expect(visit.said).to_contain_text("Not sent yet")
+    for about in (10, 20, 40, 60, 60):
+        before, seconds = tries, 0
+        while tries == before:
+            async with asyncio.timeout(20):
+                await page.clock.run_for(1000)
+            seconds += 1
+            # The page hears of an answer between two seconds.
+            await page.evaluate("() => document.title")
+        assert about - 1 <= seconds <= about + 5
+    await page.clock.resume()
 
 
 @own_profile

@@ -159,6 +159,7 @@ async def test_a_reload_in_mid_turn_shows_the_turn_to_its_end(
         assert [text.count(said) for said in ("Good day", "Hello.", "Go on", "The tide")] == [1] * 4
 
 
+@pytest.mark.full
 async def test_a_reload_after_the_end_shows_what_was_missed(
     tmp_path: Path, tab: ClientProcess, reloaded: ClientProcess
 ) -> None:
@@ -177,7 +178,7 @@ async def test_a_reload_after_the_end_shows_what_was_missed(
         assert (await report(reloaded))["text"].count("The tide") == 1
 
 
-@pytest.mark.parametrize("example", ["use-chat", "use-stream", "ag-ui"])
+@pytest.mark.parametrize("example", ["use-chat", repeat("use-stream"), repeat("ag-ui")])
 async def test_again_makes_the_last_answer_anew(
     example: str, tmp_path: Path, tab: ClientProcess
 ) -> None:
@@ -193,6 +194,7 @@ async def test_again_makes_the_last_answer_anew(
         assert "First." not in (await report(tab))["text"]
 
 
+@pytest.mark.full
 async def test_a_page_of_an_origin_that_is_not_allowed_gets_nothing(
     tmp_path: Path, tab: ClientProcess
 ) -> None:

@@ -79,7 +79,7 @@ TURN = st.builds(Turn, MODEL, st.sampled_from(sorted(TURNS)), st.booleans(), st.
 
 
 @settings(
-    max_examples=sample(80, 10),
+    max_examples=sample(80, 10, 4),
 )
 @given(st.lists(TURN, min_size=2, max_size=6))
 def test_a_thread_may_change_its_model_at_any_turn(turns: list[Turn]) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.endpoint import (
     Break,
     Fail,
@@ -204,6 +206,7 @@ async def test_a_json_log_is_one_object_a_line(tmp_path: Path, endpoint: StrictE
     assert tool["cause"]["type"] == "KeyError"
 
 
+@pytest.mark.full
 async def test_the_openai_clients_own_debug_log_shows_no_content(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
@@ -220,6 +223,7 @@ async def test_the_openai_clients_own_debug_log_shows_no_content(
     assert PLANTED not in log
 
 
+@pytest.mark.full
 async def test_under_uvicorns_own_command_the_log_is_the_same(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.backend import backend, key_of, message
 from tests.support.endpoint import StrictEndpoint, text_reply
 from tests.support.long_threads import history
@@ -41,6 +43,7 @@ MOST = {"a run of LangGraph": 15}
 whole thread once more."""
 
 
+@pytest.mark.full
 async def test_the_loop_looks_at_each_message_only_so_often(tmp_path: Path) -> None:
     sizes = {"warm": SHORTER, "shorter": SHORTER, "longer": LONGER}
     async with backend(tmp_path / "t.db", ScriptedModel()) as inside:

@@ -184,7 +184,7 @@ async def test_the_tools_are_listed_and_can_be_called_alone(client: Client) -> N
     ("way", "is_deaf"),
     [
         pytest.param(signal.SIGTERM, True),
-        pytest.param(signal.SIGKILL, False),
+        pytest.param(signal.SIGKILL, False, marks=pytest.mark.full),
         pytest.param(signal.SIGTERM, False, marks=pytest.mark.full),
         pytest.param(signal.SIGKILL, True, marks=pytest.mark.full),
     ],

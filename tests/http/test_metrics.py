@@ -241,6 +241,7 @@ async def test_a_port_that_is_taken_keeps_the_server_from_starting(
                 pass
 
 
+@pytest.mark.full
 def test_without_the_library_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['prometheus_client'] = None\n"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pytest
 
 from server.__main__ import listen
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
@@ -72,6 +73,7 @@ async def plain_uvicorn(
             await process.communicate()
 
 
+@pytest.mark.full
 async def test_its_environment_alone_makes_the_application(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     async with plain_uvicorn(path, MODEL="offline", OFFLINE_WORD_SECONDS="0") as server:

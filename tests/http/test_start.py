@@ -113,6 +113,7 @@ def refused_as_a_plain_user(database: Path) -> str:
     return done.stderr
 
 
+@pytest.mark.full
 def test_a_folder_without_rights_is_one_line(locked_folder: Path) -> None:
     assert "Permission denied" in refused_as_a_plain_user(locked_folder / "t.db")
 

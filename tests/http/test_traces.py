@@ -110,6 +110,7 @@ async def test_a_turn_is_a_tree_of_its_run_its_model_calls_and_its_tools(
         assert word not in sent
 
 
+@pytest.mark.full
 async def test_how_a_run_ended_is_told_apart(
     tmp_path: Path, endpoint: StrictEndpoint, found: Collector
 ) -> None:
@@ -218,6 +219,7 @@ async def test_spans_of_a_tools_own_lie_below_it_in_a_graph_that_knows_nothing_o
     assert attributes(hangs)["gen_ai.tool.call.id"] == "call-hang"
 
 
+@pytest.mark.full
 async def test_a_tool_that_ran_out_of_time_ends_when_it_did(
     tmp_path: Path, endpoint: StrictEndpoint, found: Collector
 ) -> None:
@@ -235,6 +237,7 @@ async def test_a_tool_that_ran_out_of_time_ends_when_it_did(
     assert tool.end_time_unix_nano <= after.start_time_unix_nano
 
 
+@pytest.mark.full
 async def test_without_an_sdk_the_server_says_so_and_works(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
@@ -246,6 +249,7 @@ async def test_without_an_sdk_the_server_says_so_and_works(
     assert len(endpoint.requests) == 1
 
 
+@pytest.mark.full
 def test_without_the_library_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"

@@ -42,6 +42,7 @@ def runs(found: Collector) -> dict[str, dict[str, Any]]:
     return known
 
 
+@pytest.mark.full
 async def test_langsmith_gets_a_served_run_with_its_model_calls_and_tools_in_one_tree(
     tmp_path: Path, found: Collector
 ) -> None:
@@ -89,6 +90,7 @@ graph = builder.compile().with_config(callbacks=[CallbackHandler()])
 """
 
 
+@pytest.mark.full
 async def test_langfuse_gets_the_runs_of_a_graph_that_has_its_callback(
     tmp_path: Path, found: Collector
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
+import pytest
 from pydantic import SecretStr
 
 from server.storage.location import PostgresUrl
@@ -93,6 +94,7 @@ async def two_workers(
         yield server, Browsers(server.client.url, stack)
 
 
+@pytest.mark.full
 async def test_each_stops_the_runs_of_the_other_and_both_save_theirs_when_they_end(
     postgres_url: PostgresUrl, redis_url: str
 ) -> None:

@@ -5,6 +5,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.support.serving import PROJECT
 
 STORE_OF_GRAPHS = ("langgraph.store.sqlite", "sqlite_vec")
@@ -39,6 +41,7 @@ def imported_by(module: str) -> frozenset[str]:
     return frozenset(subprocess.check_output([sys.executable, "-c", script], text=True).split())
 
 
+@pytest.mark.full
 def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
     assert imported_by("server.__main__").isdisjoint(STORE_OF_GRAPHS)
     assert imported_by("server.storage.graph_store").issuperset(STORE_OF_GRAPHS)
@@ -70,6 +73,7 @@ def test_the_openapi_document_is_made_when_it_is_asked_for() -> None:
     assert not {name for name in schemas if name.startswith("server.protocols")}
 
 
+@pytest.mark.full
 def test_what_several_workers_share_is_imported_when_it_is_set() -> None:
     assert not {name for name in imported_by("server.__main__") if "storage.redis" in name}
     assert "redis" not in imported_by("server.users.quotas")

@@ -26,7 +26,7 @@ def _quiet() -> Iterator[None]:
 
 
 # Shrinking takes longer than any test may.
-@settings(max_examples=sample(250, 15), phases=set(Phase) - {Phase.shrink, Phase.explain})
+@settings(max_examples=sample(250, 15, 6), phases=set(Phase) - {Phase.shrink, Phase.explain})
 @given(histories())
 def test_a_gated_call_runs_as_approved_and_at_most_once_for_each_approval(
     history: list[Event],

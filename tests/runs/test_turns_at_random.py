@@ -27,7 +27,7 @@ from tools.catalogue import Catalogue
 from tools.contract import CLIENT_FIELDS, real_tool
 from tools.ui import render_ui_component, request_user_selection
 
-TURNS, THREADS, AT_ONCE = sample(1000, 200), 50, 6
+TURNS, THREADS, AT_ONCE = sample(1000, 200, 100), 50, 6
 SECRET = "hunter2-s3cret"
 LIMITS = Limits(
     max_steps=4,

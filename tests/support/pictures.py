@@ -2,6 +2,8 @@
 
 import base64
 import zlib
+from collections.abc import Sequence
+from random import Random
 from struct import pack
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -13,12 +15,21 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 def png(width: int, height: int, colour: tuple[int, int, int] = (200, 30, 30)) -> bytes:
     """A whole image, in one colour."""
-    row = b"\0" + bytes(colour) * width
+    return _png(width, height, [bytes(colour) * width] * height)
+
+
+def noisy_png(width: int, height: int) -> bytes:
+    """A whole image of random pixels: 3 bytes each, which nothing makes smaller."""
+    noise = Random(0)
+    return _png(width, height, [noise.randbytes(3 * width) for _ in range(height)])
+
+
+def _png(width: int, height: int, rows: Sequence[bytes]) -> bytes:
     return b"".join(
         (
             PNG_SIGNATURE,
             _chunk(b"IHDR", pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-            _chunk(b"IDAT", zlib.compress(row * height)),
+            _chunk(b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows))),
             _chunk(b"IEND", b""),
         )
     )

@@ -161,9 +161,25 @@ class Client:
 
 def settings(database: Path, **values: Any) -> Settings:
     """Settings of a test: nothing of the environment, the offline model at full speed."""
-    base = {"database": database, "model": "offline", "offline_word_seconds": 0.0, "port": 0}
+    base = {"model": "offline", "offline_word_seconds": 0.0, "port": 0}
     base["undo_seconds"] = 0  # A deleted thread is gone.
-    return Settings.model_validate(base | values)
+    given = {**base, **values}
+    if not isinstance(database, Path) or "redis" in values:
+        return Settings.model_validate({"database": database, **given})
+    return _read(given).model_copy(update={"database": database})
+
+
+_settings: dict[str, tuple[Settings, object]] = {}
+
+
+def _read(values: dict[str, Any]) -> Settings:
+    """It takes several milliseconds: once for the same values, with any file as database."""
+    environment = sorted(item for item in os.environ.items() if item[0].startswith("TURNSTREAM_"))
+    key = repr((environment, sorted(values.items())))
+    if key not in _settings:
+        # The values are kept too, so that no other has the place of one, and with it its `repr`.
+        _settings[key] = Settings.model_validate({"database": "unused.db", **values}), values
+    return _settings[key][0]
 
 
 def endpoint_settings(database: Path, endpoint: StrictEndpoint, **values: Any) -> Settings:

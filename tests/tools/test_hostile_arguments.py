@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.samples import repeat
 from tests.support.tool_invocation import (
     assert_refused_at_once,
 )
@@ -138,7 +139,7 @@ HOSTILE_UNITS = [
 ]
 
 
-@pytest.mark.parametrize("side", ["from_unit", "to_unit"])
+@pytest.mark.parametrize("side", ["from_unit", repeat("to_unit")])
 def test_a_hostile_unit_is_refused_at_once(side: str) -> None:
     calls = [{"value": 1, "from_unit": "m", "to_unit": "m", side: unit} for unit in HOSTILE_UNITS]
     assert_refused_at_once("tools.units:convert_units", calls)
