@@ -58,7 +58,7 @@ is not served: the folder also holds what is for maintainers."""
 
 INDEX = "index.html"
 EDITION = re.compile(r"@[0-9a-f]{12}/(?=(?:css|js|vendor)/|icon\.svg$)")
-FILE_OF_PAGE = re.compile(rb'((?:href|src)=")((?:css|js|vendor)/|icon\.svg")')
+FILE_OF_PAGE = re.compile(r'((?:href|src)=")((?:css|js|vendor)/|icon\.svg")')
 """As `index.html` names it."""
 
 
@@ -117,7 +117,7 @@ class Page(StaticFiles):
 
 
 def _index(path: Path, edition: str) -> Response:
-    body = FILE_OF_PAGE.sub(rf"\1@{edition}/\2".encode(), path.read_bytes())
+    body = FILE_OF_PAGE.sub(rf"\1@{edition}/\2", path.read_text("utf-8")).encode()
     etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
     return Response(body, media_type=MEDIA_TYPES[path.suffix], headers={"ETag": etag})
 

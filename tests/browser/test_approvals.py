@@ -267,6 +267,7 @@ async def test_the_model_goes_on_when_the_last_of_several_calls_is_decided_on(
     assert len(endpoint.requests) == 2
 
 
+@pytest.mark.full
 async def test_a_call_is_decided_on_while_another_call_of_its_message_runs(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
@@ -281,6 +282,7 @@ async def test_a_call_is_decided_on_while_another_call_of_its_message_runs(
     assert tools.calls == {"tea": 1, "rent": 1}
 
 
+@pytest.mark.full
 async def test_decisions_that_wait_together_are_sent_one_after_the_other(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
@@ -362,6 +364,7 @@ async def test_a_call_waits_over_a_reload(
     assert tools.calls == {"rent": 1}
 
 
+@pytest.mark.full
 async def test_a_reload_while_an_approved_call_runs_shows_it_running(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
@@ -712,6 +715,7 @@ async def problems_shown(card: Locator) -> None:
     await expect(card).to_contain_text("Enter a whole number.")
 
 
+@pytest.mark.full
 @all_looks
 async def test_axe_finds_nothing_in_the_cards(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools

@@ -314,6 +314,7 @@ async def test_a_list_that_loads_late_has_the_focus_when_it_is_there(
     await expect(panel(chief).locator(".approvals-list")).to_be_focused()
 
 
+@pytest.mark.full
 @both_colours
 async def test_a_list_that_loads_late_takes_the_focus_from_nobody(chief: Visit) -> None:
     held = await hold(chief, "**/approvals-view.js")
@@ -327,6 +328,7 @@ async def test_a_list_that_loads_late_takes_the_focus_from_nobody(chief: Visit) 
     await expect(chief.field).to_be_focused()
 
 
+@pytest.mark.full
 @all_looks
 async def test_axe_finds_nothing_in_the_list_and_hostile_calls_are_text(
     chief: Visit, office: Client, endpoint: StrictEndpoint, look: str

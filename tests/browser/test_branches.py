@@ -13,6 +13,7 @@ from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
+from tests.support.samples import repeat
 from tests.support.serving import Client
 
 LOOKS_AT = "You are looking at another version"
@@ -265,7 +266,7 @@ async def test_what_is_sent_while_a_version_is_loaded_stands_behind_that_version
     assert said(thread) == ["First", "One.", "Second", "Three."]
 
 
-@pytest.mark.parametrize("is_refused", [False, True], ids=["taken", "refused"])
+@pytest.mark.parametrize("is_refused", [repeat(False, "taken"), pytest.param(True, id="refused")])
 async def test_who_acts_while_a_version_is_loaded_can_write_on(
     scripted_visit: Visit, endpoint: StrictEndpoint, is_refused: bool
 ) -> None:
@@ -311,6 +312,7 @@ async def test_a_link_to_a_version_that_is_gone_shows_the_thread(
     await expect(visit.page).not_to_have_url(re.compile("version"))
 
 
+@pytest.mark.full
 async def test_another_tab_shows_the_version_that_the_thread_went_on_from(
     scripted_visit: Visit, visitors: Visitors, endpoint: StrictEndpoint
 ) -> None:

@@ -94,6 +94,7 @@ async def test_a_chart_loads_again_by_itself_when_the_network_is_back(
     await expect(figure.locator("canvas")).to_be_visible()
 
 
+@pytest.mark.full
 @own_profile
 async def test_a_chart_that_fails_to_load_again_and_again_is_drawn_at_the_third_further_try(
     scripted_visit: Visit, endpoint: StrictEndpoint

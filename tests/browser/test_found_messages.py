@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, expect
 
@@ -93,6 +94,7 @@ async def test_a_found_message_is_opened_with_keys_and_marked_until_somebody_goe
     assert await visit.page.evaluate(f"() => {marks}") == 0
 
 
+@pytest.mark.full
 async def test_a_thread_that_was_found_by_its_title_opens_at_its_end(
     visitors: Visitors, long: Client
 ) -> None:

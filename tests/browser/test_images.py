@@ -317,6 +317,7 @@ async def test_a_message_whose_images_are_lost_is_not_sent_and_its_words_are_in_
     await expect(visit.said).to_have_count(1)
 
 
+@pytest.mark.full
 @both_looks
 async def test_axe_finds_nothing_where_images_are(visit: Visit) -> None:
     page = visit.page
@@ -382,6 +383,7 @@ async def test_a_model_that_takes_no_images_is_offered_none(
         await visit.leave()
 
 
+@pytest.mark.full
 async def test_limits_that_could_not_be_loaded_are_loaded_again(
     visitors: Visitors, client: Client
 ) -> None:

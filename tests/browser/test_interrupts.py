@@ -86,7 +86,7 @@ async def sent(visit: Visit, wire: ScriptedWire) -> Any:
     return wire.bodies[-1]["resume"]
 
 
-@pytest.mark.parametrize("comes", [stop_to_ask, load])
+@pytest.mark.parametrize("comes", [stop_to_ask, repeat(load, "load")])
 async def test_calls_that_wait_together_are_approved_edited_rejected_and_replied_to_one_by_one(
     wired: Visit, wire: ScriptedWire, comes: Any
 ) -> None:
@@ -332,6 +332,7 @@ async def test_what_is_asked_breaks_no_date(wired: Visit, wire: ScriptedWire, wi
     assert set(await lines_of(dates)) == {1}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", [320, repeat(340)])
 async def test_the_description_of_a_call_breaks_no_date(
     wired: Visit, wire: ScriptedWire, width: int

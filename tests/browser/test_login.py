@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, expect
 
@@ -418,6 +419,7 @@ async def test_where_a_proxy_logs_people_in_a_reload_is_offered_and_the_message_
         await visit.leave()
 
 
+@pytest.mark.full
 @all_looks
 async def test_axe_finds_nothing_in_the_login(tab: Visit, locked: Client, look: str) -> None:
     await credential(tab).fill("ts_wrong")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Route, expect
 
@@ -151,6 +152,7 @@ async def test_an_edit_of_a_message_that_is_gone_from_a_long_thread_goes_to_the_
     await expect(visit.button("Earlier messages")).to_be_attached()
 
 
+@pytest.mark.full
 async def test_the_button_breaks_no_rule_of_accessibility(visit: Visit) -> None:
     await visit.button("Earlier messages").scroll_into_view_if_needed()
     assert await axe(visit.page, AXE.read_text(encoding="utf-8")) == []

@@ -4,6 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Route, expect
 
 from graphs.offline import OfflineChatModel
@@ -158,6 +159,7 @@ async def test_a_dropped_connection_is_taken_up_after_the_last_event(
     assert refused > 2
 
 
+@pytest.mark.full
 async def test_a_thread_of_500_messages_shows_at_its_end_and_scrolls(
     visitors: Visitors, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from playwright.async_api import Locator, Route, expect
 
 from tests.browser.conftest import both_looks
@@ -125,6 +126,7 @@ async def test_each_kind_can_be_skipped(scripted_visit: Visit, endpoint: StrictE
         assert received(endpoint) == {"cancelled": True}
 
 
+@pytest.mark.full
 async def test_each_kind_can_be_typed_past(scripted_visit: Visit, endpoint: StrictEndpoint) -> None:
     for question in KINDS.values():
         await put(scripted_visit, endpoint, question)

@@ -173,6 +173,7 @@ async def test_a_reload_returns_to_what_was_being_read(
     await expect(visit.button("Latest")).to_be_hidden()
 
 
+@pytest.mark.full
 async def test_a_second_reload_before_the_thread_is_there_returns_to_what_was_being_read(
     visitors: Visitors, client: Client, look: str
 ) -> None:
@@ -322,6 +323,7 @@ async def test_a_title_that_a_model_makes_comes_after_the_answer_in_every_tab(
             await tab.leave()
 
 
+@pytest.mark.full
 async def test_a_title_that_a_model_makes_comes_where_the_thread_was_left_before_its_reply_ended(
     visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path, look: str
 ) -> None:

@@ -110,6 +110,7 @@ async def test_what_a_killed_server_had_said_stays_on_the_page_and_is_continued(
                 await expect(tab.reply).to_contain_text("lighthouse")
 
 
+@pytest.mark.full
 async def test_a_thread_deleted_before_the_server_was_killed_does_not_come_back(
     visit: Visit, visitors: Visitors, server: ForkedServer, given: Settings, look: str
 ) -> None:
@@ -158,6 +159,7 @@ async def test_what_a_reply_made_anew_has_replaced_is_there_after_a_kill(
                 await expect_words(tab, "First", "One.", "Second", "Two.")
 
 
+@pytest.mark.full
 async def test_what_a_reply_made_anew_replaces_is_there_after_a_kill_before_its_first_word(
     visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path, look: str
 ) -> None:
@@ -207,6 +209,7 @@ async def test_what_is_edited_and_drafted_outlives_the_server_and_asks_before_it
         await expect(visit.field).to_have_value("A draft")
 
 
+@pytest.mark.full
 async def test_what_is_ticked_outlives_the_server(
     visit: Visit, server: ForkedServer, given: Settings
 ) -> None:

@@ -512,6 +512,7 @@ async def test_what_waits_for_a_new_thread_is_sent_by_another_tab_when_its_own_i
     assert sorted(thread["title"] for thread in await threads(client)) == ["First", "Second"]
 
 
+@pytest.mark.full
 async def test_a_message_of_a_new_thread_stays_with_a_tab_that_is_reloaded_beside_another(
     visit: Visit, visitors: Visitors
 ) -> None:
@@ -656,7 +657,7 @@ async def test_what_is_written_before_it_is_known_who_writes_outlives_reloads(vi
 
 
 @own_profile
-@pytest.mark.parametrize("comes_back", ["after a while", "online again"])
+@pytest.mark.parametrize("comes_back", ["after a while", repeat("online again")])
 async def test_words_of_an_earlier_visit_come_back_with_a_server_that_was_away(
     visit: Visit, client: Client, comes_back: str
 ) -> None:

@@ -12,6 +12,7 @@ from tests.browser.test_branches import edit, step
 from tests.browser.test_threads_page import begin_anew, show_list
 from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Pause, Say, StrictEndpoint, call_reply, reply, text_reply
+from tests.support.samples import repeat
 from tests.support.serving import Client
 
 
@@ -66,7 +67,7 @@ async def test_a_message_on_its_way_is_sent_after_a_look_at_another_version(
 
 
 @pytest.mark.parametrize("came_through", [True, False], ids=["came through", "did not"])
-@pytest.mark.parametrize("is_new", [True, False], ids=["new thread", "thread"])
+@pytest.mark.parametrize("is_new", [repeat(True, "new thread"), pytest.param(False, id="thread")])
 async def test_a_message_on_its_way_is_in_the_thread_once_after_a_look_at_another(
     scripted_visit: Visit,
     scripted: Client,
@@ -207,6 +208,7 @@ async def test_a_message_on_its_way_that_is_taken_back_does_not_come_through(
     await expect(visit.said).to_have_count(1)
 
 
+@pytest.mark.full
 async def test_messages_on_their_way_and_behind_it_keep_their_order_when_the_thread_is_left(
     scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
 ) -> None:

@@ -50,6 +50,7 @@ async def test_a_model_calls_a_tool_of_an_mcp_server_and_clients_see_what_is_dec
     assert "sk-123" not in json.dumps(endpoint.requests)
 
 
+@pytest.mark.full
 async def test_arguments_that_do_not_fit_never_reach_the_server(
     client: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -58,6 +59,7 @@ async def test_arguments_that_do_not_fit_never_reach_the_server(
     assert results(events)[0]["error"]["code"] == "invalid_arguments"
 
 
+@pytest.mark.full
 async def test_a_destructive_tool_waits_for_a_person(
     client: Client, endpoint: StrictEndpoint
 ) -> None:
@@ -172,6 +174,7 @@ async def test_five_hundred_tools_are_served_listed_and_called(
         assert results(events) == [{"hidden": True}]
 
 
+@pytest.mark.full
 async def test_the_tools_are_listed_and_can_be_called_alone(client: Client) -> None:
     tools = {tool["name"]: tool for tool in (await client.http.get("/tools")).json()["tools"]}
     assert tools["t_erase"]["approval"] == "always"

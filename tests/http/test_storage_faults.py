@@ -202,6 +202,7 @@ async def test_a_request_that_is_refused_half_way_leaves_the_thread_free(
 # a full disk
 
 
+@pytest.mark.full
 async def test_a_full_disk_is_said_and_everything_works_again_when_there_is_room(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:

@@ -138,6 +138,7 @@ async def test_an_export_says_for_which_threads_there_was_no_room(tmp_path: Path
             assert largest_buffer(client) < 2 * PIECE_BYTES
 
 
+@pytest.mark.full
 async def test_the_thread_ahead_of_a_stream_needs_room_too(tmp_path: Path) -> None:
     """AG-UI and LangGraph's SDK get the thread first when they attach."""
     async with serving(settings(tmp_path / "t.db", **LIMITS)) as client:

@@ -35,7 +35,7 @@ from tests.support.raw_model import (
     say,
     stream,
 )
-from tests.support.samples import sample
+from tests.support.samples import repeat, sample
 from tests.support.scripted_model import ScriptedModel
 from tests.support.scripted_model import call as scripted_call
 from tests.support.scripted_model import text as scripted_text
@@ -132,7 +132,9 @@ MALFORMED: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("said_before", [b"", say("Half ")], ids=["at once", "in mid-stream"])
+@pytest.mark.parametrize(
+    "said_before", [repeat(b"", "at once"), pytest.param(say("Half "), id="in mid-stream")]
+)
 @pytest.mark.parametrize("wrong", MALFORMED.values(), ids=MALFORMED.keys())
 async def test_a_malformed_event_is_an_error_of_the_model(
     tmp_path: Path, wrong: bytes, said_before: bytes

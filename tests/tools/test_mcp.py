@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import ToolException
 
@@ -54,6 +55,16 @@ async def called(catalogue: Catalogue, name: str, /, **args: Any) -> ToolMessage
     return message
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tools(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Catalogue]:
+    """For tests that leave its server as it was: to start one takes a second."""
+    async with joined(tmp_path_factory.mktemp("mcp")) as tools:
+        yield tools
+
+
+on_one_server = pytest.mark.asyncio(loop_scope="module")
+
+
 async def test_tools_join_under_the_servers_name_with_one_session_for_all_calls(
     tmp_path: Path,
 ) -> None:
@@ -76,10 +87,15 @@ async def test_a_client_sees_of_a_result_what_the_file_declares(tmp_path: Path) 
         assert picture.artifact["images"][0]["data"] not in picture.text
 
 
-async def test_a_tool_that_its_server_calls_destructive_needs_an_approval(tmp_path: Path) -> None:
-    async with joined(tmp_path) as tools:
-        assert approval_of(tools.real_by_name["t_erase"]) is True
-        assert approval_of(tools.real_by_name["t_add"]) is False
+@on_one_server
+async def test_a_tool_that_its_server_calls_destructive_needs_an_approval(tools: Catalogue) -> None:
+    assert approval_of(tools.real_by_name["t_erase"]) is True
+    assert approval_of(tools.real_by_name["t_add"]) is False
+
+
+async def test_the_file_says_which_tools_need_an_approval_and_which_are_left_out(
+    tmp_path: Path,
+) -> None:
     turned = {"*": {"approval": True}, "erase": {"approval": False}, "boom": {"allowed": False}}
     async with joined(tmp_path, {"tools": turned}) as tools:
         assert approval_of(tools.real_by_name["t_erase"]) is False
@@ -87,10 +103,10 @@ async def test_a_tool_that_its_server_calls_destructive_needs_an_approval(tmp_pa
         assert "t_boom" not in tools.real_by_name
 
 
-async def test_what_an_exception_of_the_server_says_reaches_nobody(tmp_path: Path) -> None:
-    async with joined(tmp_path) as tools:
-        with pytest.raises(ToolFailed) as raised:
-            await called(tools, "t_boom")
+@on_one_server
+async def test_what_an_exception_of_the_server_says_reaches_nobody(tools: Catalogue) -> None:
+    with pytest.raises(ToolFailed) as raised:
+        await called(tools, "t_boom")
     assert "sk-123" not in str(raised.value)
 
 
@@ -103,16 +119,18 @@ async def test_a_server_that_dies_in_a_call_is_there_again_at_the_next(tmp_path:
         assert task.cancelling() == 0
 
 
-async def test_a_call_that_is_cancelled_is_cancelled_on_the_server(tmp_path: Path) -> None:
+@on_one_server
+async def test_a_call_that_is_cancelled_is_cancelled_on_the_server(
+    tools: Catalogue, tmp_path: Path
+) -> None:
     mark = tmp_path / "mark"
-    async with joined(tmp_path) as tools:
-        call = asyncio.create_task(called(tools, "t_hang", mark=str(mark)))
-        await until((tmp_path / "mark.began").exists)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        await until((tmp_path / "mark.cancelled").exists)
-        assert (await called(tools, "t_add", a=1, b=2)).text == '{"result": 3}'
+    call = asyncio.create_task(called(tools, "t_hang", mark=str(mark)))
+    await until((tmp_path / "mark.began").exists)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await until((tmp_path / "mark.cancelled").exists)
+    assert (await called(tools, "t_add", a=1, b=2)).text == '{"result": 3}'
 
 
 async def test_a_tools_own_time_limit_ends_its_call_here_and_there(tmp_path: Path) -> None:
@@ -125,10 +143,10 @@ async def test_a_tools_own_time_limit_ends_its_call_here_and_there(tmp_path: Pat
         await until((tmp_path / "mark.cancelled").exists)
 
 
-async def test_an_answer_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    async with joined(tmp_path) as tools:
-        with pytest.raises(ToolException, match="larger than 4000000 characters"):
-            await called(tools, "t_large", size=5_000_000)
+@on_one_server
+async def test_an_answer_that_is_too_large_is_refused(tools: Catalogue) -> None:
+    with pytest.raises(ToolException, match="larger than 4000000 characters"):
+        await called(tools, "t_large", size=5_000_000)
 
 
 @pytest.mark.long
