@@ -39,10 +39,18 @@ NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 """A flag of Chromium: what it asks of another host fails, and says so in the console."""
 
 
-SIZES: dict[str, ViewportSize] = {
-    "desktop": {"width": 1280, "height": 800},
-    "phone": {"width": 390, "height": 800},
-}
+def size_of(look: str) -> ViewportSize:
+    return {"width": 390 if look.startswith("phone") else 1280, "height": 800}
+
+
+def colors_of(look: str) -> Literal["dark", "light"]:
+    return "dark" if look.endswith("dark") else "light"
+
+
+def motion_of(look: str) -> Literal["reduce", "no-preference"]:
+    """To paint what moves is a tenth of what a test costs, and nothing but styles asks for it: by
+    daylight it stands."""
+    return "no-preference" if look.endswith("dark") else "reduce"
 
 
 @dataclass
@@ -77,8 +85,7 @@ class Profile:
     once: each test finds it as empty as a new one, but for those files."""
 
     context: BrowserContext
-    size: ViewportSize
-    colors: Literal["dark", "light"]
+    look: str
     account: Account
     origin: str
     _first: "Visit" = field(init=False)
@@ -87,16 +94,16 @@ class Profile:
     async def new(
         cls, browser: Browser, look: str, account: Account, origin: str, **options: Any
     ) -> Self:
-        size, scheme = look.split()
-        colors: Literal["dark", "light"] = "dark" if scheme == "dark" else "light"
+        is_phone = look.startswith("phone")
         context = await browser.new_context(
-            viewport=SIZES[size],
-            color_scheme=colors,
-            is_mobile=size == "phone",
-            has_touch=size == "phone",
+            viewport=size_of(look),
+            color_scheme=colors_of(look),
+            is_mobile=is_phone,
+            has_touch=is_phone,
+            reduced_motion=motion_of(look),
             **options,
         )
-        profile = cls(context, SIZES[size], colors, account, origin)
+        profile = cls(context, look, account, origin)
         await context.expose_binding("reportViolation", profile._violated)
         await context.add_init_script(_REPORT)
         context.on("console", profile._logged)
@@ -124,9 +131,11 @@ class Profile:
         await self._go_where_nothing_writes(kept)
         await kept.evaluate(_FORGET)
         await kept.mouse.move(0, 0)
-        await kept.set_viewport_size(self.size)
+        await kept.set_viewport_size(size_of(self.look))
         await kept.emulate_media(
-            media="null", color_scheme=self.colors, reduced_motion="no-preference"
+            media="null",
+            color_scheme=colors_of(self.look),
+            reduced_motion=motion_of(self.look),
         )
         await self.context.clear_cookies()
         await self.context.clear_permissions()

@@ -61,8 +61,6 @@ async def test_a_found_thread_opens_at_the_message_that_has_the_words(
     await expect(message).to_be_focused()
     await expect_at(visit, message)
     await expect(visit.status).to_contain_text("Found in a reply: The answer to Number 12")
-    assert await axe(visit.page, AXE) == []
-
     await visit.page.reload()
     await expect_at(visit, message)
     await expect(message).not_to_have_class(MARKED)
@@ -73,6 +71,17 @@ async def test_a_found_thread_opens_at_the_message_that_has_the_words(
     await expect(visit.said.first).to_contain_text("Number")
     await expect_at(visit, message)
     await expect(visit.page.locator(".is-found")).to_have_count(0)
+
+
+@pytest.mark.full
+@both_looks
+async def test_axe_finds_nothing_at_a_found_message(
+    visitors: Visitors, long: Client, look: str
+) -> None:
+    visit = await (await visitors(long.url, look)).open()
+    await (await search(visit, "number 12")).click()
+    await expect(visit.replies.filter(has_text="answer to Number 12 is")).to_have_class(MARKED)
+    assert await axe(visit.page, AXE) == []
 
 
 async def test_a_found_message_is_opened_with_keys_and_marked_until_somebody_goes_on(
