@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 CLIENTS := tests/clients/node_modules/.package-lock.json
-# Tests wait as much as they work: two processes for each core of a small machine. A part of them
-# is not worth as many: each process first imports everything.
-WORKERS ?= $(if $(ARGS),2,4)
+# Tests wait too: three processes for two cores. A part of them is not worth as many: each process
+# first imports everything.
+WORKERS ?= $(if $(ARGS),2,3)
 # The full run is that of CI, and of tests that are named.
 TESTS := $(if $(ARGS)$(CI),,-m "not full")
 # It measures: in a long run it has the machine to itself.

@@ -269,6 +269,7 @@ async def test_a_reply_in_whose_middle_the_login_ends_goes_on_where_it_was(
     assert all(cursor and not cursor.endswith(":0") for cursor in cursors)
 
 
+@pytest.mark.full
 @both_colours
 async def test_when_somebody_else_logs_in_the_thread_of_the_first_is_closed(
     tab: Visit, locked: Client, endpoint: StrictEndpoint

@@ -3,6 +3,7 @@
 import asyncio
 import re
 
+import pytest
 from playwright.async_api import expect
 
 from tests.browser.conftest import both_looks
@@ -99,6 +100,7 @@ async def test_the_page_follows_the_text_until_a_person_scrolls_up(slow_visit: V
     )
 
 
+@pytest.mark.full
 async def test_the_page_yields_to_a_person_whose_browser_scrolls_late(slow_visit: Visit) -> None:
     await slow_visit.page.set_viewport_size({"width": 390, "height": 420})
     await slow_visit.say("Write 120 words")

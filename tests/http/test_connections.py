@@ -496,6 +496,7 @@ async def answered(client: Client) -> bool:
     return response.status_code == 200
 
 
+@pytest.mark.full
 async def test_a_flood_beyond_the_descriptors_costs_little_and_passes(tmp_path: Path) -> None:
     async with (
         forked_server(tmp_path / "t.db", HEADER_SECONDS="4") as server,

@@ -59,6 +59,7 @@ async def test_a_session_that_expires_breaks_the_stream_off_and_not_the_run(
         await goes_on_elsewhere(client, before, held, bearer(key))
 
 
+@pytest.mark.full
 async def test_a_token_that_expires_does_the_same(tmp_path: Path) -> None:
     held = asyncio.Event()
     model = ScriptedModel.of([text("One "), held, text("two."), finish()])

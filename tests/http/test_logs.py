@@ -183,6 +183,7 @@ async def test_a_log_has_nothing_that_was_said_and_every_failure_once(
     assert "Invalid HTTP request" not in log, "else any client could fill the log"
 
 
+@pytest.mark.full
 async def test_a_json_log_is_one_object_a_line(tmp_path: Path, endpoint: StrictEndpoint) -> None:
     lines, told = await everything_fails(tmp_path / "t.db", endpoint, LOG_FORMAT="json")
     assert PLANTED not in "\n".join(lines)

@@ -104,6 +104,7 @@ async def test_what_waits_for_a_reader_has_a_limit(
     assert not await is_refused(long, path, body)
 
 
+@pytest.mark.full
 async def test_a_caller_has_a_share_of_the_room_and_another_is_served(tmp_path: Path) -> None:
     given = keys_settings(tmp_path, **{**LIMITS, "max_responses_bytes": 16_000_000})
     async with (

@@ -120,6 +120,7 @@ def ends(events: Sequence[Event]) -> list[str]:
     return [event.type for event in events if event.type in TERMINAL]
 
 
+@pytest.mark.full
 @pytest.mark.long
 async def test_a_worker_killed_at_any_moment_has_its_runs_ended_by_another(
     tmp_path: Path, shared: Variables, endpoint: StrictEndpoint
@@ -286,6 +287,7 @@ async def test_who_waits_at_a_worker_that_ends_for_the_run_of_another_is_let_go(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
+@pytest.mark.full
 async def test_without_redis_runs_go_on_and_new_ones_are_refused(
     tmp_path: Path, shared: Variables, endpoint: StrictEndpoint, own_redis: RedisServer
 ) -> None:

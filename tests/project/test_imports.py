@@ -54,6 +54,7 @@ def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
     assert "langchain_anthropic" in imported_by("graphs.providers.anthropic")
 
 
+@pytest.mark.full
 def test_what_the_server_does_not_serve_with_is_not_imported_when_it_serves(tmp_path: Path) -> None:
     command, path = [sys.executable, "-c", SERVING], {"PYTHONPATH": str(PROJECT)}
     serving = {*subprocess.check_output(command, text=True, cwd=tmp_path, env=path).split()}

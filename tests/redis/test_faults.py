@@ -27,6 +27,7 @@ from tests.support.contracts.runs import (
 )
 from tests.support.redis_server import RedisServer
 from tests.support.redis_workers import OpenWorker, workers
+from tests.support.samples import repeat
 from tests.support.waiting import WAIT_SECONDS, eventually
 
 
@@ -165,6 +166,7 @@ async def test_what_is_said_to_redis_when_it_is_closed_is_given_up_at_once(
             await writer.logs.check()
 
 
+@pytest.mark.full
 async def test_a_redis_that_is_silent_is_given_up_and_told_when_it_is_back(
     open_worker: OpenWorker, own_redis: RedisServer
 ) -> None:
@@ -224,7 +226,7 @@ async def test_a_redis_that_is_gone_is_given_up_and_used_again_when_it_is_back(
     await eventually(works)
 
 
-@pytest.mark.parametrize("how", ["full", "read-only"])
+@pytest.mark.parametrize("how", ["full", repeat("read-only")])
 async def test_a_redis_that_takes_nothing_more_lets_runs_go_on_and_none_begin(
     open_worker: OpenWorker, own_redis: RedisServer, how: str
 ) -> None:

@@ -97,6 +97,7 @@ ALIKE = {
     "a tool that takes too long",
     "a tool that is not there",
     "an error after a question",
+    "a rate limit",
     "too many steps",
     "too many identical calls",
     "too much time",
