@@ -3,7 +3,9 @@ file of its own for each test."""
 
 import gc
 import os
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -82,3 +84,13 @@ def _maintenance_file(
     """Maintenance that a test plans is in a file that no other test has."""
     file = tmp_path_factory.getbasetemp() / f"maintenance-{next(NUMBERS)}.db"
     monkeypatch.setenv(FILE_VARIABLE, str(file))
+
+
+@pytest.fixture(autouse=True)
+def _modules_of_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A module that a test has written and loaded is not found under its name by the next test."""
+    folder, before = str(tmp_path_factory.getbasetemp()), set(sys.modules)
+    yield
+    for name in sys.modules.keys() - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]

@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from textwrap import dedent
@@ -42,11 +42,10 @@ GRAPH = """
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Writes a user's files; modules and search paths are as before at the end."""
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes a user's files; search paths are as before at the end."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    before = set(sys.modules)
 
     def write(name: str, text: str = "", words: str = "Fine.") -> Path:
         file = tmp_path / name
@@ -54,9 +53,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         file.write_text(dedent(text).replace("WORDS", repr(words)))
         return file
 
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    return write
 
 
 async def says(setting: str, **context: str) -> str:
