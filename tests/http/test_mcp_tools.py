@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.http.test_chat_turns import results, said
+from tests.support.child_processes import children_of, is_there
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.mcp_raw_server import tool
 from tests.support.serving import (
@@ -203,16 +204,3 @@ async def test_no_process_of_a_server_outlives_ours(
         os.kill(served.pid, way)
         await served.exit_status()
         await until(lambda: not any(map(is_there, children)))
-
-
-def children_of(pid: int) -> list[int]:
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(c) for t in threads for c in (t / "children").read_text().split()]
-
-
-def is_there(pid: int) -> bool:
-    """A process that has ended and that nobody has asked about counts as gone."""
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return False

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from server.storage.location import PostgresUrl
 from tests.http.test_plain_uvicorn import PlainUvicorn, plain_uvicorn
+from tests.support.child_processes import children_of, command_of
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.postgres_workers import query
 from tests.support.serving import (
@@ -36,14 +37,10 @@ async def started(server: PlainUvicorn) -> tuple[int, int]:
         for _ in range(2):
             while STARTED not in await said.readline():
                 pass
-    one, other = children(server.process.pid)
+    # `multiprocessing` has others beside its processes.
+    children = children_of(server.process.pid)
+    one, other = (child for child in children if b"spawn_main" in command_of(child))
     return one, other
-
-
-def children(parent: int) -> list[int]:
-    """Without what `multiprocessing` has beside its processes."""
-    pids = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-    return [pid for pid in pids if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 @contextmanager

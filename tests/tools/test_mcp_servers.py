@@ -16,6 +16,7 @@ from langchain_core.tools import ToolException
 
 from server.runs.graph_user import AUTH_USER, GraphUser
 from server.users.principal import Principal
+from tests.support.child_processes import children_of, command_of
 from tests.support.mcp_raw_server import LOOP, TREE, tool
 from tests.support.samples import sample
 from tests.support.serving import PROJECT
@@ -105,7 +106,7 @@ async def test_a_server_that_died_between_two_calls_is_started_again_by_the_next
 ) -> None:
     async with joined(tmp_path) as tools:
         kept = len(asyncio.all_tasks())
-        os.kill(children()[0], signal.SIGKILL)
+        os.kill(mcp_servers()[0], signal.SIGKILL)
         await until(lambda: len(asyncio.all_tasks()) < kept)
         assert json.loads((await called(tools, "t_count")).text) == {"result": 1}
 
@@ -268,8 +269,5 @@ def test_a_header_can_tell_of_the_caller_what_is_said_of_them_and_no_more(
         read_servers(file_of(tmp_path, a={"url": "http://x", **forward}), {})
 
 
-def children() -> list[int]:
-    found = []
-    for thread in Path("/proc/self/task").iterdir():
-        found += [int(pid) for pid in (thread / "children").read_text().split()]
-    return [pid for pid in found if b"mcp_server" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+def mcp_servers() -> list[int]:
+    return [child for child in children_of("self") if b"mcp_server" in command_of(child)]
