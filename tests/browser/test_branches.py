@@ -132,6 +132,7 @@ async def test_the_thread_is_come_back_to_from_a_version(
     visit = scripted_visit
     await visit.ask("First")
     await edit(visit, "Zwei")
+    await expect_version(visit.said.first, "2/2")
     await visit.idle()
     await step(visit.said, "Previous")
     await expect_words(visit, "First", "One.")
@@ -150,6 +151,7 @@ async def test_a_version_is_looked_at_while_a_reply_is_written(
     visit = scripted_visit
     await visit.ask("First")
     await edit(visit, "Zwei")
+    await expect_version(visit.said.first, "2/2")
     await visit.idle()
     await visit.say("Drei")
     await expect(visit.reply).to_contain_text("Three")
@@ -194,6 +196,7 @@ async def test_who_comes_back_from_a_version_writes_on(
     visit = scripted_visit
     await visit.ask("First")
     await regenerate(visit)
+    await expect_version(visit.reply, "2/2")
     await visit.idle()
     await step(visit.reply, "Previous")
     await expect_words(visit, "First", "One.")
@@ -211,6 +214,7 @@ async def test_a_thread_that_has_gone_on_elsewhere_is_not_left_for_a_version(
     visit = scripted_visit
     await visit.ask("First")
     await regenerate(visit)
+    await expect_version(visit.reply, "2/2")
     await visit.idle()
     await step(visit.reply, "Previous")
     await expect(visit.log.get_by_role("note")).to_contain_text(LOOKS_AT)
@@ -233,6 +237,7 @@ async def test_a_question_of_a_version_is_answered_there(
     visit = scripted_visit
     await visit.ask("When?")
     await edit(visit, "Never mind")
+    await expect_version(visit.said.first, "2/2")
     await visit.idle()
     await step(visit.said, "Previous")
     await visit.log.get_by_role("radio").first.check()
@@ -249,6 +254,7 @@ async def test_what_is_sent_while_a_version_is_loaded_stands_behind_that_version
     visit, gate = scripted_visit, asyncio.Event()
     await visit.ask("First")
     await edit(visit, "Zwei")
+    await expect_version(visit.said.first, "2/2")
     await visit.idle()
 
     async def late(route: Route) -> None:
@@ -320,6 +326,7 @@ async def test_another_tab_shows_the_version_that_the_thread_went_on_from(
     visit = scripted_visit
     await visit.ask("First")
     await edit(visit, "Zwei")
+    await expect_version(visit.said.first, "2/2")
     await visit.idle()
     other = await visitors.beside(visit)
     await other.open(await visit.thread_id())
@@ -337,6 +344,7 @@ async def test_what_is_ticked_in_the_thread_is_there_after_a_look_at_another_ver
     endpoint.script(text_reply("Answer."), call_reply(("request_user_selection", question)))
     await visit.ask("First")
     await edit(visit, "Ask me")
+    await expect_version(visit.said.first, "2/2")
     await visit.idle()
     box = visit.page.get_by_role("checkbox", name="sat")
     await box.check()
