@@ -91,7 +91,7 @@ class Visitors:
     account: Account
     exit: AsyncExitStack
     profiles: dict[str, Profile] | None
-    """Those that may be used, unless they are in use; None: each visitor has a new one."""
+    """Profiles to take, one for each look; None gives each visitor a new one."""
     used: set[str] = field(default_factory=set)
 
     async def __call__(self, url: str, look: str = "desktop light", **options: Any) -> Visit:
@@ -134,7 +134,7 @@ async def visitors(
 
 @pytest.fixture(scope="session")
 def page_port() -> int:
-    """Where servers of tests are, one after the other: the browser then knows the page's files."""
+    """The port of one test's server after the other: so the browser has the page's files."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -118,7 +118,7 @@ class Profile:
         return self._first
 
     async def leave(self) -> None:
-        """Of what the test has left behind nothing stays but the first tab, unless it is worn."""
+        """Forget all that the test has left, and keep the first tab unless it is worn."""
         kept, *others = self.context.pages or [await self.context.new_page()]
         for page in others:
             await page.close()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 GONE = (FileNotFoundError, ProcessLookupError)
-"""What it is to read of a thread or a process that ends in that moment."""
+"""Raised by a read of a thread or a process that ends in that moment."""
 
 
 def children_of(process: int | str) -> list[int]:
