@@ -8,9 +8,12 @@ none of them again, until a file changes and with it the edition.
 import gzip
 import hashlib
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike, stat_result
 from pathlib import Path
+from typing import Self
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import FileResponse, Response
@@ -62,11 +65,40 @@ FILE_OF_PAGE = re.compile(r'((?:href|src)=")((?:css|js|vendor)/|icon\.svg")')
 """As `index.html` names it."""
 
 
+@dataclass(frozen=True)
+class Edition:
+    """The page's files, as they were when somebody asked for the page."""
+
+    name: str
+    """12 hex digits that change with any file: of the SHA-256 of names and contents."""
+    versions: Mapping[Path, tuple[int, int]]
+    """When each file was changed, in nanoseconds, and how many bytes it has."""
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        whole, versions = hashlib.sha256(), {}
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in MEDIA_TYPES:
+                versions[path] = version = _version(path.stat())
+                whole.update(f"{path.relative_to(folder)} ".encode())
+                whole.update(_digest(path, *version))
+        return cls(whole.hexdigest()[:12], versions)
+
+    def has(self, path: Path, found: stat_result) -> bool:
+        """False for a file that was changed since: kept for good under this name, it would be there
+        again when the change is taken back."""
+        return self.versions.get(path) == _version(found)
+
+
+def _version(found: stat_result) -> tuple[int, int]:
+    return found.st_mtime_ns, found.st_size
+
+
 class Page(StaticFiles):
     def __init__(self, folder: Path) -> None:
         super().__init__(directory=folder, html=True)
-        self._folder = folder
-        self._edition = ""
+        self._folder = folder.resolve()
+        self._edition: Edition | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
@@ -86,8 +118,8 @@ class Page(StaticFiles):
 
     def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
         full_path, found = super().lookup_path(path)
-        if not self._edition or Path(path) == Path(INDEX):
-            self._edition = _edition(self._folder)
+        if self._edition is None or Path(path) == Path(INDEX):
+            self._edition = Edition.of(self._folder)
         if Path(full_path).suffix in MEDIA_TYPES or Path(full_path).is_dir():
             return full_path, found
         return "", None
@@ -100,14 +132,16 @@ class Page(StaticFiles):
         status_code: int = 200,
     ) -> Response:
         path, asked = Path(full_path), Headers(scope=scope)
+        edition = self._edition
+        assert edition is not None, "a file is looked up before it is served"
         response = (
-            _index(path, self._edition)
+            _index(path, edition.name)
             if path.name == INDEX
             else FileResponse(
                 path, status_code, media_type=MEDIA_TYPES[path.suffix], stat_result=stat_result
             )
         )
-        if f"/@{self._edition}/" in scope["path"]:
+        if f"/@{edition.name}/" in scope["path"] and edition.has(path, stat_result):
             response.headers["Cache-Control"] = KEEP
         if "gzip" in asked.get("accept-encoding", ""):
             response = _compressed(response, path, stat_result)
@@ -125,7 +159,7 @@ def _index(path: Path, edition: str) -> Response:
 def _compressed(plain: Response, path: Path, found: stat_result) -> Response:
     """The ETag tells the two forms apart, as HTTP wants it."""
     body = (
-        _packed(path, found.st_mtime_ns, found.st_size)
+        _packed(path, *_version(found))
         if isinstance(plain, FileResponse)
         else gzip.compress(plain.body, mtime=0)
     )
@@ -139,17 +173,6 @@ def _compressed(plain: Response, path: Path, found: stat_result) -> Response:
 @lru_cache(maxsize=256)
 def _packed(path: Path, _mtime_ns: int, _size: int) -> bytes:
     return gzip.compress(path.read_bytes(), mtime=0)
-
-
-def _edition(folder: Path) -> str:
-    """12 hex digits that change with any file of the page: SHA-256 of names and contents."""
-    whole = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in MEDIA_TYPES:
-            found = path.stat()
-            whole.update(f"{path.relative_to(folder)} ".encode())
-            whole.update(_digest(path, found.st_mtime_ns, found.st_size))
-    return whole.hexdigest()[:12]
 
 
 @lru_cache(maxsize=256)

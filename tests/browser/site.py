@@ -33,7 +33,12 @@ navigation.addEventListener("navigate", ({ destination: { url } }) => {
 _FORGET = """async () => {
   localStorage.clear();
   sessionStorage.clear();
-  for (const { name } of await indexedDB.databases()) indexedDB.deleteDatabase(name);
+  for (const { name } of await indexedDB.databases()) {
+    await new Promise((gone) => {
+      const request = indexedDB.deleteDatabase(name);
+      request.onsuccess = request.onerror = request.onblocked = gone;
+    });
+  }
 }"""
 NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 """A flag of Chromium: what it asks of another host fails, and says so in the console."""
@@ -55,7 +60,7 @@ def motion_of(look: str) -> Literal["reduce", "no-preference"]:
 
 @dataclass
 class Account:
-    """What went wrong in a browser: at the end of a test each list is empty.
+    """The faults of a browser: at the end of a test each list is empty.
 
     That the page asks nothing of another host is told by its policy, which is violated, by the
     console, since no other host is found, and by where it goes. To have each request reported would

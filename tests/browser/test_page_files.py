@@ -159,7 +159,9 @@ async def test_a_file_that_is_changed_while_the_server_runs_is_in_an_edition_of_
         first = await http.get("/")
         (name,) = named_in(first.text)
         main.write_text("second, longer")
-        assert (await http.get(name)).text == "second, longer"
+        changed = await http.get(name)
+        assert changed.text == "second, longer"
+        assert changed.headers["cache-control"] == "no-cache", "the first edition has other words"
         again = await http.get("/", headers={"If-None-Match": first.headers["etag"]})
         assert again.status_code == 200
         (other,) = named_in(again.text)

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 import pytest_asyncio
+from _pytest.mark import ParameterSet
 from starlette.routing import BaseRoute, Mount, Route
 
 from server.http.routes import ROUTES
@@ -309,11 +310,20 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "as ui messages": Call(200, query="?protocol=ui-message-stream"),
     },
 }
-EACH = [
-    pytest.param(*route, call, id=f"{' '.join(route)}: {name}")
-    for route, calls in CALLS.items()
-    for name, call in calls.items()
-]
+
+
+def cases(*, changes: bool) -> list[ParameterSet]:
+    """Those that change something, or the others."""
+    return [
+        pytest.param(method, route, call, id=f"{method} {route}: {name}")
+        for (method, route), calls in CALLS.items()
+        for name, call in calls.items()
+        if changes is (method not in ("GET", "HEAD") or call.thread == LIVE)
+    ]
+
+
+READS, CHANGES = cases(changes=False), cases(changes=True)
+EACH = [*READS, *CHANGES]
 
 
 def endpoints(routes: Iterable[BaseRoute], prefix: str = "") -> Iterable[tuple[str, str]]:
@@ -542,14 +552,6 @@ async def test_nobody_but_the_owner_reaches(
     await _is_as_if_there_were_nothing(on, method, route, call, names)
     assert await on.things() == others.before
     assert route.startswith("/tools") or on.tools.calls == called
-
-
-def changes_nothing(method: str, _route: str, call: Call) -> bool:
-    return method in ("GET", "HEAD") and call.thread != LIVE
-
-
-READS = [each for each in EACH if changes_nothing(*each.values)]  # type: ignore[arg-type]
-CHANGES = [each for each in EACH if each not in READS]
 
 
 @pytest.mark.asyncio(loop_scope="module")
