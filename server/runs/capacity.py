@@ -2,11 +2,9 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
 
 from server.runs.claims import Claims
 from server.runs.other_workers import OtherWorkers
-from server.turns.chunks import Chunk, MessageFinish
 from server.users.rights import LimitExceeded, Rights
 
 NEW_THREADS_SECONDS = 60.0
@@ -54,9 +52,3 @@ class Capacity:
         except LimitExceeded:
             self._new_threads.remove(now)
             raise
-
-
-async def charge(rights: Rights, last: Sequence[Chunk]) -> None:
-    """Count the tokens of a run, as its last chunks say them."""
-    usages = [chunk.usage for chunk in last if isinstance(chunk, MessageFinish)]
-    await rights.charge_tokens(sum(usage.input_tokens + usage.output_tokens for usage in usages))

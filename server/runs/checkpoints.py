@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, aclosing
 from functools import partial
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START
@@ -145,6 +146,7 @@ class Checkpoints:
         resume: Command[Any] | None = None,
         *,
         rights: Rights,
+        callbacks: Sequence[BaseCallbackHandler] = (),
     ) -> AsyncIterator[Any]:
         """Run the graph on new messages, or with None on from the last checkpoint, with the answers
         to interrupts.
@@ -159,6 +161,7 @@ class Checkpoints:
                 values.configurable,
                 rights,
                 self.attached,
+                callbacks,
             ),
             stream_mode=STREAM_MODES,
             # Of the state no more; a graph may leave these out of what it returns.

@@ -1,10 +1,11 @@
 """Who calls, as LangGraph tells a graph: `configurable["langgraph_auth_user"]`; and what they may
 not call of a graph that does not ask."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 
 from graphs.attached import AttachedGraph
@@ -58,13 +59,17 @@ _LISTED = ("identity", "display_name", "is_authenticated", "permissions")
 
 
 def as_caller(
-    config: RunnableConfig, values: Mapping[str, Any], rights: Rights, graph: AttachedGraph
+    config: RunnableConfig,
+    values: Mapping[str, Any],
+    rights: Rights,
+    graph: AttachedGraph,
+    callbacks: Sequence[BaseCallbackHandler],
 ) -> RunnableConfig:
     """The config of a run, with the configurable values that its caller gives and who they are. A
     graph that is not ours is kept to the rights by a callback."""
     user = GraphUser.of(rights.principal)
-    denied = rights.restrict and not graph.is_built_in
+    denials = [Denials(rights.refusal_now)] if rights.restrict and not graph.is_built_in else []
     return {
         "configurable": {**values, AUTH_USER: user, **config["configurable"]},
-        "callbacks": [Denials(rights.refusal_now)] if denied else [],
+        "callbacks": [*denials, *callbacks],
     }

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from server.runs.capacity import charge
 from server.runs.claims import Claim, Claims
 from server.runs.first_words import changed_words, follow_words
 from server.runs.lost_chunks import LOST_END
@@ -186,7 +185,6 @@ class Lives:
             records = await self._audit.ended(run, last)
             await self._claims.release(claim.run_id, partial(self._end, run, records))
             await self._note_texts(run, claim)
-            await charge(run.start.rights, last)
         except (LeaseLost, RequestNotSaved):
             last = []
             raise
@@ -194,9 +192,18 @@ class Lives:
             logger.exception("run %(run)s broke off", {"run": claim.run_id})
             await self._break_off(claim)
         finally:
+            await self._charge(run)
             if last:
                 with self._claims.telling_end(claim.run_id):
                     await run.log.write(last)
+
+    async def _charge(self, run: Run) -> None:
+        """Count the tokens of a run, however it ended."""
+        try:
+            if run.tokens:
+                await run.start.rights.charge_tokens(await run.tokens.total())
+        except Exception:
+            logger.exception("run %(run)s: its tokens are not counted", _named(run))
 
     async def _break_off(self, claim: Claim) -> None:
         """Release the claim of a run whose end could not be made."""

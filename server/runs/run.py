@@ -26,6 +26,7 @@ from server.runs.signals import StopSignal
 from server.runs.start import RunStart
 from server.runs.telling import Item, Telling
 from server.runs.thread_changes import added_messages
+from server.runs.token_count import TokenCount
 from server.runs.told_state import ToldState
 from server.runs.translate import Translator
 from server.runs.unread import ended_when_unread
@@ -82,6 +83,7 @@ class Run:
         self.watch = watch
         self.first_word: float | None = None
         """When its text began, by the monotonic clock."""
+        self.tokens = TokenCount() if start.rights.counts_tokens else None
         self.log = LogWriter(log, watch)
         self.accepted: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         """Done when the request is on disk: None; or when it is not kept: why. LeaseLost: another
@@ -174,6 +176,7 @@ class Run:
             self.start.values,
             plan.resume,
             rights=self.start.rights,
+            callbacks=[self.tokens] if self.tokens else [],
         )
         with writes.streaming():
             async with (

@@ -25,6 +25,7 @@ from langchain_core.messages import (
 from server.runs.plan import Plan
 from server.runs.run import Run
 from server.runs.searchable import texts
+from server.runs.token_count import TokenCount
 from server.runs.transcript import user_content
 from server.storage.interfaces import ThreadStore
 from server.storage.titles import is_first_title, one_line, short_title
@@ -121,9 +122,11 @@ async def _give(
             if entry is None or not is_first_title(entry.title, asked):
                 return
             await rights.check_tokens()
-            answer = await _answer(model, asked, said)
-            usage = answer.usage_metadata
-            await rights.charge_tokens(usage["total_tokens"] if usage else 0)
+            tokens = TokenCount()
+            try:
+                answer = await _answer(model, asked, said, tokens)
+            finally:
+                await rights.charge_tokens(await tokens.total())
             title = cleaned(str(answer.text))
             if title:
                 await store.give_title(key, title, entry.title)
@@ -132,9 +135,11 @@ async def _give(
         logger.warning("thread %(thread)s keeps its first words as a title: %(error)s", cause)
 
 
-async def _answer(model: BaseChatModel, asked: str, said: str) -> AIMessageChunk:
+async def _answer(
+    model: BaseChatModel, asked: str, said: str, tokens: TokenCount
+) -> AIMessageChunk:
     told = f"User: {asked[:GIVEN_CHARS]}\n\nAssistant: {said[:GIVEN_CHARS]}"
-    stream = model.astream([SystemMessage(PROMPT), HumanMessage(told)])
+    stream = model.astream([SystemMessage(PROMPT), HumanMessage(told)], {"callbacks": [tokens]})
     answer = AIMessageChunk(content="")
     async with aclosing(cast("AsyncGenerator[AIMessageChunk]", stream)) as chunks:
         async for chunk in chunks:

@@ -164,6 +164,10 @@ class Rights:
         if self.counters and most is not None:
             await self.counters.take(self.principal.owner, name, most)
 
+    @property
+    def counts_tokens(self) -> bool:
+        return self.counters is not None and self.limit("tokens_per_day") is not None
+
     async def check_tokens(self) -> None:
         """Raises LimitExceeded if the day's tokens are used up."""
         most = self.limit("tokens_per_day")
