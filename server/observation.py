@@ -81,5 +81,6 @@ async def _serving(
     metrics.oldest_claim.set_function(lambda: runs.oldest_claim_seconds)
     metrics.watch_writes("thread_list", storage.store.meter)
     metrics.watch_writes("checkpoints", storage.checkpointer.meter)
-    async with serve_metrics(metrics, settings.metrics_host, settings.metrics_port):
+    host, port = settings.metrics_host, settings.metrics_port
+    async with serve_metrics(metrics, host, port, settings.allowed_hosts):
         yield

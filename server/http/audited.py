@@ -14,6 +14,8 @@ from server.users.audit import Audit
 from server.users.principal import Principal
 
 REFUSALS = (401, 403, 429)
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+"""Any other is named `other`: a method is a word of the caller's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,12 @@ def _has_credentials(request: Request[Any]) -> bool:
 
 
 def matched_route(scope: Scope) -> str | None:
-    """`POST /chat`: what the router has matched, without the caller's own words."""
+    """Return method and first step of the route that the router has matched, such as `POST /chat`;
+    nothing of it is the caller's own words. None without a route."""
     if "endpoint" not in scope:
         return None
-    return f"{scope['method']} /{scope['path'].split('/')[1]}"
+    method = scope["method"] if scope["method"] in METHODS else "other"
+    return f"{method} /{scope['route'].path.split('/')[1]}"
 
 
 def _address(request: Request[Any]) -> str | None:

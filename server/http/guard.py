@@ -9,11 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from ipaddress import ip_address
 
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.http.problems import Problem
+from server.users.proxies import unmapped
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
@@ -22,6 +24,13 @@ DOUBTFUL_LENGTH = Problem(
     "malformed_request",
     "A request with Transfer-Encoding is HTTP/1.1, and has no Content-Length.",
     headers={"Connection": "close"},
+)
+OPEN_TO_ALL = Problem(
+    403,
+    "authentication_not_set",
+    "Everyone who reaches this address could read, change and delete every thread. Set "
+    "TURNSTREAM_AUTH to keys, jwt, header or module:function (to 'off' if they all may), or reach "
+    "the server on 127.0.0.1.",
 )
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PROBED = ("/health", "/health/live", "/health/ready")
@@ -55,7 +64,7 @@ class Guard:
         if _has_doubtful_length(request):
             return DOUBTFUL_LENGTH
         host = request.headers.get("host", "")
-        is_foreign = not any(_matches(_hostname(host), name) for name in self.allowed_hosts)
+        is_foreign = not is_allowed_host(host, self.allowed_hosts)
         request.scope[FOREIGN_HOST] = is_foreign
         if is_foreign and not _is_probe(request, host):
             return Problem(
@@ -79,6 +88,28 @@ class Guard:
         return origin == own or (origin != "null" and origin in self.allowed_origins)
 
 
+@dataclass(frozen=True, slots=True)
+class LoopbackOnly:
+    """ASGI middleware: refuses what was sent to another address than loopback."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        server = scope.get("server") if scope["type"] == "http" else None
+        # A Unix socket has no port.
+        if server and server[1] is not None and not _is_loopback(server[0]):
+            await OPEN_TO_ALL.response()(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(unmapped(address)).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
 def _has_doubtful_length(request: Request) -> bool:
     """True if a server or proxy may ignore the Transfer-Encoding (RFC 9112, 6.1)."""
     is_old = request.scope.get("http_version") == "1.0"
@@ -93,6 +124,11 @@ def _is_probe(request: Request, host: str) -> bool:
 
 def _guarded(request: Request) -> bool:
     return request.method not in SAFE_METHODS or request.url.path.endswith("/stream")
+
+
+def is_allowed_host(host: str, allowed: Sequence[str]) -> bool:
+    """Return True if a pattern of `allowed` matches a Host header."""
+    return any(_matches(_hostname(host), name) for name in allowed)
 
 
 def _hostname(host: str) -> str:

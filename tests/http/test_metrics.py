@@ -216,6 +216,31 @@ async def test_refusals_are_counted_by_their_code(
     assert seen("response_headers_seconds_count", route="none") == 1
 
 
+async def test_methods_that_callers_invent_make_one_label(
+    tmp_path: Path, endpoint: StrictEndpoint, scrape: Scraper
+) -> None:
+    async with serving(measured(tmp_path, endpoint)) as client:
+        for number in range(5):
+            refused = await client.http.request(f"INVENTED{number}", "/chat")
+            assert refused.status_code == 405
+        seen = await scrape()
+    routes = {dict(having).get("route") for _, having in seen.samples} - {None}
+    assert routes == {"other /chat"}
+    assert seen("response_headers_seconds_count", route="other /chat") == 5
+
+
+async def test_metrics_are_not_served_to_the_host_of_another_site(
+    tmp_path: Path, endpoint: StrictEndpoint, scrape: Scraper
+) -> None:
+    async with serving(measured(tmp_path, endpoint)), httpx.AsyncClient() as http:
+        refused = await http.get(scrape.url, headers={"Host": "rebound.example:9464"})
+        assert refused.status_code == 403
+        assert "rebound.example" in refused.text
+        assert "TURNSTREAM_ALLOWED_HOSTS" in refused.text
+        for host in ("10.1.2.3:9464", "[::1]:9464", "localhost"):
+            assert (await http.get(scrape.url, headers={"Host": host})).status_code == 200
+
+
 async def test_the_metrics_are_not_on_the_port_of_the_chat(
     tmp_path: Path, endpoint: StrictEndpoint, scrape: Scraper
 ) -> None:
