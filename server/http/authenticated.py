@@ -5,6 +5,7 @@ A route without this has no principal, and its endpoint fails; it never gets som
 
 import logging
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -46,14 +47,21 @@ async def principal_of(request: Request[Any]) -> Principal:
     if authentication is None:
         return LOCAL
     principal = await recognised(authentication, request, credentials(request))
-    if principal.session and request.method not in SAFE_METHODS and not _origin(request):
+    if principal.session and request.method not in SAFE_METHODS:
+        check_origin(request)
+    return principal
+
+
+def check_origin(request: Request[Any]) -> None:
+    """Raises Problem for a request that has a session's cookie and no Origin; one that is not ours
+    has been refused by now."""
+    if not request.headers.get("origin"):
         raise Problem(
             403,
             "origin_required",
             "A request that changes something and has a cookie needs an Origin header, which "
             "browsers send; other clients send 'Authorization: Bearer' in place of the cookie.",
         )
-    return principal
 
 
 async def recognised(
@@ -64,14 +72,11 @@ async def recognised(
     failed: FailedLogins = request.scope["state"]["failed_logins"]
     address = request.client.host if request.client else ""
     tries = "authorization" in given.headers
-    if tries:
-        failed.check(address)
     try:
-        return await authentication.authenticate(given)
+        async with failed.attempt(address) if tries else nullcontext():
+            return await authentication.authenticate(given)
     except Unauthenticated as reason:
         logger.debug("not authenticated: %s", reason)
-        if tries:
-            failed.count(address)
         raise unauthenticated(authentication, request, given) from None
     except AuthenticationUnavailable as reason:
         logger.warning("nobody can be authenticated now: %s", reason, exc_info=reason.__cause__)
@@ -162,8 +167,3 @@ def cookie_header(request: Request[Any], value: str, max_age: int) -> str:
 
 def _cookie_name(url: URL) -> str:
     return SECURE_COOKIE if url.scheme == "https" else COOKIE
-
-
-def _origin(request: Request[Any]) -> str | None:
-    """An origin that is not ours has been refused by now."""
-    return request.headers.get("origin")

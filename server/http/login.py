@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from server.http.audited import records
 from server.http.authenticated import (
+    check_origin,
     cookie_header,
     credentials,
     recognised,
@@ -49,6 +50,7 @@ class Logout(HTTPEndpoint):
         """204, also if nobody was logged in."""
         if session_cookie(request) is None:
             return Response(status_code=204)
+        check_origin(request)
         await _end_session(request)
         return Response(status_code=204, headers=_without_cookie(request))
 

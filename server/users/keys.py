@@ -65,11 +65,13 @@ class ApiKeys:
         parts = _KEY.fullmatch(credential)
         if parts is None:
             raise Unauthenticated("not the form of an API key")
-        key = await self._keys.get(parts[1])
-        # An unknown id takes as long as a wrong secret.
-        stored = key.digest if key else _digest("")
-        if not compare_digest(stored, _digest(credential)) or key is None:
-            raise Unauthenticated("no such API key")
+        key, digest = self._keys.peek(parts[1]), _digest(credential)
+        if key is None or not compare_digest(key.digest, digest):
+            # Whatever is wrong is refused after one look into the database.
+            key = await self._keys.look_up(parts[1])
+            stored = key.digest if key else _digest("")
+            if not compare_digest(stored, digest) or key is None:
+                raise Unauthenticated("no such API key")
         if not key.is_valid(time.time()):
             raise Unauthenticated(f"API key {key.id} is revoked or has expired")
         self._note_use(key.id)

@@ -63,28 +63,26 @@ class Quotas:
 
     async def take_call(self, owner: str, choices: Sequence[Mapping[str, int]]) -> None:
         """Count a tool call. Each choice has the limits of one role, by glob; the call needs room
-        in all limits of one of them, and counts in every role's. Raises LimitExceeded."""
-        if not any([await self._has_room(owner, limits) for limits in choices]):
-            raise await self._used_up(owner, choices)
-        for glob, most in {(g, m) for limits in choices for g, m in limits.items()}:
-            await self._limiter.hit(RateLimitItemPerDay(most), CALLS, _digest(owner), glob)
+        in all limits of one of them, and counts in every role's. Raises LimitExceeded, which names
+        the limit that is in the way for the shortest time.
 
-    async def _has_room(self, owner: str, limits: Mapping[str, int]) -> bool:
-        return all(
-            [
-                await self._limiter.test(RateLimitItemPerDay(most), CALLS, _digest(owner), glob)
-                for glob, most in limits.items()
-            ]
-        )
+        Parallel calls, of other workers too, are each counted before they are judged; one that is
+        refused is taken back.
+        """
+        counted = {(glob, most) for limits in choices for glob, most in limits.items()}
+        room = {each: await self._count_call(owner, *each, 1) for each in counted}
+        if any(all(room[each] for each in limits.items()) for limits in choices):
+            return
+        for each in counted:
+            await self._count_call(owner, *each, -1)
+        full = [each for each in counted if not room[each]]
+        faults = [await self._exceeded(CALLS, most, owner, glob) for glob, most in full]
+        raise min(faults, key=lambda fault: fault.retry_after)
 
-    async def _used_up(self, owner: str, choices: Sequence[Mapping[str, int]]) -> LimitExceeded:
-        """Names the limit that is in the way for the shortest time."""
-        faults = []
-        for limits in choices:
-            for glob, most in limits.items():
-                if not await self._has_room(owner, {glob: most}):
-                    faults.append(await self._exceeded(CALLS, most, owner, glob))
-        return min(faults, key=lambda fault: fault.retry_after)
+    async def _count_call(self, owner: str, glob: str, most: int, cost: int) -> bool:
+        """Return True if the count is within the limit."""
+        item = RateLimitItemPerDay(most)
+        return await self._limiter.hit(item, CALLS, _digest(owner), glob, cost=cost)
 
     async def _exceeded(self, limit: str, value: int, owner: str, *more: str) -> LimitExceeded:
         item = _item(limit, value)

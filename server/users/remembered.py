@@ -21,9 +21,16 @@ class Remembered(Generic[Value]):
         self._forgotten = 0
 
     async def get(self, id: str) -> Value | None:
+        value = self.peek(id)
+        return await self.look_up(id) if value is None else value
+
+    def peek(self, id: str) -> Value | None:
+        """Return what is remembered."""
         until, value = self._rows.get(id, (0.0, None))
-        if time.monotonic() < until:
-            return value
+        return value if time.monotonic() < until else None
+
+    async def look_up(self, id: str) -> Value | None:
+        """Read the row again, and remember it."""
         forgotten = self._forgotten
         value = await self._look_up(id)
         self._rows.pop(id, None)

@@ -150,6 +150,10 @@ async def test_wrong_credentials_leave_a_good_session_alone(tmp_path: Path) -> N
 async def test_a_cookie_opens_nothing_after_the_logout(tmp_path: Path) -> None:
     async with serving(keys_settings(tmp_path)) as client, browser_of(client, "ann") as ann:
         cookie = cookie_of(ann.http)
+        alone = {"Cookie": f"{COOKIE}={cookie}"}
+        refused = await client.http.post("/logout", headers=alone)
+        assert (refused.status_code, refused.json()["code"]) == (403, "origin_required")
+        assert await status_with(client, cookie) == 200
         answer = await ann.http.post("/logout")
         assert answer.status_code == 204
         ((name, value, attributes),) = set_cookies(answer)

@@ -42,6 +42,15 @@ async def test_many_requests_at_once_are_counted_together(redis_url: str) -> Non
                 await Quotas(shared=other).take("ann", LIMIT, 50)
 
 
+async def test_parallel_calls_of_two_workers_do_not_pass_the_limit(redis_url: str) -> None:
+    async with open_counters(redis_url) as one, open_counters(redis_url) as other:
+        workers = [Quotas(shared=one), Quotas(shared=other)]
+        calls = [workers[n % 2].take_call("ann", [{"*": 3}]) for n in range(60)]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert outcomes.count(None) == 3
+        assert sum(isinstance(outcome, LimitExceeded) for outcome in outcomes) == 57
+
+
 async def test_while_redis_is_away_each_worker_holds_the_limit_by_itself(
     own_redis: RedisServer,
 ) -> None:

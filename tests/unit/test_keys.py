@@ -35,6 +35,29 @@ async def test_a_key_names_its_caller_and_their_role(store: SqlCredentialStore) 
     )
 
 
+async def test_a_wrong_secret_takes_as_many_look_ups_as_an_unknown_key(
+    store: SqlCredentialStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[str] = []
+
+    async def look_up(id: str) -> ApiKey | None:
+        looked_up.append(id)
+        return await SqlCredentialStore.key(store, id)
+
+    monkeypatch.setattr(store, "key", look_up)
+    keys, text = ApiKeys(store), await added(store, new_key("ann"))
+    other, _ = new_key("ann")
+    wrong = "_".join([*text.split("_")[:2], other.split("_")[2]])
+    for is_in_use in (False, True):
+        if is_in_use:
+            assert await keys.authenticate(text)
+        for refused in (wrong, other):
+            looked_up.clear()
+            with pytest.raises(Unauthenticated):
+                await keys.authenticate(refused)
+            assert looked_up == [refused.split("_")[1]]
+
+
 def files(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.iterdir())
 

@@ -1,15 +1,19 @@
 """What callers use up in windows of time, and failed logins."""
 
+import asyncio
 import time
+from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from server.storage.interfaces import StorageUnavailable
 from server.users import failed_logins
 from server.users.failed_logins import FailedLogins
 from server.users.policy import Policy
 from server.users.policy_file import PolicyFile
-from server.users.principal import Principal
+from server.users.principal import AuthenticationUnavailable, Principal, Unauthenticated
 from server.users.quotas import Memory, Quotas
 from server.users.rights import LimitExceeded, Rights
 
@@ -122,6 +126,28 @@ async def test_a_call_that_is_refused_uses_nothing_up(clock: Clock) -> None:
     assert await ann.refusal("add", {}) is None
 
 
+class Distant(Memory):
+    """Answers after a while, as the counters that workers share do; each count is one step."""
+
+    async def incr(self, key: str, expiry: float, amount: int = 1) -> int:
+        await asyncio.sleep(0)
+        return await super().incr(key, expiry, amount)
+
+    async def get_expiry(self, key: str) -> float:
+        await asyncio.sleep(0)
+        return await super().get_expiry(key)
+
+
+async def test_parallel_calls_of_several_workers_do_not_pass_the_limit() -> None:
+    shared = Distant()
+    caller = {"limits": {"tool_calls_per_day": {"*": 3}}}
+    workers = [rights(Quotas(shared=shared), user=caller) for _ in range(2)]
+    refusals = await asyncio.gather(*(workers[n % 2].refusal("add", {}) for n in range(60)))
+    assert refusals.count(None) == 3
+    refused = [one.code for one in refusals if one]
+    assert refused == ["limit_exceeded"] * 57
+
+
 async def test_windows_that_are_over_are_forgotten(clock: Clock) -> None:
     storage = Memory()
     quotas = Quotas(storage)
@@ -155,18 +181,72 @@ async def test_a_hit_does_not_look_through_the_windows_of_all_callers(clock: Clo
     assert seen.looked_through == 2
 
 
-def test_an_address_that_fails_too_often_waits_for_its_minute(clock: Clock) -> None:
+async def fail(logins: FailedLogins, address: str) -> None:
+    with suppress(Unauthenticated):
+        async with logins.attempt(address):
+            raise Unauthenticated("a wrong key")
+
+
+async def succeed(logins: FailedLogins, address: str) -> None:
+    async with logins.attempt(address):
+        pass
+
+
+async def test_an_address_that_fails_too_often_waits_for_its_minute(clock: Clock) -> None:
     logins = FailedLogins(2)
     for _ in range(2):
-        logins.check("10.0.0.1")
-        logins.count("10.0.0.1")
+        await fail(logins, "10.0.0.1")
     clock.now += 20
     with pytest.raises(LimitExceeded) as fault:
-        logins.check("10.0.0.1")
+        await succeed(logins, "10.0.0.1")
     assert (fault.value.limit, fault.value.retry_after) == ("max_failed_logins", 40)
-    logins.check("10.0.0.2")
+    await succeed(logins, "10.0.0.2")
     clock.now += 40
-    logins.check("10.0.0.1")
+    await succeed(logins, "10.0.0.1")
+
+
+async def test_parallel_attempts_look_at_no_more_credentials_than_may_fail() -> None:
+    logins, looked_at, answered = FailedLogins(20), 0, asyncio.Event()
+
+    async def guess() -> None:
+        nonlocal looked_at
+        async with logins.attempt("10.0.0.1"):
+            looked_at += 1
+            await answered.wait()
+            raise Unauthenticated("a wrong key")
+
+    guesses = [asyncio.create_task(guess()) for _ in range(400)]
+    await asyncio.sleep(0)
+    answered.set()
+    outcomes = [type(outcome) for outcome in await asyncio.gather(*guesses, return_exceptions=True)]
+    assert looked_at == 20
+    assert Counter(outcomes) == {Unauthenticated: 20, LimitExceeded: 380}
+
+
+@pytest.mark.parametrize(
+    "fault", [AuthenticationUnavailable("no answer"), StorageUnavailable("storage_unreachable")]
+)
+async def test_an_attempt_that_nobody_could_judge_counts_as_failed(fault: Exception) -> None:
+    logins = FailedLogins(1)
+    with pytest.raises(type(fault)):
+        async with logins.attempt("10.0.0.1"):
+            raise fault
+    with pytest.raises(LimitExceeded):
+        await succeed(logins, "10.0.0.1")
+
+
+async def test_more_parallel_requests_with_good_credentials_than_may_fail_all_pass() -> None:
+    logins, answered = FailedLogins(2), asyncio.Event()
+
+    async def call() -> None:
+        async with logins.attempt("10.0.0.1"):
+            await answered.wait()
+
+    calls = [asyncio.create_task(call()) for _ in range(50)]
+    await asyncio.sleep(0)
+    answered.set()
+    await asyncio.gather(*calls)
+    assert len(logins) == 0
 
 
 @pytest.mark.parametrize(
@@ -181,28 +261,28 @@ def test_an_address_that_fails_too_often_waits_for_its_minute(clock: Clock) -> N
         ("", "10.0.0.1", False),
     ],
 )
-def test_an_ipv6_client_is_its_network(one: str, other: str, same: bool) -> None:
+async def test_an_ipv6_client_is_its_network(one: str, other: str, same: bool) -> None:
     logins = FailedLogins(1)
-    logins.count(one)
+    await fail(logins, one)
     if same:
         with pytest.raises(LimitExceeded):
-            logins.check(other)
+            await succeed(logins, other)
     else:
-        logins.check(other)
+        await succeed(logins, other)
 
 
-def test_no_more_addresses_are_remembered_than_there_is_room_for(
+async def test_no_more_addresses_are_remembered_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     monkeypatch.setattr(failed_logins, "MAX_ADDRESSES", 3)
     logins = FailedLogins(1)
     for number in range(5):
         clock.now += 1
-        logins.count(f"10.0.0.{number}")
-    logins.check("10.0.0.1")
+        await fail(logins, f"10.0.0.{number}")
+    await succeed(logins, "10.0.0.1")
     with pytest.raises(LimitExceeded):
-        logins.check("10.0.0.4")
+        await succeed(logins, "10.0.0.4")
     assert len(logins) == 3
     clock.now += 61
-    logins.check("10.0.0.9")
+    await succeed(logins, "10.0.0.9")
     assert len(logins) == 0

@@ -4,6 +4,7 @@ from server.http.login import MAX_CREDENTIAL_CHARS
 from server.http.openapi.answers import TEXT
 from server.http.openapi.operation import Answer, Example, Operation
 from server.http.openapi.problems import BODY, CREDENTIALS, DATA, LIMITED, LOGIN, STORAGE
+from server.http.openapi.problems import COOKIE as WITH_COOKIE
 from server.protocols.body_schemas import an_object, ref
 
 ME = Answer("Who calls.", ref("Me"))
@@ -31,7 +32,7 @@ OPERATIONS = {
         "logOut",
         "End the session",
         {204: Answer("There is no session, or no more.", may_have=COOKIE)},
-        (STORAGE,),
+        (WITH_COOKIE, STORAGE),
         examples={"without a session": Example(204)},
     ),
     ("GET", "/me"): Operation(
