@@ -1,12 +1,11 @@
 """Which calls a person must approve before they run: what the tool declares, and what the caller's
 rights demand or waive."""
 
-import asyncio
-import inspect
 import logging
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from langgraph.pregel import Pregel
@@ -14,14 +13,16 @@ from langgraph.pregel import Pregel
 from graphs.faults import GraphError
 from graphs.graph_tools import tools_of
 from graphs.rights import EVERYTHING, ToolRights
+from tools.author_calls import AuthorCalls
 from tools.catalogue import Catalogue
-from tools.contract import ApprovalRule, approval_of
-from tools.threads import in_thread
+from tools.contract import approval_of
 
 RULE_SECONDS = 10
 """How long a tool's own rule may take; after that the call needs an approval."""
 
 Need = Literal["never", "sometimes", "always"]
+
+_ASK = AuthorCalls()
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +55,9 @@ class ApprovalRules:
         rule = approval_of(self.catalogue.real_by_name[name])
         assert callable(rule), "a need that is not constant has a rule"
         try:
-            async with asyncio.timeout(RULE_SECONDS):
-                return await _asked(rule, args, self.user)
+            # A copy of the arguments: what a rule changes is not what runs.
+            asked = partial(rule, deepcopy(dict(args)), self.user)
+            return bool(await _ASK(asked, RULE_SECONDS))
         except Exception:
             logger.exception("the rule for approvals of %(tool)s failed", {"tool": name})
             return True
@@ -81,9 +83,3 @@ def refuse_gated_tools(graph: Pregel[Any, Any, Any, Any]) -> None:
             f"its ToolNode runs {', '.join(gated)}, declared with needs_approval, and asks nobody "
             "first: in place of that call interrupt() in the tool, or give it to the built-in graph"
         )
-
-
-async def _asked(rule: ApprovalRule, args: Mapping[str, Any], user: Mapping[str, Any]) -> bool:
-    """A copy of the arguments: what a rule changes is not what runs."""
-    answer: Any = await in_thread(lambda: rule(deepcopy(dict(args)), user))
-    return bool(await answer if inspect.isawaitable(answer) else answer)

@@ -18,8 +18,9 @@ async def beside_loop(messages: int, function: Callable[[], T]) -> T:
     return function() if messages < LONG else await asyncio.to_thread(function)
 
 
-async def in_thread(function: Callable[[], T]) -> T:
-    """Run a function in a daemon thread of its own.
+async def in_thread(function: Callable[[], T], at_end: Callable[[], None] | None = None) -> T:
+    """Run a function in a daemon thread of its own; `at_end` is called in the event loop once the
+    function has returned, also if nobody waits for it any more.
 
     A thread cannot be cancelled. One of the loop's own pool would hold up the end of the process
     until the function returns; this one is left behind.
@@ -29,14 +30,19 @@ async def in_thread(function: Callable[[], T]) -> T:
     context = contextvars.copy_context()
 
     def settle(result: T | None, error: BaseException | None) -> None:
+        if at_end:
+            at_end()
         if future.done():
             return
         if error is None:
             future.set_result(result)  # type: ignore[arg-type]
-        elif isinstance(error, StopIteration):
-            future.set_exception(RuntimeError("the function raised StopIteration"))
-        else:
+        elif isinstance(error, Exception) and not isinstance(error, StopIteration):
             future.set_exception(error)
+        else:
+            # Any other would end the loop, the awaiting coroutine or its task.
+            unfit = RuntimeError(f"the function raised {type(error).__name__}")
+            unfit.__cause__ = error
+            future.set_exception(unfit)
 
     def run() -> None:
         result: T | None = None

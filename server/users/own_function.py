@@ -7,10 +7,10 @@ It takes, by name, any of `request`, `path`, `method`, `path_params`, `query_par
 https://docs.langchain.com/langgraph-platform/auth (`langgraph_sdk.auth.types.Authenticator`).
 """
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from langgraph_sdk import Auth
@@ -22,6 +22,7 @@ from server.users.principal import (
     Principal,
     Unauthenticated,
 )
+from tools.author_calls import AuthorCalls
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ class OwnFunction:
                 f"{source}: {name} is {type(target).__name__}, not a function or an Auth"
             )
         self._function: Callable[..., Any] = target
+        self._call = AuthorCalls()
         self._parameters = self._accepted(inspect.signature(target))
 
     def _report_rules(self, are_refused: bool) -> None:
@@ -94,8 +96,7 @@ class OwnFunction:
         AuthenticationUnavailable if the function fails or takes too long."""
         given = {name: values[name] for name in self._parameters}
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
-                user = await self._called(given)
+            user = await self._call(partial(self._function, **given), TIMEOUT_SECONDS)
         except HTTPException as refusal:
             raise Unauthenticated(f"{self._name} refused with {refusal.status_code}") from None
         except TimeoutError:
@@ -108,12 +109,6 @@ class OwnFunction:
                 f"{self._name} failed: {type(error).__name__}"
             ) from error
         return self._principal(user)
-
-    async def _called(self, given: Mapping[str, Any]) -> Any:
-        if inspect.iscoroutinefunction(self._function):
-            return await self._function(**given)
-        user = await asyncio.to_thread(self._function, **given)
-        return await user if inspect.isawaitable(user) else user
 
     def _principal(self, user: Any) -> Principal:
         if isinstance(user, str):
@@ -133,7 +128,7 @@ class OwnFunction:
             raise
         except ValueError as error:
             raise Unauthenticated(str(error)) from None
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise AuthenticationUnavailable(
                 f"{self._name} gave what cannot be read: {error}"
             ) from error

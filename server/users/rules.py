@@ -1,17 +1,16 @@
 """The rule of a policy: a function of the user's own that may deny a call."""
 
-import asyncio
-import inspect
 import logging
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from graphs.user_modules import own_object
 from server.users.policy_file import PolicyError
 from server.users.principal import Principal
-from tools.threads import in_thread
+from tools.author_calls import AuthorCalls, is_async
 
 RULE_SECONDS = 10
 """How long a rule may take; a later answer denies."""
@@ -30,16 +29,16 @@ class Rule:
 
     name: str
     function: Callable[[Principal, Mapping[str, Any]], Any]
+    _ask: AuthorCalls = field(default_factory=AuthorCalls, compare=False, repr=False)
 
     @property
     def is_async(self) -> bool:
-        called = getattr(self.function, "__call__", None)  # noqa: B004  of an object
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+        return is_async(self.function)
 
     async def allows(self, principal: Principal, name: str, args: Mapping[str, Any]) -> bool:
+        asked = partial(self.function, principal, _call(name, args))
         try:
-            async with asyncio.timeout(RULE_SECONDS):
-                return self._read(await self._called(principal, _call(name, args)))
+            return self._read(await self._ask(asked, RULE_SECONDS))
         except Exception:  # noqa: BLE001  whatever the user's function raises
             return self._failed()
 
@@ -47,14 +46,8 @@ class Rule:
         """The same for a rule that is not async, in the caller's thread."""
         try:
             return self._read(self.function(principal, _call(name, args)))
-        except Exception:  # noqa: BLE001  whatever the user's function raises
+        except BaseException:  # noqa: BLE001  whatever the user's function raises
             return self._failed()
-
-    async def _called(self, principal: Principal, call: Mapping[str, Any]) -> Any:
-        if self.is_async:
-            return await self.function(principal, call)
-        answer = await in_thread(lambda: self.function(principal, call))
-        return await answer if inspect.isawaitable(answer) else answer
 
     def _read(self, answer: Any) -> bool:
         if answer not in ("allow", "deny"):
