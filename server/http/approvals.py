@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from server.http.problems import Problem
 from server.http.state import ApiRequest, owner, principal, rights
+from server.http.thread_listing import number
 from server.protocols import DEFAULT, BodyLimits, approval_body
 from server.runs.busy_threads import RunInProgress
 from server.runs.lives import StreamLost
@@ -24,13 +25,17 @@ from server.turns.requests import InvalidRequest, TurnRequest
 from server.users.policy import Forbidden
 from server.users.rights import LimitExceeded
 
-MOST = 100
+MAX_CALLS = 100
+"""Of a page."""
+MAX_CURSOR_DIGITS = 6
 
 
 class Approvals(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
-        """`{"approvals": [approval]}`, the oldest 100 with at most 2 MB of arguments: the caller's
-        own, and those of others that the caller may decide on.
+        """`{"approvals": [approval], "cursor"?}`: the caller's own, and those of others that the
+        caller may decide on. A page has up to `?limit=`, 100, and 2 MB of arguments, oldest first;
+        `?cursor=` is that of the page before. The oldest call of each asker comes on a page before
+        the second of any. A call that is decided on meanwhile moves those behind it up.
 
             {"id", "tool_call_id", "tool_name", "args", "asked_at", "expires_at"?, "may_have_run"?,
              "asked_by": {"id", "name"}, "thread_id"?}
@@ -39,8 +44,14 @@ class Approvals(HTTPEndpoint):
         """
         permitted, catalogue = rights(request), request.state["catalogue"].current
         names = [name for name in catalogue.real_by_name if permitted.may_approve(name)]
-        waiting = await request.state["store"].approvals(owner(request), names, time.time(), MOST)
-        return JSONResponse({"approvals": [_shown(one, owner(request)) for one in waiting]})
+        limit = number(request.query_params.get("limit", str(MAX_CALLS)), MAX_CALLS)
+        skip, now = _cursor(request.query_params.get("cursor", "0")), time.time()
+        read = partial(request.state["store"].approvals, owner(request), names, now)
+        waiting = await read(limit, skip)
+        skip += len(waiting)
+        more = {"cursor": str(skip)} if waiting and await read(1, skip) else {}
+        shown = [_shown(one, owner(request)) for one in waiting]
+        return JSONResponse({"approvals": shown, **more})
 
 
 class Approval(HTTPEndpoint):
@@ -79,6 +90,13 @@ class Approval(HTTPEndpoint):
             )
             raise Problem(404, "unknown_approval", sentence)
         return waiting
+
+
+def _cursor(text: str) -> int:
+    """Return how many calls were on the pages before. Raises Problem."""
+    if text.isascii() and text.isdecimal() and len(text) <= MAX_CURSOR_DIGITS:
+        return int(text)
+    raise Problem(422, "invalid_cursor", "The list has no such cursor; begin without one.")
 
 
 def _may_decide(request: ApiRequest, waiting: WaitingApproval) -> bool:

@@ -69,11 +69,23 @@ def remove_thread(connection: Connection, key: ThreadKey) -> None:
 
 
 def page(
-    connection: Connection, owner: str, tool_names: Collection[str], now: float, limit: int
+    connection: Connection,
+    owner: str,
+    tool_names: Collection[str],
+    now: float,
+    limit: int,
+    skip: int = 0,
 ) -> Sequence[WaitingApproval]:
-    """Return the open approvals of the owner's threads and of all calls of these tools, oldest
-    first: at most `limit`, and fewer if their arguments have more than MAX_PAGE_CHARS."""
+    """Return open approvals of the owner's threads and of all calls of these tools, oldest first:
+    at most `limit`, and fewer if their arguments have more than MAX_PAGE_CHARS.
+
+    The askers take turns: the oldest approval of each, then the second of each, and so on, `skip`
+    of them left out. So nobody's many calls hide those of others.
+    """
     of_others = and_(approvals.c.owner != LOCAL_OWNER, approvals.c.tool_name.in_(tool_names))
+    turn = func.row_number().over(
+        partition_by=approvals.c.owner, order_by=(approvals.c.asked_at, approvals.c.id)
+    )
     found = (
         select(approvals.c.id, func.length(approvals.c.args).label("chars"))
         .where(
@@ -82,8 +94,9 @@ def page(
             or_(approvals.c.owner == owner, of_others),
             _NOT_HIDDEN,
         )
-        .order_by(approvals.c.asked_at, approvals.c.id)
+        .order_by(turn, approvals.c.asked_at, approvals.c.id)
         .limit(limit)
+        .offset(skip)
     )
     rows = connection.execute(found).all()
     sums = accumulate(row.chars for row in rows)

@@ -279,10 +279,14 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         """Those that were kept for the thread."""
 
     async def approvals(
-        self, owner: str, tool_names: Collection[str], now: float, limit: int
+        self, owner: str, tool_names: Collection[str], now: float, limit: int, skip: int = 0
     ) -> Sequence[WaitingApproval]:
-        """The calls that wait for an approval and have not expired at `now`, oldest first: the
-        owner's, and all of these tools but those of threads made without authentication."""
+        """Return calls that wait for an approval and have not expired at `now`, oldest first: the
+        owner's, and all of these tools but those of threads made without authentication.
+
+        A page has the calls of its askers in turn, `skip` of them left out: see
+        `server.storage.approvals.page`. It may end before `limit` without being the last.
+        """
 
     async def approval(self, id: str) -> WaitingApproval | None:
         """Also one that is not open any more, until its thread asks again."""

@@ -277,9 +277,9 @@ class SqlStore(SqlTexts):
         return await self.read(claims.dispositions, key)
 
     async def approvals(
-        self, owner: str, tool_names: Collection[str], now: float, limit: int
+        self, owner: str, tool_names: Collection[str], now: float, limit: int, skip: int = 0
     ) -> Sequence[WaitingApproval]:
-        return await self.read(approvals.page, owner, tool_names, now, limit)
+        return await self.read(approvals.page, owner, tool_names, now, limit, skip)
 
     async def approval(self, id: str) -> WaitingApproval | None:
         return await self.read(approvals.get, id)

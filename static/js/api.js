@@ -88,7 +88,8 @@ export const restore = (id) => json("POST", `${path(id)}/restore`);
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});
 export const models = () => json("GET", "/models");
 export const tools = async () => (await json("GET", "/tools")).tools;
-export const approvals = async () => (await json("GET", "/approvals")).approvals;
+/** A page of the calls that wait: `{approvals, cursor?}`; with `cursor` there are more. */
+export const approvals = (cursor) => json("GET", `/approvals${cursor ? `?cursor=${cursor}` : ""}`);
 export const decide = (id, decision) => json("POST", `/approvals/${encodeURIComponent(id)}`, decision);
 export const health = () => json("GET", "/health");
 

@@ -234,6 +234,7 @@ const painting = new Painting({
   approvalActions: {
     onDecide: (call, decision) => questions.decideForOthers(call, decision),
     onReload: () => approvals.refresh(),
+    onMore: () => approvals.showMore(),
     onPainted: () => questions.othersPainted(),
     onClose() {
       panels.show("approvals", false);

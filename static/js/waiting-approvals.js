@@ -8,10 +8,11 @@ const WATCH_MS = 15_000;
 export class WaitingApprovals {
   #onChange;
   #isWatched = false;
+  #pages = 1;
   #timer;
 
   /** `told`: what became of the decision before, `{words, isError}`. */
-  state = { calls: [], answers: {}, loaded: false, failed: false, told: null };
+  state = { calls: [], answers: {}, loaded: false, failed: false, hasMore: false, told: null };
 
   constructor(onChange) {
     this.#onChange = onChange;
@@ -23,17 +24,20 @@ export class WaitingApprovals {
     if (this.#isWatched === isWatched) return;
     this.#isWatched = isWatched;
     clearTimeout(this.#timer);
+    this.#pages = 1;
     if (isWatched) this.refresh();
     else this.#set({ told: null });
+  }
+
+  async showMore() {
+    this.#pages += 1;
+    await this.refresh();
   }
 
   async refresh() {
     clearTimeout(this.#timer);
     try {
-      const waiting = await api.approvals();
-      // One's own are decided on in their threads.
-      const calls = waiting.filter((call) => call.thread_id === undefined);
-      this.#set({ calls, loaded: true, failed: false });
+      this.#set({ ...(await this.#load()), loaded: true, failed: false });
     } catch {
       this.#set({ failed: true });
     }
@@ -57,6 +61,19 @@ export class WaitingApprovals {
     }
     await this.refresh();
     return true;
+  }
+
+  /** The pages that are shown. A call that moved up meanwhile is on two of them. */
+  async #load() {
+    const calls = new Map();
+    let cursor;
+    for (let page = 0; page < this.#pages && (page === 0 || cursor); page += 1) {
+      const { approvals, cursor: next } = await api.approvals(cursor);
+      // One's own are decided on in their threads.
+      for (const call of approvals) if (call.thread_id === undefined) calls.set(call.id, call);
+      cursor = next;
+    }
+    return { calls: [...calls.values()], hasMore: cursor !== undefined };
   }
 
   #answer(id, answer) {

@@ -118,6 +118,28 @@ async def test_the_chief_approves_a_call_of_somebody_else_with_changes(
     assert (await part_of(office, thread))["approval"]["by"] == "cem"
 
 
+async def test_further_pages_of_the_list_are_shown_when_they_are_wanted(
+    chief: Visit, office: Client, endpoint: StrictEndpoint
+) -> None:
+    for _ in range(3):
+        await ann_asks(office, endpoint, plan_visit())
+
+    async def one_a_page(route: Route) -> None:
+        url = route.request.url
+        await route.continue_(url=f"{url}{'&' if '?' in url else '?'}limit=1")
+
+    await chief.page.route("**/approvals*", one_a_page)
+    await open_panel(chief)
+    more = panel(chief).get_by_role("button", name="Show more")
+    for shown in (1, 2):
+        await expect(listed(chief)).to_have_count(shown)
+        await expect(panel(chief)).to_contain_text("More than")
+        await more.click()
+    await expect(listed(chief)).to_have_count(3)
+    await expect(panel(chief)).to_contain_text("3 calls waiting")
+    await expect(more).to_have_count(0)
+
+
 async def test_the_chief_declines_and_the_asker_sees_by_whom_and_why(
     chief: Visit,
     office: Client,

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from server.commands import run
+from server.turns.header import ThreadKey
 from tests.http.gated import (
     ASK,
     MORE,
@@ -26,6 +27,7 @@ from tests.http.gated import (
     refused,
     serving_payments,
 )
+from tests.support.contracts.approvals import ask, question
 from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
 from tests.support.samples import sample
 from tests.support.scripted_model import Script, finish, text
@@ -68,6 +70,36 @@ async def test_an_approver_sees_the_call_and_who_asks_and_no_more(tmp_path: Path
         for path in (f"/threads/{waiting['id']}", "/threads/c1"):
             refused(await bob.http.get(path), 404, "thread_not_found")
         assert (await bob.http.get("/threads")).json()["threads"] == []
+
+
+async def test_one_asker_with_many_calls_hides_nobodys_and_pages_reach_them_all(
+    tmp_path: Path,
+) -> None:
+    async with office(tmp_path) as served, served.person("bob", "boss") as bob:
+        assert served.client.state is not None
+        store = served.client.state["store"]
+        many = [question(ThreadKey("ann", "t1"), f"c{n}", at=1.0 + n) for n in range(110)]
+        await ask(store, *many)
+        await ask(store, question(ThreadKey("cat", "t1"), "late", at=5_000.0))
+
+        async def page(**query: str) -> dict[str, Any]:
+            answer = await bob.http.get("/approvals", params=query)
+            assert answer.status_code == 200
+            content: dict[str, Any] = answer.json()
+            return content
+
+        first = await page()
+        assert [one["asked_by"]["id"] for one in first["approvals"]] == ["ann"] * 99 + ["cat"]
+        second = await page(cursor=first["cursor"])
+        assert "cursor" not in second
+        found = [one["tool_call_id"] for one in [*first["approvals"], *second["approvals"]]]
+        assert Counter(found) == Counter([*(one.tool_call_id for one in many), "late"])
+        small = await page(limit="2")
+        assert [one["asked_by"]["id"] for one in small["approvals"]] == ["ann", "cat"]
+        for query in ({"cursor": "-1"}, {"cursor": "9" * 7}, {"limit": "101"}, {"limit": "0"}):
+            refused = await bob.http.get("/approvals", params=query)
+            assert refused.status_code == 422
+            assert refused.json()["code"] == f"invalid_{next(iter(query))}"
 
 
 async def test_the_approvers_decision_lets_the_owners_run_go_on(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def _approvals() -> Schema:
         asked_by=closed_object(["id", "name"], id=TEXT, name=TEXT),
         thread_id=TEXT,
     )
-    return closed_object(["approvals"], approvals=_list(approval))
+    return closed_object(["approvals"], approvals=_list(approval), cursor=TEXT)
 
 
 def _me() -> Schema:

@@ -1,7 +1,8 @@
 """The operations that say what is served: tools, graphs, models, approvals, health."""
 
+from server.http.approvals import MAX_CALLS, MAX_CURSOR_DIGITS
 from server.http.openapi.answers import TEXT
-from server.http.openapi.operation import Answer, Example, Operation
+from server.http.openapi.operation import Answer, Example, Operation, query
 from server.http.openapi.problems import (
     APPROVALS,
     BODY,
@@ -10,6 +11,7 @@ from server.http.openapi.problems import (
     LIMITED,
     RUNS,
     STORAGE,
+    THREADS,
     TOOLS,
 )
 from server.protocols.body_schemas import ref
@@ -54,11 +56,29 @@ OPERATIONS = {
         "The calls that wait for a decision, over all threads",
         {
             200: Answer(
-                "The caller's own, and those of others that they may decide on.", ref("Approvals")
+                "The caller's own, and those of others that they may decide on; without a cursor "
+                "it is the last page.",
+                ref("Approvals"),
             )
         },
-        (STORAGE,),
-        examples={"none": Example(200)},
+        (THREADS.only("invalid_limit"), APPROVALS.only("invalid_cursor"), STORAGE),
+        parameters=(
+            query(
+                "limit",
+                {"type": "integer", "minimum": 1, "maximum": MAX_CALLS, "default": MAX_CALLS},
+                "Calls of a page.",
+            ),
+            query(
+                "cursor",
+                {**TEXT, "pattern": f"^[0-9]{{1,{MAX_CURSOR_DIGITS}}}$"},
+                "Of the page before.",
+            ),
+        ),
+        examples={
+            "none": Example(200),
+            "a page": Example(200, query={"limit": "10", "cursor": "0"}),
+            "an unknown cursor": Example(422, query={"cursor": "next"}),
+        },
     ),
     ("POST", "/approvals/{approval_id}"): Operation(
         "decide",
@@ -66,7 +86,10 @@ OPERATIONS = {
         {200: Answer("The run that goes on from the decision has begun.", ref("Decided"))},
         (
             BODY,
-            APPROVALS,
+            APPROVALS.only(
+                *("unknown_approval", "already_answered", "run_in_progress"),
+                *("asker_forbidden", "limit_exceeded"),
+            ),
             BODY_FIELDS.only(
                 "invalid_body",
                 "unknown_key",

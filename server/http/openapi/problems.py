@@ -41,7 +41,10 @@ CONNECTION = Source(
 )
 ERRORS = ("server.http.problems", "server.http.problem_handlers")
 UNEXPECTED = Source(ERRORS, {500: ["internal_error"]})
-HOST = Source(("server.http.guard",), {400: ["malformed_request"], 403: ["host_not_allowed"]})
+HOST = Source(
+    ("server.http.guard",),
+    {400: ["malformed_request"], 403: ["host_not_allowed", "authentication_not_set"]},
+)
 UNREAD = Source(("server.http.byte_budget",), {503: ["limit_reached"]})
 """The refusals of a large response."""
 ORIGIN = Source(("server.http.guard",), {403: ["origin_not_allowed"]})
@@ -152,6 +155,7 @@ APPROVALS = Source(
     {
         404: ["unknown_approval"],
         409: ["already_answered", "run_in_progress", "asker_forbidden"],
+        422: ["invalid_cursor"],
         429: ["limit_exceeded"],
     },
 )

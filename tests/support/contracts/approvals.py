@@ -42,8 +42,9 @@ async def seen(
     tools: Collection[str] = (),
     now: float = NOW,
     limit: int = 100,
+    skip: int = 0,
 ) -> Sequence[WaitingApproval]:
-    return list(await store.approvals(owner, tools, now, limit))
+    return list(await store.approvals(owner, tools, now, limit, skip))
 
 
 class ApprovalContract:
@@ -72,18 +73,28 @@ class ApprovalContract:
             await ask(store, question(key, at=at), question(key, "c2", at=at + 10))
         expected = [SECOND, THREAD, OTHERS] * 2
         assert [one.key for one in await seen(store, tools=["pay"])] == expected
-        assert [one.key for one in await seen(store, tools=["pay"], limit=4)] == expected[:4]
+        assert [one.key for one in await seen(store, tools=["pay"], limit=2)] == [SECOND, OTHERS]
+
+    async def test_on_each_page_the_askers_take_turns(self, store: ThreadStore) -> None:
+        many = [question(THREAD, f"c{number}", at=NOW + number) for number in range(5)]
+        late = [question(OTHERS, f"o{number}", at=NOW + 100 + number) for number in range(2)]
+        await ask(store, *many)
+        await ask(store, *late)
+        pages = [
+            [one.tool_call_id for one in await seen(store, tools=["pay"], limit=3, skip=skip)]
+            for skip in (0, 3, 6)
+        ]
+        assert pages == [["c0", "c1", "o0"], ["c2", "c3", "o1"], ["c4"]]
 
     async def test_a_page_ends_where_the_arguments_of_its_calls_become_large(
         self, store: ThreadStore
     ) -> None:
-        sizes = {THREAD: 900_000, SECOND: 900_000, OTHERS: 2_500_000}
+        sizes = {THREAD: 900_000, SECOND: 900_001, OTHERS: 2_500_000}
         for key, size in sizes.items():
             await ask(store, question(key, at=NOW + size, args={"word": "x" * size}))
-        assert {one.key for one in await seen(store, tools=["pay"])} == {THREAD, SECOND}
-        for key in (THREAD, SECOND):
-            await forget(store, key)
-        assert [one.key for one in await seen(store, tools=["pay"])] == [OTHERS]
+        pages = [[one.key for one in await seen(store, tools=["pay"], skip=n)] for n in range(3)]
+        assert pages == [[THREAD], [OTHERS], [SECOND]]
+        assert [one.key for one in await seen(store)] == [THREAD, SECOND]
 
     async def test_an_owner_sees_their_own_calls_and_those_of_the_tools_that_are_given(
         self, store: ThreadStore
