@@ -163,6 +163,38 @@ async def test_tools_whose_schemas_cannot_be_used_are_left_out_and_named(
     assert any("r_plain" in line and "twice" in line for line in said)
 
 
+async def test_tools_that_a_server_lists_wrongly_are_left_out_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong: list[Any] = [
+        {"name": "without_schema"},
+        {"name": "listed_schema", "inputSchema": []},
+        {"name": "typeless_schema", "inputSchema": {"type": 5}},
+        {"name": "wrong_hints", "inputSchema": {"type": "object"}, "annotations": "none"},
+        {"name": 7, "inputSchema": {"type": "object"}},
+        {"inputSchema": {"type": "object"}},
+        None,
+        tool(" "),
+        tool("", description=" "),
+    ]
+    async with raw(tmp_path, [*wrong, tool("plain")]) as current:
+        assert [*current.current.real_by_name] == ["r_plain"]
+        await called(current.current, "r_plain")
+    said = [r.getMessage() for r in caplog.records if "is left out" in r.getMessage()]
+    assert len(said) == len(wrong)
+    assert any("'listed_schema'" in line and "inputSchema" in line for line in said)
+
+
+async def test_tools_for_a_servers_user_interface_are_not_offered(tmp_path: Path) -> None:
+    listed = [
+        tool("draw", _meta={"ui": {"visibility": ["app"]}}),
+        tool("both", _meta={"ui": {"visibility": ["model", "app"]}}),
+        tool("plain", _meta={"ui": {"resourceUri": "ui://here"}}),
+    ]
+    async with raw(tmp_path, listed) as current:
+        assert current.current.real_by_name.keys() == {"r_both", "r_plain"}
+
+
 async def test_five_hundred_tools_join_and_each_can_be_called(tmp_path: Path) -> None:
     async with raw(tmp_path, [tool(f"tool{n}") for n in range(500)]) as current:
         assert len(current.current.real) == 500

@@ -21,6 +21,7 @@ from mcp.types import ToolListChangedNotification
 
 from tools.mcp import launcher
 from tools.mcp.configuration import Server
+from tools.mcp.listings import drop_invalid_tools
 from tools.mcp.sessions import Unreachable
 
 CONNECT_SECONDS = 10.0
@@ -32,14 +33,17 @@ class NotFound(Unreachable):
 
 
 class _Watched:
-    """A transport that tells when what comes from the server has ended."""
+    """A transport whose messages `receive` sees first; `ended` is called when the server sends no
+    more of them."""
 
-    def __init__(self, transport: Transport, ended: Callable[[], None]) -> None:
-        self._transport, self._ended = transport, ended
+    def __init__(
+        self, transport: Transport, receive: Callable[[object], None], ended: Callable[[], None]
+    ) -> None:
+        self._transport, self._receive, self._ended = transport, receive, ended
 
     async def __aenter__(self) -> Any:
         read, write = await self._transport.__aenter__()
-        return _WatchedRead(read, self._ended), write
+        return _WatchedRead(read, self._receive, self._ended), write
 
     async def __aexit__(self, *raised: Any) -> Any:
         return await self._transport.__aexit__(*raised)
@@ -48,14 +52,26 @@ class _Watched:
 class _WatchedRead:
     """The client leaves its read stream when there is nothing more to come."""
 
-    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
-        self._stream, self._ended = stream, ended
+    def __init__(
+        self, stream: Any, receive: Callable[[object], None], ended: Callable[[], None]
+    ) -> None:
+        self._stream, self._receive, self._ended = stream, receive, ended
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def __aiter__(self) -> Any:
-        return self._stream.__aiter__()
+        return self
+
+    async def __anext__(self) -> Any:
+        return self._seen(await self._stream.__anext__())
+
+    async def receive(self) -> Any:
+        return self._seen(await self._stream.receive())
+
+    def _seen(self, message: object) -> object:
+        self._receive(message)
+        return message
 
     async def __aenter__(self) -> Any:
         await self._stream.__aenter__()
@@ -84,10 +100,17 @@ async def connected(
         if isinstance(message, ToolListChangedNotification):
             changed()
 
+    def receive(message: object) -> None:
+        if version:
+            drop_invalid_tools(message, version)
+
+    version: str | None = None
     async with AsyncExitStack() as stack:
-        transport = await _transport(config, headers, stack)
-        client = Client(_Watched(transport, ended), message_handler=on_message, cache=None)
-        yield await stack.enter_async_context(client)
+        transport = _Watched(await _transport(config, headers, stack), receive, ended)
+        client = Client(transport, message_handler=on_message, cache=None)
+        await stack.enter_async_context(client)
+        version = client.protocol_version
+        yield client
 
 
 async def _transport(

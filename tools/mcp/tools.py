@@ -3,6 +3,8 @@
 import contextvars
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,12 +15,14 @@ from mcp import MCPError
 from mcp.types import CallToolResult, Tool
 from pydantic import ValidationError
 
+from tools.catalogue import Catalogue
 from tools.contract import (
     ALL_FIELDS,
     ASIDE,
     CLIENT_FIELDS,
     NEEDS_APPROVAL,
     TIMEOUT_SECONDS,
+    CatalogueError,
 )
 from tools.json_size import is_larger
 from tools.mcp.configuration import Options, ToolOptions
@@ -121,22 +125,41 @@ def make_tools(
 
     `servers` are the names of all servers, `taken` those of tools that are not of these."""
     made: dict[str, BaseTool] = {}
+    for glob in options.tools:
+        if not any(fnmatchcase(item.name, glob) for item in listed):
+            near = get_close_matches(glob.strip("*"), [item.name for item in listed], 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            unmatched = {"server": server, "glob": glob, "near": hint}
+            logger.warning("%(server)s lists no tool that %(glob)r matches%(near)s", unmatched)
     if len(listed) > MAX_TOOLS:
         named = {"server": server, "most": MAX_TOOLS}
         logger.warning("%(server)s lists more than %(most)s tools; the rest is left out", named)
     for item in listed[:MAX_TOOLS]:
         chosen = options.of(item.name)
         name = tool_name(server, item.name, servers, taken)
-        if chosen.allowed is False:
+        if chosen.allowed is False or not _is_for_models(item):
             continue
         if name in made:
             _left_out(name, "the server lists it twice")
             continue
         try:
-            made[name] = _tool(name, item, chosen, calls)
+            tool = _tool(name, item, chosen, calls)
+            Catalogue((tool,), ())
         except SchemaFault as error:
             _left_out(name, f"its schema cannot be used: {error}")
+        except (CatalogueError, ValidationError) as error:
+            _left_out(name, str(error))
+        else:
+            made[name] = tool
     return [*made.values()]
+
+
+def _is_for_models(item: Tool) -> bool:
+    """Return False for a tool that only a user interface of the server may call: MCP Apps,
+    `_meta.ui.visibility`."""
+    ui = (item.meta or {}).get("ui")
+    visibility = ui.get("visibility") if isinstance(ui, dict) else None
+    return not isinstance(visibility, list) or "model" in visibility
 
 
 def _left_out(name: str, why: str) -> None:
