@@ -10,12 +10,14 @@ from starlette.applications import Starlette
 
 from graphs.attached import AttachedGraph
 from graphs.classify import Classifier
+from graphs.graph_tools import tools_of
 from graphs.loading import BUILT_IN, load, open_graphs
 from graphs.rights import UNENFORCED
 from server.authentication import open_audit_trail, open_authentication
 from server.graph_resources import open_graph_store, open_models
 from server.http.bodies import anonymous_bodies, callers_bodies
 from server.http.event_streams import EventStreams
+from server.http.guard import LoopbackOnly
 from server.http.middleware import middleware
 from server.http.problem_handlers import HANDLERS
 from server.http.routes import ROUTES
@@ -64,7 +66,11 @@ def create() -> Starlette:
     settings = Settings.model_validate({})
     configure(settings.log_format)
     log_stray_failures()
-    return create_app(settings)
+    app = create_app(settings)
+    if "auth" not in settings.model_fields_set:
+        # The ASGI server has chosen its addresses already, and does not say which.
+        app.add_middleware(LoopbackOnly)
+    return app
 
 
 def create_app(
@@ -175,6 +181,9 @@ async def _wired(
         hidden_nodes=settings.hidden_nodes,
     )
     policy.check(attached)
+    of_graphs = [name for graph in attached.values() for name in tools_of(graph.graph)]
+    known = {*catalogue.current.real_by_name, *catalogue.current.ui_by_name, *of_graphs}
+    policy.warn_of_unmatched(known, models)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
     run_audit = RunAudit(audit)
     if workers is None:

@@ -1,20 +1,25 @@
 """What callers may do: the roles of a policy's file become the rights of a principal."""
 
-from collections.abc import Collection, Mapping
+import logging
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphs.attached import AttachedGraph
 from graphs.graph_tools import tools_of
 from graphs.rights import Decision
-from server.users.policy_file import PolicyError, PolicyFile, read_policy
+from server.users.policy_file import PolicyError, PolicyFile, Role, read_policy
 from server.users.principal import Principal
 from server.users.rights import Counters, Rights, call_limits, matches
 from server.users.rules import Rule, load_rule
 
 if TYPE_CHECKING:
     from limits.aio.storage import Storage
+
+logger = logging.getLogger(__name__)
 
 
 class Forbidden(Exception):
@@ -67,6 +72,23 @@ class Policy:
                 if call_limits(role, tool):
                     raise _unenforceable(name, "limits.tool_calls_per_day", tool, graph)
 
+    def warn_of_unmatched(self, tools: Collection[str], models: Collection[str]) -> None:
+        """Warn of globs that match nothing: a misspelt one under `approval` lets calls run that
+        somebody should approve."""
+        for name, role in self.file.roles.items() if self.file else ():
+            for key, globs, known in _globs(role, tools, models):
+                for glob in globs:
+                    if glob != "*" and not any(fnmatchcase(one, glob) for one in known):
+                        near = get_close_matches(glob.strip("*"), known, 1)
+                        logger.warning(
+                            "TURNSTREAM_POLICY: roles.%(place)s: %(glob)r matches nothing%(near)s",
+                            {
+                                "place": f"{name}.{key}",
+                                "glob": glob,
+                                "near": f"; did you mean {near[0]!r}?" if near else "",
+                            },
+                        )
+
     def counted_together(self, shared: "Storage | None") -> "Policy":
         """The same, with what callers use up counted over all workers."""
         if self.counters is None or shared is None:
@@ -74,6 +96,16 @@ class Policy:
         from server.users.quotas import Quotas
 
         return replace(self, counters=Quotas(shared=shared))
+
+
+def _globs(
+    role: Role, tools: Collection[str], models: Collection[str]
+) -> Iterator[tuple[str, Collection[str], Collection[str]]]:
+    """The keys of a role that have globs: the key, its globs, the names that they may match."""
+    for key in ("tools", "approval", "approval_by_others", "approval_waived", "approves"):
+        yield key, getattr(role, key), tools
+    yield "models", role.models, models
+    yield "limits.tool_calls_per_day", role.limits.tool_calls_per_day, tools
 
 
 def _unenforceable(role: str, key: str, tool: str, graph: str) -> PolicyError:

@@ -29,6 +29,33 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
+def test_a_glob_that_matches_nothing_is_named_with_what_is_near(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = """
+    [roles.user]
+    tools = ["send_*", "own_*", "*"]
+    models = ["gpt*"]
+    approval = ["shedule_maintenance", "schedule_maintenance"]
+    approves = ["Schedule_*"]
+    limits.tool_calls_per_day = { "web_serch" = 1 }
+    """
+    policy = open_policy(written(tmp_path, text))
+    tools = ["schedule_maintenance", "send_mail", "web_search"]
+    policy.warn_of_unmatched(tools, ["offline"])
+    said = [record.getMessage() for record in caplog.records]
+    start = "TURNSTREAM_POLICY: roles.user"
+    assert said == [
+        f"{start}.tools: 'own_*' matches nothing",
+        f"{start}.approval: 'shedule_maintenance' matches nothing; "
+        "did you mean 'schedule_maintenance'?",
+        f"{start}.approves: 'Schedule_*' matches nothing",
+        f"{start}.models: 'gpt*' matches nothing",
+        f"{start}.limits.tool_calls_per_day: 'web_serch' matches nothing; "
+        "did you mean 'web_search'?",
+    ]
+
+
 def test_a_policy_is_read_with_its_defaults(tmp_path: Path) -> None:
     policy = read_policy(written(tmp_path, WHOLE))
     user, on_call = policy.roles["user"], policy.roles["on call"]
