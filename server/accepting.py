@@ -63,10 +63,14 @@ class Acceptor:
         self._resume()
 
     async def close(self) -> None:
-        """Accept no more. The caller closes the listener."""
+        """Accept the connections that have come, and close the listener."""
         self._loop.remove_reader(self._listener)
         if self._retry:
             self._retry.cancel()
+        with suppress(OSError):  # no descriptor for another
+            while self._accept_some():
+                pass
+        self._listener.close()
         if self._connecting:
             await asyncio.wait(self._connecting)
         for transport in self._lingering:
@@ -77,20 +81,22 @@ class Acceptor:
         self._loop.add_reader(self._listener, self._accept)
 
     def _accept(self) -> None:
+        try:
+            self._accept_some()
+        except OSError as error:
+            self._log("cannot accept connections: %s", error.strerror or error)
+            self._loop.remove_reader(self._listener)
+            self._retry = self._loop.call_later(RETRY_SECONDS, self._resume)
+
+    def _accept_some(self) -> bool:
+        """Accept up to ACCEPTS connections. Returns False if there are no more. Raises OSError."""
         for _ in range(ACCEPTS):
             try:
                 accepted, _address = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                self._pause(error)
-                return
+                return False
             self._admit(accepted)
-
-    def _pause(self, error: OSError) -> None:
-        self._log("cannot accept connections: %s", error.strerror or error)
-        self._loop.remove_reader(self._listener)
-        self._retry = self._loop.call_later(RETRY_SECONDS, self._resume)
+        return True
 
     def _admit(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)

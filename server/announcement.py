@@ -1,6 +1,8 @@
 """What the log says when the server is up: where it is, what it uses, and what to beware of."""
 
 import logging
+import os
+import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -38,6 +40,21 @@ def announce(settings: Settings, port: int, graphs: Sequence[str] = ()) -> None:
     logger.info("%(for)s: %(model)s", model)
     for warning in warnings(settings):
         logger.warning(warning)
+
+
+def notify(state: str) -> None:
+    """Tell the service manager that started the process, if one wants to know: sd_notify(3)."""
+    path = os.environ.get("NOTIFY_SOCKET", "")
+    if not path.startswith(("/", "@")):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        try:
+            manager.sendto(state.encode(), "\0" + path[1:] if path[0] == "@" else path)
+        except OSError as error:
+            logger.warning(
+                "NOTIFY_SOCKET cannot be told %(state)s: %(error)s",
+                {"state": state, "error": error},
+            )
 
 
 def _model(settings: Settings) -> str:

@@ -13,7 +13,9 @@ was read in. uvicorn itself limits the idle time alone, and any byte ends that l
 import asyncio
 import logging
 import resource
+import select
 import socket
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Self
@@ -31,10 +33,12 @@ from server.settings import Settings
 READ_IN = {"uvicorn": "0.54.0", "h11": "0.16.0"}
 UNACKNOWLEDGED_MS = 30_000
 """A peer that has answered no packet for so long is gone: pings find it out."""
+POLL_SECONDS = 0.02
 UNREAD_SECONDS = 30
 """A peer that has read nothing of what waits for it for so long is cut off."""
 MIN_BODY_RATE = 4_000
 """Bytes a second: a poor mobile link."""
+CLOSE = (b"connection", b"close")
 
 MALFORMED = Problem(
     400,
@@ -110,6 +114,7 @@ class Connection(H11Protocol):
         its request, None for nothing."""
         self._since = self._body_due = self._read_at = self.loop.time()
         self._unread = 0
+        self._is_closing = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -128,11 +133,35 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._note(len(data))
+        if self._is_closing:
+            self._close_after_response()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:  # of a request that came behind the last one
             self._note(0)
+
+    @property
+    def has_begun_answer(self) -> bool:
+        """False if a request has come whose answer has not begun, or if none has come yet."""
+        return self.cycle is not None and self.cycle.response_started
+
+    def close_when_idle(self) -> None:
+        """Close the connection once it has no request to answer; at once if it is kept alive for
+        the next one. On a new one the first request is still answered."""
+        self._is_closing = True
+        is_idle = self.cycle is not None and self.cycle.response_complete
+        if is_idle and not self.conn.trailing_data[0] and not _has_unread(self.transport):
+            super().shutdown()
+        else:
+            self._close_after_response()
+
+    def _close_after_response(self) -> None:
+        if self.cycle is None:
+            return
+        if not self.cycle.response_started:
+            self.cycle.default_headers = [*self.cycle.default_headers, CLOSE]
+        self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
         """Called by uvicorn when the server ends; a request whose body is not whole has no time."""
@@ -222,10 +251,17 @@ class Connection(H11Protocol):
         self.transport.close()
 
 
+def _has_unread(transport: asyncio.Transport) -> bool:
+    """Return True if bytes of the client have come that the event loop has not read yet."""
+    arrived = select.poll()
+    arrived.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(arrived.poll(0))
+
+
 def closing_response(problem: Problem, server_state: ServerState) -> bytes:
     """A whole response, after which the connection is closed."""
     response = problem.response()
-    headers = [*server_state.default_headers, *response.raw_headers, (b"connection", b"close")]
+    headers = [*server_state.default_headers, *response.raw_headers, CLOSE]
     status = f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}".encode()
     lines = [status, *(name + b": " + value for name, value in headers)]
     return b"\r\n".join([*lines, b"", bytes(response.body)])
@@ -246,9 +282,28 @@ class BoundedServer(uvicorn.Server):
             acceptor.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for acceptor in self._acceptors:
-            await acceptor.close()
+        await self.stop_accepting()
         await super().shutdown(sockets)
+
+    async def stop_accepting(self) -> None:
+        """Close the listeners, and each connection once it is idle, so that a proxy sends its next
+        request to another worker. What has come before is answered."""
+        acceptors, self._acceptors = self._acceptors, []
+        for acceptor in acceptors:
+            await acceptor.close()
+        for connection in self._connections():
+            connection.close_when_idle()
+
+    async def answers_begun(self, seconds: float) -> None:
+        """Wait until each connection has begun its answer, at most so many seconds."""
+        due = time.monotonic() + seconds
+        while time.monotonic() < due and not all(  # noqa: ASYNC110  uvicorn does not say when
+            connection.has_begun_answer for connection in self._connections()
+        ):
+            await asyncio.sleep(POLL_SECONDS)
+
+    def _connections(self) -> list[Connection]:
+        return [each for each in self.server_state.connections if isinstance(each, Connection)]
 
     def _acceptor(self, listener: socket.socket) -> Acceptor:
         return Acceptor(

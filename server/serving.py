@@ -1,9 +1,10 @@
 """uvicorn with an orderly end: on a signal the runs come to theirs first, then the server.
 
-By itself uvicorn closes the listener at once, and sse-starlette cuts every stream; both would take
-live runs from their readers.
+By itself uvicorn ends at once, and sse-starlette cuts every stream; both would take live runs from
+their readers.
 
-    signal -> no new runs (503) -> live runs finish, DRAIN_SECONDS at most -> the rest is stopped
+    signal -> no new connections, and idle ones end: a proxy goes to another worker
+           -> no new runs (503) -> live runs finish, DRAIN_SECONDS at most -> the rest is stopped
            -> readers have their terminal chunk -> uvicorn closes -> exit 0
 
 Who is still being answered after CLOSE_SECONDS reads what other workers run, or reads slowly: the
@@ -21,12 +22,16 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server.announcement import notify
 from server.connections import BoundedServer, Connection, ConnectionLimits
 from server.runs.runs import Runs
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CLOSE_SECONDS = 5
 """How long readers may take to fetch what is ready, once all runs have ended."""
+BEGIN_SECONDS = 2.0
+"""How long requests that have come before the end may take to begin their answer. A run that has
+not begun by then is refused."""
 _CANCEL_SECONDS = 2
 """How long their requests may take to end then."""
 
@@ -71,7 +76,14 @@ class Server(BoundedServer):
         else:
             self._runs.hurry()
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        notify("READY=1")
+
     async def _end(self) -> None:
+        notify("STOPPING=1")
+        await self.stop_accepting()
+        await self.answers_begun(BEGIN_SECONDS)
         await self._runs.drain(self._drain_seconds)
         self.should_exit = True
 

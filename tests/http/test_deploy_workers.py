@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
+import httpx
 import pytest
 from pydantic import SecretStr
 
@@ -16,13 +17,16 @@ from server.storage.location import PostgresUrl
 from server.storage.sql_store import SqlStore
 from server.users.keys import new_key
 from tests.http.test_deploy import ENVIRONMENT, PAGE, SITES
-from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
+from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.reverse_proxies import HOST, behind, block, variables
-from tests.support.serving import Client, endpoint_settings, serving
+from tests.support.serving import Client, InLoop, endpoint_settings, serving
+from tests.support.waiting import eventually
 
 VARIANT = ", with several workers"
 ADDRESSES = ("127.0.0.1:8001", "127.0.0.1:8002")
 """Those of the workers in the page."""
+LOST = {"nginx": 0, "caddy": 2}
+"""Posts in turn to two workers, after which the proxy knows that one of them is gone."""
 UPSTREAM = re.compile(r"^upstream turnstream \{\n[^}]*\}\n", re.MULTILINE)
 
 
@@ -80,3 +84,44 @@ async def test_requests_go_to_all_workers_and_pass_by_one_that_is_gone(
             await first.aclose()
             for _ in range(4):
                 assert (await proxy.thread("t1"))["run_state"] == "stopped"
+
+
+@pytest.mark.parametrize("program", SITES)
+async def test_no_post_is_refused_while_one_worker_lets_its_runs_finish(
+    program: str, tmp_path: Path, endpoint: StrictEndpoint, given: Settings
+) -> None:
+    endpoint.script(Reply((Say("One "), Pause(go_on := asyncio.Event()), Say("two."))))
+    endpoint.default = text_reply("Hello.")
+    async with serving(given) as other, serving(given) as ending:
+        ending.http.headers["Host"] = other.http.headers["Host"] = HOST
+        ending.http.headers["Authorization"] = f"Bearer {await key_of(other)}"
+        site = configuration(program, ending, other)
+        async with behind(program, site, tmp_path, "nowhere") as proxy:
+            proxy.http.headers["Authorization"] = ending.http.headers["Authorization"]
+
+            async def posted(count: int) -> set[str]:
+                """What is wrong with the answers."""
+                hello = {"message": "Hello"}
+                posts = [proxy.http.post("/chat", json=hello) for _ in range(count)]
+                answers = await asyncio.gather(*posts)
+                return {answer.text for answer in answers if answer.status_code != 200}
+
+            async with ending.chat({"thread_id": "t1", "message": "Count."}) as stream:
+                await stream.until("text-delta")
+                assert not await posted(16)
+                assert isinstance(ending.server, InLoop)
+                ending.server.end()
+                await eventually(lambda: refuses_connections(ending))
+                await posted(LOST[program])
+                for _ in range(4):
+                    assert not await posted(16)
+                go_on.set()
+                assert (await stream.rest())[-1].data == "[DONE]"
+
+
+async def refuses_connections(worker: Client) -> bool:
+    try:
+        await worker.http.get("/health/live")
+    except httpx.TransportError:
+        return True
+    return False

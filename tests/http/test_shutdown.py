@@ -1,10 +1,14 @@
 """The end of the server on SIGTERM: runs finish or are stopped, in order."""
 
 import asyncio
+import json
+import socket
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from server.runs import shutdown
@@ -23,7 +27,14 @@ from tests.support.endpoint import (
 )
 from tests.support.forked_server import forked_server
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
-from tests.support.serving import Client, Event, endpoint_environment
+from tests.support.serving import (
+    Client,
+    Event,
+    InLoop,
+    endpoint_environment,
+    serving,
+    settings,
+)
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually
 
 Json = dict[str, Any]
@@ -34,15 +45,13 @@ def held() -> tuple[Reply, asyncio.Event]:
     return Reply((Say("One "), Pause(gate), Say("two."))), gate
 
 
-async def refuses_new_runs(client: Client) -> None:
-    """Wait until the server takes no new runs, as it says with a 503."""
+async def refuses_connections(client: Client) -> None:
+    """Wait until nobody can connect to the server any more."""
     async with asyncio.timeout(WAIT_SECONDS):
         while True:
-            request = {"thread_id": "probe", "continue": True}  # refused in any case
-            answer = await client.http.post("/chat", json=request)
-            if answer.status_code == 503:
-                assert answer.json()["code"] == "shutting_down"
-                assert int(answer.headers["retry-after"]) > 0
+            try:
+                await client.http.get("/health/live")
+            except httpx.TransportError:
                 return
 
 
@@ -54,7 +63,7 @@ def ended(events: Sequence[Event]) -> list[Json]:
 
 
 @pytest.mark.one_process  # of workers: test_workers
-async def test_a_live_run_may_finish_while_new_ones_are_refused(
+async def test_a_live_run_may_finish_while_nobody_can_connect(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
     reply, gate = held()
@@ -64,11 +73,8 @@ async def test_a_live_run_may_finish_while_new_ones_are_refused(
         async with client.chat({"thread_id": "t1", "message": "Count."}) as stream:
             await stream.until("text-delta")
             server.terminate()
-            await refuses_new_runs(client)
-            async with client.stream("GET", "/chat/t1/stream") as late:
-                assert late.run_id == stream.run_id
-                gate.set()
-                assert (await late.rest())[-1].data == "[DONE]"
+            await refuses_connections(client)
+            gate.set()
             events = await stream.rest()
             assert events[-1].data == "[DONE]"
             assert ended(events) == []
@@ -77,6 +83,46 @@ async def test_a_live_run_may_finish_while_new_ones_are_refused(
         thread = await again.client.thread("t1")
         assert thread["run_state"] == "finished"
         assert thread["messages"][1]["parts"] == [{"type": "text", "text": "One two."}]
+
+
+async def test_idle_connections_end_and_a_request_under_way_is_still_answered(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    reply, gate = held()
+    endpoint.script(reply, text_reply("Hello."))
+    async with forked_server(tmp_path / "t.db", **endpoint_environment(endpoint)) as server:
+        async with server.client.chat({"thread_id": "t1", "message": "Count."}) as stream:
+            await stream.until("text-delta")
+            url = httpx.URL(server.url)
+            idle, idle_out = await asyncio.open_connection(url.host, url.port)
+            idle_out.write(request("GET", "/health/live"))
+            await idle.readuntil(b"\r\n\r\n")
+            slow, slow_out = await asyncio.open_connection(url.host, url.port)
+            posted = request("POST", "/chat", {"thread_id": "t2", "message": "Hello"})
+            slow_out.write(posted[:-5])
+            await slow_out.drain()
+            server.terminate()
+            async with asyncio.timeout(WAIT_SECONDS):
+                await idle.read()  # to its end
+                await refuses_connections(server.client)
+                slow_out.write(posted[-5:])
+                answer = await slow.read()
+            assert answer.startswith(b"HTTP/1.1 200")
+            assert b"connection: close" in answer.lower()
+            assert b"[DONE]" in answer
+            gate.set()
+            await stream.rest()
+        for writer in (idle_out, slow_out):
+            writer.close()
+        assert await server.exit_status() == 0
+
+
+def request(method: str, path: str, body: Json | None = None) -> bytes:
+    content = json.dumps(body).encode() if body else b""
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n"
+    if body:
+        head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+    return f"{head}\r\n".encode() + content
 
 
 async def test_a_run_that_takes_too_long_is_stopped_and_can_be_continued(
@@ -118,7 +164,7 @@ async def test_a_second_signal_stops_the_runs_at_once_and_loses_nothing(
         async with server.client.chat({"thread_id": "t1", "message": "Count."}) as stream:
             await stream.until("text-delta")
             server.terminate()
-            await refuses_new_runs(server.client)
+            await refuses_connections(server.client)
             server.terminate()
             server.terminate()
             events = await stream.rest()
@@ -157,7 +203,7 @@ async def test_twenty_live_runs_come_to_their_end_in_order(
             for event in started:
                 await event.wait()
         server.terminate()
-        await refuses_new_runs(server.client)
+        await refuses_connections(server.client)
         gate.set()
         streams = await asyncio.gather(*reading)
         assert await server.exit_status() == 0
@@ -252,3 +298,31 @@ async def test_what_cannot_be_saved_in_time_is_found_at_the_next_start(
         assert entry.run_state == "interrupted"
         chunks = await again.turn(TurnRequest(continue_=True), "t0")
         assert "".join(c.text for c in chunks if isinstance(c, TextDelta)) == "Whole."
+
+
+@pytest.mark.one_process
+@pytest.mark.parametrize("is_abstract", [False, True])
+async def test_a_service_manager_is_told_when_the_server_is_ready_and_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_abstract: bool
+) -> None:
+    name = f"{tmp_path}/notify"
+    monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}" if is_abstract else name)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(f"\0{name}" if is_abstract else name)
+        manager.setblocking(False)
+        told = partial(asyncio.get_running_loop().sock_recv, manager, 100)
+        async with serving(settings(tmp_path / "t.db")) as client, asyncio.timeout(WAIT_SECONDS):
+            assert await told() == b"READY=1"
+            assert (await client.http.get("/health/ready")).status_code == 200
+            assert isinstance(client.server, InLoop)
+            client.server.end()
+            assert await told() == b"STOPPING=1"
+
+
+async def test_a_service_manager_that_is_gone_keeps_no_server_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "nowhere"))
+    async with serving(settings(tmp_path / "t.db")) as client:
+        assert (await client.http.get("/health/ready")).status_code == 200
+    assert "NOTIFY_SOCKET" in caplog.text
