@@ -18,6 +18,7 @@ from server.storage.postgres.checkpointer import PostgresCheckpointer
 from server.storage.postgres.faults import fault
 from server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
 from tests.support.contracts.threads import THREAD, begin, run_through
+from tests.support.pgbouncer import pgbouncer
 from tests.support.postgres_workers import nobody_let_in, query, workers
 
 CUT = """
@@ -40,6 +41,16 @@ async def test_an_empty_database_is_migrated_by_one_of_several_workers(
     done = await asyncio.gather(*(migrate(empty_postgres_url) for _ in range(3)))
     assert sorted(done) == [False, False, True]
     assert not await migrate(empty_postgres_url, checks=True)
+
+
+async def test_a_pooler_that_shares_sessions_is_found_out_and_refused_with_the_remedy(
+    postgres_url: PostgresUrl,
+) -> None:
+    async with pgbouncer(postgres_url, "transaction") as shared:
+        with pytest.raises(StorageError, match="pool_mode = session"):
+            await migrate(shared)
+    async with pgbouncer(postgres_url, "session") as url, workers(url, 1) as [opened]:
+        await run_through(opened.store, THREAD, "r1")
 
 
 async def test_a_database_of_the_first_version_gets_what_it_lacks(

@@ -18,8 +18,10 @@ from server.storage.location import PostgresUrl
 from server.storage.postgres import migrations
 from server.storage.postgres.checkpointer import PostgresCheckpointer
 from server.storage.postgres.connections import connector
+from server.storage.postgres.faults import faults_named
 from server.storage.postgres.held_claims import HeldClaims
 from server.storage.postgres.leases import PostgresLeases, open_leases
+from server.storage.postgres.poolers import check_sessions
 from server.storage.postgres.store import PostgresStore
 from server.storage.postgres.transactions import PostgresTransactions, open_transactions
 from server.storage.serializer import ThreadSerializer
@@ -101,6 +103,8 @@ def migrate_here(url: PostgresUrl) -> bool:
 async def _migrating(url: PostgresUrl, busy_seconds: float) -> AsyncIterator[PostgresTransactions]:
     with usable(url):
         connect = connector(url, busy_seconds, COMMAND_LEASE_SECONDS)
+        with faults_named():
+            await asyncio.to_thread(check_sessions, url, connect)
     async with open_transactions(connect, 1, "database", busy_seconds) as transactions:
         yield transactions
 
