@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 MAX_NAME_CHARS = 1000
 """Of ids, names and reasons, which are stored beside a message."""
 MAX_CALLS = 250
-"""Of one delta, and numbers that a call can have."""
+"""Of one delta; of a message `graphs.model_output.MAX_PARTS` are taken."""
+MAX_INDEX = 2**31
 MAX_CHOICES = 16
 """One is asked for."""
 MAX_TOKENS = 2**31
@@ -56,8 +57,9 @@ def _check_choice(choice: Any) -> None:
     calls = delta.get("tool_calls")
     if calls is None:
         return
-    if not isinstance(calls, list) or len(calls) > MAX_CALLS:
+    if not isinstance(calls, list):
         _refuse("tool_calls", calls)
+    del calls[MAX_CALLS + 1 :]  # The message is cut at the first of them.
     for call in calls:
         _check_call(call)
 
@@ -75,7 +77,7 @@ def _check_call(call: Any) -> None:
     if not isinstance(call, dict):
         _refuse("a tool call", call)
     index = call.get("index")
-    if index is not None and not _is_count(index, MAX_CALLS):
+    if index is not None and not _is_count(index, MAX_INDEX):
         _refuse("a tool call's index", index)
     _check_names(call, "id")
     function = call.get("function")

@@ -11,8 +11,10 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp
@@ -106,6 +108,7 @@ def _refused(error: Exception, log_format: LogFormat = "text") -> int:
 
 def read_settings(arguments: Sequence[str]) -> Settings:
     """Raises StartError naming each setting that has a bad value, and what is allowed."""
+    _refuse_secrets(arguments)
     named = arguments[:1] and not arguments[0].startswith("-")
     options = ["--graph", *arguments] if named else [*arguments]
     if Path(PROJECT_FILE).is_file() and not _has_variable("TURNSTREAM_GRAPH"):
@@ -119,6 +122,31 @@ def read_settings(arguments: Sequence[str]) -> Settings:
     if not is_loopback(settings.host) and "auth" not in settings.model_fields_set:
         raise StartError(NO_AUTHENTICATION.format(host=settings.host or "every address"))
     return settings
+
+
+def _refuse_secrets(arguments: Sequence[str]) -> None:
+    """Raises StartError for a key or a password: every user of the machine can read the command
+    lines of its processes."""
+    for argument, following in zip_longest(arguments, arguments[1:], fillvalue=""):
+        option, equals, value = argument.partition("=")
+        if not option.startswith("--"):
+            continue
+        name = option[2:].replace("-", "_").upper()
+        # argparse takes the beginning of an option for the whole of it.
+        is_key = "OPENAI_API_KEY".startswith(name) and name.startswith("OPENAI_A")
+        if is_key or _has_password(value if equals else following):
+            variable = "OPENAI_API_KEY" if is_key else f"TURNSTREAM_{name}"
+            raise StartError(
+                f"{option} on a command line can be read by every user of this machine. Put what "
+                f"it holds into the environment, as {variable}."
+            )
+
+
+def _has_password(value: str) -> bool:
+    try:
+        return "://" in value and urlsplit(value).password is not None
+    except ValueError:
+        return False
 
 
 def _has_variable(name: str) -> bool:

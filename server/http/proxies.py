@@ -1,13 +1,19 @@
-"""What a trusted reverse proxy says of a request: the client's address, and whether it used TLS."""
+"""What a trusted reverse proxy says of a request: the client's address, whether it used TLS, and
+below which path we are served."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from server.users.proxies import networks, unmapped
+from server.users.proxies import Network, is_within, networks, unmapped
 
+PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+"""A path without anything that could lead elsewhere."""
 PEER = "peer"
 """In a scope: the address of whoever opened the connection, which may be the proxy's."""
 
@@ -15,14 +21,17 @@ PEER = "peer"
 @dataclass(frozen=True, slots=True)
 class TrustedProxies:
     """ASGI middleware: `client` and `scheme` are those of `X-Forwarded-For` and
-    `X-Forwarded-Proto`, if a trusted proxy sent them."""
+    `X-Forwarded-Proto`, and a `Location` is below `X-Forwarded-Prefix`, if a trusted proxy sent
+    them."""
 
     app: ASGIApp
     trusted: Sequence[str]
     _forwarded: ASGIApp = field(init=False)
+    _networks: Sequence[Network] = field(init=False)
 
     def __post_init__(self) -> None:
-        networks_as_text = [str(network) for network in networks(self.trusted)]
+        object.__setattr__(self, "_networks", networks(self.trusted))
+        networks_as_text = [str(network) for network in self._networks]
         forwarded = ProxyHeadersMiddleware(self.app, trusted_hosts=networks_as_text)  # type: ignore[arg-type]
         object.__setattr__(self, "_forwarded", forwarded)
 
@@ -31,4 +40,27 @@ class TrustedProxies:
         if client:
             scope["client"] = client = (unmapped(client[0]), client[1])
         scope[PEER] = client[0] if client else ""
-        await self._forwarded(scope, receive, send)
+        # LangGraph's clients put their own prefix before the path.
+        is_ours = scope["type"] == "http" and not scope["path"].startswith("/langgraph/")
+        prefix = self._prefix(scope) if is_ours else ""
+        await self._forwarded(scope, receive, _prefixed(send, prefix) if prefix else send)
+
+    def _prefix(self, scope: Scope) -> str:
+        """The path below which a trusted proxy serves us: its X-Forwarded-Prefix."""
+        prefix = Headers(scope=scope).get("x-forwarded-prefix", "").rstrip("/")
+        is_path = PREFIX.fullmatch(prefix) is not None
+        return prefix if is_path and is_within(scope[PEER], self._networks) else ""
+
+
+def _prefixed(send: Send, prefix: str) -> Send:
+    """Put the prefix before the path of a Location."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            if "location" in headers:
+                place = urlsplit(headers["location"])
+                headers["location"] = place._replace(path=prefix + place.path).geturl()
+        await send(message)
+
+    return sent

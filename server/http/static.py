@@ -5,6 +5,7 @@ its files below an edition, `/@0123456789ab/js/main.js`: a browser keeps them fo
 none of them again, until a file changes and with it the edition.
 """
 
+import asyncio
 import gzip
 import hashlib
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Message, Receive, Scope, Send
@@ -109,6 +111,13 @@ class Page(StaticFiles):
             await send(message)
 
         await super().__call__(scope, receive, with_headers)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Raises HTTPException; 404 for an address without a file, whatever the method."""
+        if scope["method"] not in ("GET", "HEAD"):
+            _, found = await asyncio.to_thread(self.lookup_path, path)
+            raise HTTPException(405 if found else 404)
+        return await super().get_response(path, scope)
 
     def get_path(self, scope: Scope) -> str:
         """A file below an edition that is not the current one is the current file."""

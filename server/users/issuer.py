@@ -65,11 +65,13 @@ class Issuer:
             raise AuthenticationUnavailable(self.failure or "the issuer has not been asked")
         return self._keys
 
-    async def newer_keys(self, keys: PublicKeys) -> PublicKeys | None:
-        """The keys after those; None if there are none yet, or it was just looked."""
-        if self._keys is keys and (self._fetching or self._may_search()):
+    async def newer_keys(self, keys: PublicKeys) -> tuple[PublicKeys | None, bool]:
+        """Return the keys after those, if there are any, and whether the issuer was asked: not if
+        the last search is less than a pause ago."""
+        is_asked = self._keys is not keys or self._fetching is not None or self._may_search()
+        if self._keys is keys and is_asked:
             await self._fetch_once()
-        return None if self._keys is keys else self._keys
+        return (None if self._keys is keys else self._keys), is_asked
 
     async def close(self) -> None:
         if self._fetching:

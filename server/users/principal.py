@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from server.turns.header import LOCAL_OWNER
+from tools.strict_json import clean_text
 
 MAX_ID_CHARS = 255
 
@@ -35,6 +36,9 @@ class Principal:
     def __post_init__(self) -> None:
         if self.method != "off":
             check_id(self.id)
+        # An issuer or a function of the user's may give half a surrogate pair, which no UTF-8 has.
+        object.__setattr__(self, "display_name", clean_text(self.display_name))
+        object.__setattr__(self, "roles", tuple(map(clean_text, self.roles)))
 
     @property
     def owner(self) -> str:

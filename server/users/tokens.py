@@ -87,11 +87,16 @@ class TokenVerifier:
         if keys.verify(token):
             return
         # A key that is newer than those may have signed it, even under the same id.
-        newer = await self._issuer.newer_keys(keys)
+        newer, is_asked = await self._issuer.newer_keys(keys)
         if newer and newer.verify(token):
             return
-        if self._issuer.failure and not keys.fitting(token):
-            raise AuthenticationUnavailable(self._issuer.failure)
+        if not (newer or keys).fitting(token):
+            if self._issuer.failure:
+                raise AuthenticationUnavailable(self._issuer.failure)
+            if token.kid is not None and not is_asked:
+                raise AuthenticationUnavailable(
+                    "a key that the issuer may have published since it was last asked"
+                )
         raise Unauthenticated("no key of the issuer has signed the token")
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal:

@@ -374,3 +374,12 @@ async def test_another_method_is_a_405_that_names_the_right_one(
     status, code, detail = problem(answer)
     assert (status, code) == (405, "method_not_allowed")
     assert all(name in detail for name in allowed)
+
+
+@pytest.mark.parametrize("path", ["/unheard-of", "/threads/t1/unheard-of", "/@0123456789ab/no.js"])
+async def test_nothing_is_at_an_unknown_address_whatever_the_method(
+    client: Client, path: str
+) -> None:
+    for method in ("GET", "POST", "DELETE"):
+        answer = await client.http.request(method, path)
+        assert problem(answer)[:2] == (404, "not_found")

@@ -54,6 +54,29 @@ async def test_no_answer_is_sniffed_or_cached(
     assert protections(answer) == (["nosniff"], ["no-store"])
 
 
+@pytest.mark.parametrize(
+    ("trusted", "prefix", "before"),
+    [
+        (("127.0.0.1",), "/tools/chat", "/tools/chat"),
+        (("127.0.0.1",), "/tools/", "/tools"),
+        (("127.0.0.1",), "//elsewhere.example", ""),
+        (("127.0.0.1",), "https://elsewhere.example", ""),
+        (("10.0.0.1",), "/tools/chat", ""),
+    ],
+)
+async def test_a_location_is_below_the_path_at_which_a_trusted_proxy_serves_us(
+    database: Path, trusted: tuple[str, ...], prefix: str, before: str
+) -> None:
+    headers = {"X-Forwarded-Prefix": prefix, "Prefer": "respond-async"}
+    body = {"thread_id": "t1", "message": "Hello"}
+    async with serving(settings(database, trusted_proxies=trusted)) as client:
+        answer = await client.http.post("/chat", json=body, headers=headers)
+        assert answer.status_code == 202
+        assert answer.headers["location"].startswith(f"{before}/chat/t1/stream?last_event_id=")
+        lost = await client.http.get("/threads/", headers=headers)
+        assert httpx.URL(lost.headers["location"]).path == f"{before}/threads"
+
+
 async def test_a_stream_keeps_its_own_rule_for_caches(client: Client) -> None:
     async with client.chat({"message": "Hello"}) as stream:
         assert protections(stream.response) == (["nosniff"], ["no-cache, no-transform"])

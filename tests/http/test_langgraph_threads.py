@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.serving import Client, serving, settings
 from tests.support.users import bearer, keys_settings, make_key
@@ -31,6 +33,27 @@ async def test_a_thread_that_is_made_is_found_empty_and_deleted(tmp_path: Path) 
         assert (native["messages"], native["run_id"]) == ([], "")
         assert (await client.http.delete(path)).status_code == 204
         assert (await client.http.get(path)).status_code == 404
+
+
+@pytest.mark.parametrize("metadata", [{"user": "ann"}, {"graph_id": "unheard-of"}, {"graph_id": 7}])
+async def test_a_search_that_no_thread_can_match_reads_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: dict[str, Any]
+) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        await client.http.post(PATH, json={})
+        assert client.state is not None
+        monkeypatch.setattr(client.state["store"], "page", None)
+        found = await client.http.post(f"{PATH}/search", json={"metadata": metadata})
+    assert (found.status_code, found.json()) == (200, [])
+
+
+async def test_a_search_begins_within_the_threads_that_it_may_look_through(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        await client.http.post(PATH, json={})
+        for offset, status in ((0, 200), (10_000, 200), (10_001, 422)):
+            found = await client.http.post(f"{PATH}/search", json={"offset": offset})
+            assert found.status_code == status
+        assert found.json()["code"] == "invalid_limit"
 
 
 async def test_its_first_run_names_it_and_making_it_again_is_a_conflict(tmp_path: Path) -> None:

@@ -14,6 +14,23 @@ SECRET = "a secret of the other application"
 ANN = {"id": "ann", "name": "Ann Example", "roles": ["staff"]}
 
 
+HALF = "\ud83d"
+"""Half of a surrogate pair, which no UTF-8 has."""
+
+
+async def test_names_that_no_utf8_has_are_shown_as_far_as_they_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    isolate(monkeypatch, tmp_path)
+    user = {"identity": "ann", "display_name": f"Ann{HALF}", "permissions": [f"staff{HALF}"]}
+    (tmp_path / "half_auth.py").write_text(f"def who():\n    return {user!r}\n")
+    async with serving(settings(tmp_path / "t.db", auth="half_auth:who")) as client:
+        caller = await client.http.get("/me")
+    assert caller.status_code == 200
+    assert caller.json()["display_name"] == "Ann\ufffd"
+    assert caller.json()["roles"] == ["staff\ufffd"]
+
+
 async def test_the_function_of_the_page_recognises_callers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

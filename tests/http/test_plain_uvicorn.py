@@ -8,12 +8,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock
 
 import httpx
 import pytest
 
 from server.__main__ import listen
+from server.app import create
+from server.http.guard import LoopbackOnly
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
+from tests.support.environment import isolate
 from tests.support.serving import (
     PROJECT,
     Client,
@@ -114,3 +119,56 @@ async def test_a_live_run_is_ended_and_saved_when_it_stops(tmp_path: Path) -> No
             (_, answer) = (await again.thread("t1"))["messages"]
             assert [part["text"] for part in answer["parts"]] == ["One ", "two."]
         assert endpoint.refused == []
+
+
+@pytest.mark.parametrize(
+    ("server", "status"),
+    [
+        (("10.0.0.5", 8000), 403),
+        (("2001:db8::5", 8000), 403),
+        (("127.0.0.1", 8000), 200),
+        (("::ffff:127.0.0.1", 8000), 200),
+        (("::1", 8000), 200),
+        (("/run/turnstream.sock", None), 200),
+        (None, 200),
+    ],
+)
+async def test_without_authentication_it_answers_on_loopback_alone_whatever_host_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Any, status: int
+) -> None:
+    isolate(monkeypatch, tmp_path)
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/health/live",
+        "raw_path": b"/health/live",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost")],
+        "client": ("127.0.0.1", 1),
+        "server": server,
+    }
+    app, sent = create(), []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with app.router.lifespan_context(app) as state:
+        await app({**scope, "state": state}, AsyncMock(), send)
+    assert sent[0]["status"] == status
+    if status == 403:
+        assert b"TURNSTREAM_AUTH" in sent[1]["body"]
+
+
+def test_whoever_says_that_there_is_no_authentication_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    isolate(monkeypatch, tmp_path)
+
+    def around() -> list[Any]:
+        return [each.cls for each in create().user_middleware]
+
+    assert LoopbackOnly in around()
+    monkeypatch.setenv("TURNSTREAM_AUTH", "off")
+    assert LoopbackOnly not in around()

@@ -143,3 +143,21 @@ def test_a_process_that_cannot_start_ends(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variable"),
+    [
+        (("--openai-api-key", "sk-123456"), "OPENAI_API_KEY"),
+        (("--openai-api-key=sk-123456",), "OPENAI_API_KEY"),
+        (("--openai-ap", "sk-123456"), "OPENAI_API_KEY"),
+        (("--redis", "redis://:sk-123456@localhost"), "TURNSTREAM_REDIS"),
+        (("--database=postgresql://ann:sk-123456@localhost/t",), "TURNSTREAM_DATABASE"),
+    ],
+)
+def test_a_secret_on_the_command_line_is_refused_with_its_variable(
+    started: Callable[..., str], arguments: tuple[str, ...], variable: str
+) -> None:
+    said = started(*arguments)
+    assert f"as {variable}." in said
+    assert "sk-123456" not in said

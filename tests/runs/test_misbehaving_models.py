@@ -15,6 +15,7 @@ from pydantic import AfterValidator
 
 from graphs.limits import Limits
 from graphs.model_options import ModelOptions
+from graphs.model_output import MAX_PARTS
 from graphs.openai_model import open_model
 from server.turns.accumulate import accumulate
 from server.turns.chunks import Chunk, Error, MessageFinish, Result, RunEnded, TextDelta
@@ -116,7 +117,6 @@ MALFORMED: dict[str, bytes] = {
     "a number of too many digits": b'data: {"choices": [], "x": ' + b"9" * 401 + b"}\n\n",
     "a negative index": call("{}", "f", "c1", index=-1),
     "a huge index": call("{}", "f", "c1", index=10**30),
-    "too many calls": event(chunk({"tool_calls": [{"index": 0, "id": "c"}] * 1000})),
     "an index that is text": call("{}", "f", "c1", index="0"),
     "an index that is true": call("{}", "f", "c1", index=True),
     "a name of 1 MB": call("{}", MEGABYTE, "c1"),
@@ -220,6 +220,20 @@ async def test_a_stream_that_says_nothing_for_ever_is_cut_off(tmp_path: Path, pi
         assert (error_of(chunks), finish_of(chunks)) == ("model_error", "error")
         async with asyncio.timeout(WAIT_SECONDS):
             await raw.left.wait()
+        await goes_on(inside)
+
+
+@pytest.mark.parametrize("in_one_delta", [False, True])
+async def test_a_message_of_too_many_calls_ends_as_one_that_is_too_long(
+    tmp_path: Path, in_one_delta: bool
+) -> None:
+    function = {"name": "look", "arguments": "{}"}
+    calls = [{"index": n, "id": f"c{n}", "function": function} for n in range(3 * MAX_PARTS)]
+    deltas = [calls] if in_one_delta else [[call] for call in calls]
+    answer = EVENT_STREAM + b"".join(event(chunk({"tool_calls": delta})) for delta in deltas)
+    async with served(answer, path=tmp_path) as (_, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert (error_of(chunks), finish_of(chunks)) == (None, "length")
         await goes_on(inside)
 
 

@@ -17,6 +17,7 @@ from tests.support.waiting import WAIT_SECONDS, until
 FOREIGN = 99
 """The number of a key that the issuer does not have."""
 HOUR = 3600.0
+PAUSE = KeyTimes().pause_seconds
 
 
 class Clock:
@@ -134,14 +135,26 @@ async def test_keys_are_fetched_again_after_an_hour(
 
 
 async def test_a_new_key_is_found_and_an_old_one_forgotten(
-    issuer: LocalIssuer, verifier: TokenVerifier
+    issuer: LocalIssuer, verifier: TokenVerifier, clock: Clock
 ) -> None:
     before = issuer.token()
     assert await verifier.verify(before)
     issuer.rotate()
     assert await verifier.verify(issuer.token())
+    clock.advance(PAUSE)
     await refuse(verifier, before)
-    assert asked(issuer) == (2, 2)
+    assert asked(issuer) == (3, 3)
+
+
+async def test_a_token_of_an_unknown_key_is_not_refused_before_the_issuer_is_asked_for_it(
+    issuer: LocalIssuer, verifier: TokenVerifier, clock: Clock
+) -> None:
+    assert await verifier.verify(issuer.token())
+    await refuse(verifier, foreign(issuer))
+    issuer.rotate()
+    await unavailable(verifier, issuer.token())
+    clock.advance(PAUSE)
+    assert await verifier.verify(issuer.token())
 
 
 async def test_tokens_of_a_new_key_that_come_at_once_share_one_fetch(
@@ -186,7 +199,7 @@ async def test_unknown_keys_ask_the_issuer_once_however_many_tokens_have_them(
     outcomes = await asyncio.gather(*map(verifier.verify, tokens), return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {Unauthenticated}
     for token in tokens:
-        await refuse(verifier, token)
+        await unavailable(verifier, token)
     assert asked(issuer) == (2, 2)
     assert await verifier.verify(issuer.token())
 
@@ -197,7 +210,7 @@ async def test_unknown_keys_ask_again_after_half_a_minute(
     await refuse(verifier, foreign(issuer))
     issuer.rotate()
     clock.advance(29)
-    await refuse(verifier, issuer.token())
+    await unavailable(verifier, issuer.token())
     clock.advance(1)
     assert await verifier.verify(issuer.token())
 

@@ -14,7 +14,12 @@ import pytest
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 
 from server.users.issuer import KeyTimes
-from server.users.principal import AuthSetupError, Principal, Unauthenticated
+from server.users.principal import (
+    AuthenticationUnavailable,
+    AuthSetupError,
+    Principal,
+    Unauthenticated,
+)
 from server.users.tokens import TokenSettings, TokenVerifier, open_token_verifier
 from tests.support.issuer import AUDIENCE, LocalIssuer, encoded, rsa_key
 
@@ -317,7 +322,9 @@ async def test_a_token_with_any_other_character_in_it_is_refused(
     token = issuer.sign(issuer.claims(), issuer.ec, "ES256")
     for place, char in enumerate(token):
         changed = "A" if char != "A" else "B"
-        await refusal(verifier, token[:place] + changed + token[place + 1 :])
+        # Under another id it may be of a key that the issuer is not asked for so soon.
+        with pytest.raises((Unauthenticated, AuthenticationUnavailable)):
+            await verifier.verify(token[:place] + changed + token[place + 1 :])
     for added in ("=", "A", " ", "."):
         await refusal(verifier, token + added)
     assert await verifier.verify(token)

@@ -5,7 +5,7 @@ name threads that nobody has made yet.
 """
 
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -35,6 +35,8 @@ MAX_STATES = 1000
 STATES = 10
 """LangGraph's own default."""
 MAX_FOUND = 1000
+MAX_SEARCHED = 10_000
+"""Threads that one search looks through, the newest."""
 PAGE_SIZE = 100
 STATUS = {"live": "busy", "waiting": "interrupted", "failed": "error"}
 """By run state; of any other a thread is idle."""
@@ -62,16 +64,18 @@ class ThreadSearch(HTTPEndpoint):
 
     async def post(self, request: ApiRequest) -> Response:
         """Body `{"limit"?, "offset"?, "status"?, "metadata"?: {"graph_id" | "assistant_id"}}`: the
-        threads, by last activity, newest first. Of `values` they have the first message as far as
-        the title goes. No other metadata is kept: none has it."""
+        threads, by last activity, newest first, up to the newest MAX_SEARCHED. Of `values` they
+        have the first message as far as the title goes. No other metadata is kept: none has it."""
         fields, _ = await request.state["bodies"].read(request, _object)
         limit = _number(fields, "limit", STATES, MAX_FOUND)
-        offset = _number(fields, "offset", 0, None)
-        mapping(fields.get("metadata") or {}, "metadata")  # also if there is nothing to find
+        offset = _number(fields, "offset", 0, MAX_SEARCHED, least=0)
+        graphs, status = _graphs_asked(request, fields), fields.get("status")
+        if len(graphs) > 1 or None in graphs:
+            return JSONResponse([])
         left = limit + offset
         found: list[ThreadEntry] = []
         async for entry in _entries(request):
-            if _matches(request, entry, fields):
+            if _matches(request, entry, status, graphs):
                 found.append(entry)
                 if len(found) == left:
                     break
@@ -138,7 +142,7 @@ async def _known(request: ApiRequest) -> Found:
 
 async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
     store, cursor = request.state["store"], None
-    while True:
+    for _ in range(MAX_SEARCHED // PAGE_SIZE):
         page = await store.page(owner(request), PAGE_SIZE, cursor)
         for entry in page.entries:
             yield entry
@@ -147,18 +151,22 @@ async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
             return
 
 
-def _matches(request: ApiRequest, entry: ThreadEntry, asked: Mapping[str, Any]) -> bool:
-    status, metadata = asked.get("status"), mapping(asked.get("metadata") or {}, "metadata")
+def _graphs_asked(request: ApiRequest, asked: Mapping[str, Any]) -> set[str | None]:
+    """The graphs that the metadata of a search name; None stands for what no thread has."""
+    metadata = mapping(asked.get("metadata") or {}, "metadata")
+    find = request.state["graphs"].find
+    return {
+        find(value) if name in ("graph_id", "assistant_id") and isinstance(value, str) else None
+        for name, value in metadata.items()
+    }
+
+
+def _matches(
+    request: ApiRequest, entry: ThreadEntry, status: Any, graphs: Collection[str | None]
+) -> bool:
     if status is not None and STATUS.get(entry.run_state, "idle") != status:
         return False
-    graphs = request.state["graphs"]
-    for name, value in metadata.items():
-        if name not in ("graph_id", "assistant_id") or not isinstance(value, str):
-            return False
-        named = graphs.find(value)
-        if named is None or graphs.name_of(entry) != named:
-            return False
-    return True
+    return not graphs or request.state["graphs"].name_of(entry) in graphs
 
 
 def _graph_of(request: ApiRequest, fields: Mapping[str, Any]) -> str | None:
@@ -190,17 +198,17 @@ def _object(body: Any) -> Mapping[str, Any]:
     return mapping(body, "The body")
 
 
-def _number(fields: Mapping[str, Any], name: str, default: int, most: int | None) -> int:
+def _number(
+    fields: Mapping[str, Any], name: str, default: int, most: int, *, least: int = 1
+) -> int:
     value = fields.get(name)
     if value is None:
         return default
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # an integer, as JSON Schema has it
-    least = 0 if most is None else 1
-    if type(value) is not int or value < least or (most is not None and value > most):
-        up_to = "" if most is None else f" to {most}"
+    if type(value) is not int or not least <= value <= most:
         raise InvalidRequest(
-            "invalid_limit", f"{name} is {shown(value)}: ask for {least}{up_to or ' or more'}."
+            "invalid_limit", f"{name} is {shown(value)}: ask for {least} to {most}."
         )
     return value
 
