@@ -9,6 +9,7 @@ from graphs.offline.examples import EXAMPLES, PLANNING
 from graphs.offline.figure import listed
 from graphs.offline.history import Turn
 from graphs.offline.maintenance import NO_COMMAND, SCHEDULE, UNPLANNED
+from tools.solar import offers_demo
 
 MAX_WORDS = 5000
 STORY_WORDS = 300
@@ -63,8 +64,16 @@ def sees(turn: Turn) -> str:
 
 def _abilities(_: object, __: Turn, tools: Tools) -> str:
     names = "\n".join(f"- `{name}`" for name in tools) or "- none"
+    bound = f"These tools are bound to me:\n\n{names}"
+    if not offers_demo(tools):
+        return bound
     prompts = "\n".join(f"- {example}" for example in EXAMPLES)
-    return f"These tools are bound to me:\n\n{names}\n\nTry one of these:\n\n{prompts}"
+    return f"{bound}\n\nTry one of these:\n\n{prompts}"
+
+
+def _greeting(_: object, __: Turn, tools: Tools) -> str:
+    hint = f"Try me: {EXAMPLES[0]}" if offers_demo(tools) else "Ask me what I can do."
+    return f"Hello! I am turnstream's offline model. {hint}"
 
 
 def _name(_: object, turn: Turn, __: Tools) -> str:
@@ -125,7 +134,6 @@ def prose(count: int) -> str:
     return text if text.endswith(".") or not text else f"{text}."
 
 
-_GREETING = f"Hello! I am turnstream's offline model. Try me: {EXAMPLES[0]}"
 _SAID = r"\bwhat did I (?:just )?(?:say|ask|write|tell)\b"
 
 REPLIES: tuple[tuple[Pattern[str], Reply], ...] = tuple(
@@ -147,7 +155,7 @@ REPLIES: tuple[tuple[Pattern[str], Reply], ...] = tuple(
         (r"\bwhat (?:else )?can you do\b|\byour tools\b|^\W*help\W*$", _abilities),
         (UNPLANNED, _unplanned),
         (_NAME.pattern, lambda match, *_: f"Nice to meet you, {match['name']}."),
-        (r"^\W*(?:hello|hi|hey|good (?:morning|day|evening))\b", lambda *_: _GREETING),
+        (r"^\W*(?:hello|hi|hey|good (?:morning|day|evening))\b", _greeting),
         (r"\bthank(?:s| you)\b", lambda *_: "You are welcome."),
     )
 )

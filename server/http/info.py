@@ -11,6 +11,7 @@ from graphs.offline import EXAMPLES
 from server.http.guard import FOREIGN_HOST
 from server.http.state import ApiRequest
 from server.storage.interfaces import StorageUnavailable
+from tools.solar import offers_demo
 
 READY_SECONDS = 2.0
 """A database that takes longer to answer is not ready."""
@@ -19,9 +20,10 @@ READY_SECONDS = 2.0
 class Health(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
         """`{"status", "model", "offline", "titles", "examples", "undo_seconds"}`; `status` is `ok`,
-        or with a 503 `database_gone`; `titles`: a model makes those of threads. A request to a host
-        that is not one of TURNSTREAM_ALLOWED_HOSTS gets the status alone. Asks no database: it
-        answers whatever that does."""
+        or with a 503 `database_gone`; `model` is the one that answers, null of a graph with models
+        of its own; `titles`: a model makes those of threads; `examples` are prompts of the demo,
+        where it is served. A request to a host that is not one of TURNSTREAM_ALLOWED_HOSTS gets
+        the status alone. Asks no database: it answers whatever that does."""
         gone = request.state["database"].gone
         status = {"status": "database_gone" if gone else "ok"}
         about = {} if request.scope[FOREIGN_HOST] else _about(request)
@@ -29,12 +31,14 @@ class Health(HTTPEndpoint):
 
 
 def _about(request: ApiRequest) -> dict[str, Any]:
-    model = request.state["model_name"]
+    is_built_in = request.state["graphs"].checkpoints(None).attached.is_built_in
+    model = request.state["model_name"] if is_built_in else None
+    has_demo = is_built_in and offers_demo(request.state["catalogue"].current.real_by_name)
     return {
         "model": model,
         "offline": model == OFFLINE,
         "titles": request.state["makes_titles"],
-        "examples": EXAMPLES,
+        "examples": EXAMPLES if has_demo else (),
         "undo_seconds": request.state["undo_seconds"],
     }
 

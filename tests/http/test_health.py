@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from graphs.offline import EXAMPLES
 from tests.support.serving import Client, serving, settings
+from tests.support.user_project import write_project
 from tests.support.waiting import HeldMethod
+from tools.builtin import CATALOGUE
+from tools.catalogue import Catalogue
+from tools.solar import SOLAR_TOOLS
 
 
 async def ready(client: Client) -> tuple[int, str]:
@@ -96,3 +101,24 @@ async def answered(client: Client, head: str) -> str:
     answer = await reader.read()
     writer.close()
     return answer.decode()
+
+
+async def about(client: Client) -> tuple[str | None, bool, list[str]]:
+    """The model that answers, whether it is the offline one, and the prompts of the demo."""
+    health = (await client.http.get("/health")).json()
+    return health["model"], health["offline"], health["examples"]
+
+
+async def test_the_prompts_of_the_demo_come_with_its_tools_alone(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        assert await about(client) == ("offline", True, list(EXAMPLES))
+    others = Catalogue(tuple(t for t in CATALOGUE.real if t not in SOLAR_TOOLS), CATALOGUE.ui)
+    async with serving(settings(tmp_path / "others.db"), others) as client:
+        assert await about(client) == ("offline", True, [])
+
+
+async def test_a_graph_of_ones_own_has_no_model_of_the_server_and_no_demo(tmp_path: Path) -> None:
+    write_project(tmp_path / "project")
+    own = settings(tmp_path / "t.db", graph=str(tmp_path / "project" / "langgraph.json"))
+    async with serving(own) as client:
+        assert await about(client) == (None, False, [])

@@ -211,6 +211,14 @@ async def test_every_example_leads_to_the_calls_it_promises(
     assert last.text
 
 
+@pytest.mark.parametrize("text", ["Hello", "What can you do?"])
+async def test_the_demo_is_offered_where_its_tools_are_bound(text: str) -> None:
+    offered = await answer(HumanMessage(text), tools=[*TOOLS, *SOLAR_TOOLS])
+    assert EXAMPLES[0] in offered.text
+    others = await answer(HumanMessage(text), tools=TOOLS)
+    assert not any(example in others.text for example in EXAMPLES)
+
+
 async def answered(call: ToolCall) -> ToolMessage:
     """What the model reads of a call: real tools run, a shown component is its own result."""
     real = {tool.name: tool for tool in (*REAL, *SOLAR_TOOLS)}

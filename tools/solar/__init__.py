@@ -4,6 +4,8 @@ maintenance.
 Of its packages only `build` needs pvlib; the tools read `fleet.sqlite`, which it made.
 """
 
+from collections.abc import Collection
+
 from langchain_core.tools import BaseTool
 
 from tools.solar.comparison import compare_loggers
@@ -35,3 +37,19 @@ SOLAR_TOOLS: tuple[BaseTool, ...] = (
     list_maintenance,
     cancel_maintenance,
 )
+
+PROMPTS: tuple[str, ...] = (
+    "How is the fleet doing?",
+    "Show the power curve of inverter 3 last Tuesday",
+    "Compare site A and B",
+    "What did we save this year?",
+    "What does error 3105 mean?",
+    "Show the power curve of inverter 3 on 2026-03-01",
+    "Schedule an inspection of inverter 3 on 2026-12-01",
+)
+"""Questions that only the tools of the fleet answer."""
+
+
+def offers_demo(names: Collection[str]) -> bool:
+    """Return whether all tools of the fleet are among these tools."""
+    return all(tool.name in names for tool in SOLAR_TOOLS)

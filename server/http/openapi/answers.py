@@ -249,7 +249,7 @@ def _health() -> Schema:
     """Status alone for a host that is not named."""
     status, seconds = choice("ok", "database_gone"), {"type": "number", "minimum": 0}
     flags = dict.fromkeys(("offline", "titles"), YES_OR_NO)
-    about = {"model": TEXT, **flags, "examples": NAMES, "undo_seconds": seconds}
+    about = {"model": nullable(TEXT), **flags, "examples": NAMES, "undo_seconds": seconds}
     whole = closed_object(["status", *about], status=status, **about)
     return {"anyOf": [whole, closed_object(["status"], status=status)]}
 
