@@ -61,6 +61,14 @@ def broke_off(messages: Sequence[AnyMessage]) -> bool:
     return not any(isinstance(m, ToolMessage) and stored.end_of(m) == "shown" for m in answers)
 
 
+def was_cut(messages: Sequence[AnyMessage]) -> bool:
+    """Return whether the thread ends with an answer that the model's limit of length cut off."""
+    match messages:
+        case [*_, AIMessage(tool_calls=[]) as last]:
+            return last_reason(last, pending=False) == "length"
+    return False
+
+
 def last_reason(message: AIMessage, *, pending: bool) -> FinishReason:
     """The finish reason of a turn that ended with this message."""
     if stored.error(message):

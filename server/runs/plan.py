@@ -31,7 +31,7 @@ from server.runs.approvals import (
 )
 from server.runs.branches import BranchPoint
 from server.runs.client_answers import new_answers, result_of
-from server.runs.endings import broke_off, settled
+from server.runs.endings import broke_off, settled, was_cut
 from server.runs.interrupts import resume_command
 from server.runs.thread_changes import ThreadBefore
 from server.runs.thread_state import ThreadState
@@ -221,7 +221,7 @@ def _end_marks(state: ThreadState) -> list[AnyMessage]:
 
 def _continue(state: ThreadState, point: BranchPoint | None) -> Plan:
     check_no_approval_pending(state)
-    if not (state.unfinished or broke_off(state.messages)):
+    if not (state.unfinished or broke_off(state.messages) or was_cut(state.messages)):
         raise InvalidRequest(
             "nothing_to_continue",
             "The thread's last turn has ended as it should; send a message instead.",

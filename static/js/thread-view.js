@@ -98,7 +98,7 @@ function ending(state, actions) {
     html`<button type="button" @click=${actions.onResume}>${icons.again} ${word}</button>`;
   if (last.error) return banner("danger", "The reply broke off.", goOn("Retry"));
   if (last.ended && state.runState === "interrupted") return interrupted(goOn("Continue"));
-  if (last.ended) return banner("info", "The reply is not finished.", goOn("Continue"));
+  if (last.ended || last.finishReason === "length") return banner("info", "The reply is not finished.", goOn("Continue"));
   const isCut = last.role === "user" || (last.finishReason === undefined && state.runState !== "finished");
   if (isCut) return interrupted(goOn("Continue"));
   return nothing;

@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import both_looks
 from tests.browser.site import Visit
-from tests.support.endpoint import Break, Pause, Say, StrictEndpoint, reply, text_reply
+from tests.support.endpoint import Break, Finish, Pause, Say, StrictEndpoint, reply, text_reply
 
 
 @both_looks
@@ -102,6 +102,25 @@ async def test_the_page_follows_the_text_until_a_person_scrolls_up(slow_visit: V
 
 @pytest.mark.full
 async def test_the_page_yields_to_a_person_whose_browser_scrolls_late(slow_visit: Visit) -> None:
+async def test_a_reply_that_the_models_limit_cut_off_can_go_on_also_after_a_reload(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    cut = Finish("length")
+    endpoint.script(reply(Say("one"), cut), reply(Say("two"), cut), text_reply("three."))
+    await scripted_visit.ask("Count")
+    await expect(scripted_visit.reply).to_contain_text("Cut off")
+    await scripted_visit.button("Continue").click()
+    await expect(scripted_visit.reply.locator(".markdown")).to_have_text(["one", "two"])
+    await scripted_visit.idle()
+    await scripted_visit.page.reload()
+    await scripted_visit.button("Continue").click()
+    await expect(scripted_visit.reply.locator(".markdown")).to_have_text(["one", "two", "three."])
+    await scripted_visit.idle()
+    await expect(scripted_visit.button("Continue")).to_have_count(0)
+    await expect(scripted_visit.reply).not_to_contain_text("Cut off")
+    await expect(scripted_visit.said).to_have_count(1)
+
+
     await slow_visit.page.set_viewport_size({"width": 390, "height": 420})
     await slow_visit.say("Write 120 words")
     scroller = slow_visit.page.locator("#scroller")

@@ -266,6 +266,32 @@ async def test_a_continuation_that_crashed_can_be_continued(
             assert all(call.end == "result" for call in calls_of(assistant))
 
 
+# after the model's limit of length
+
+
+async def test_an_answer_that_the_models_limit_cut_off_goes_on(
+    tmp_path: Path, counting_tools: CountingTools
+) -> None:
+    model = ScriptedModel.of(
+        QUICK,
+        [text("one "), finish("length")],
+        [text("two "), finish("length")],
+        [text("three."), finish()],
+    )
+    async with backend(tmp_path / "t.db", model, catalogue=counting_tools.catalogue) as inside:
+        assert finish_reason(await inside.turn(message("Count."))) == "length"
+        assert finish_reason(await inside.turn(CONTINUE)) == "length"
+        assert finish_reason(await inside.turn(CONTINUE)) == "stop"
+        assert counting_tools.calls == {"quick": 1}
+        user, assistant = await inside.turns()
+        assert isinstance(user, UserTurn)
+        assert isinstance(assistant, AssistantTurn)
+        assert assistant.finish_reason == "stop"
+        said = [part.text for part in assistant.parts if isinstance(part, Text)]
+        assert said == ["one ", "two ", "three."]
+        await refused(inside)
+
+
 # nothing to continue
 
 
