@@ -48,7 +48,31 @@ function component({ component: name, props }) {
   const checked = whole(name, props);
   if (!checked) return "";
   const title = checked.title ? `**${inline(checked.title)}**` : "";
-  return [title, CONTENT[name](checked)].filter(Boolean).join("\n\n");
+  const content = Object.hasOwn(CONTENT, name) ? CONTENT[name](checked) : propsText(checked);
+  return [title, content].filter(Boolean).join("\n\n");
+}
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isRows = (value) => Array.isArray(value) && value.length > 0 && value.every(isObject);
+
+/** The text of a component that has none of its own: its props as a list, lists of objects as tables. */
+export function propsText({ title: _, ...props }) {
+  const given = Object.entries(props).filter(([, value]) => value !== undefined && value !== null);
+  const items = given.filter(([, value]) => !isRows(value)).map(([name, value]) => `- ${inline(name)}: ${inline(words(value))}`);
+  const tables = given.filter(([, value]) => isRows(value)).map(([name, rows]) => `${inline(name)}:\n\n${rowsTable(rows)}`);
+  return [items.join("\n"), ...tables].filter(Boolean).join("\n\n");
+}
+
+function rowsTable(rows) {
+  const keys = [...new Set(rows.flatMap(Object.keys))];
+  const valueOf = (row, key) => (Object.hasOwn(row, key) ? row[key] : null);
+  const shown = (value) => (typeof value === "object" && value !== null ? words(value) : value);
+  return table([keys, ...rows.map((row) => keys.map((key) => shown(valueOf(row, key))))]);
+}
+
+function words(value) {
+  if (Array.isArray(value) && !value.some((item) => typeof item === "object")) return value.join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 const inColumns = (head, values, series) => [

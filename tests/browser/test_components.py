@@ -3,14 +3,21 @@
 import asyncio
 import csv
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import Locator, expect
 
-from tests.browser.conftest import both_looks
+from server.app import STATIC
+from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit
 from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply
+from tests.support.serving import endpoint_settings, serving
+from tools.catalogue import Catalogue
+from tools.ui import render_ui_component
 
 RENDER = "render_ui_component"
 LINES = {
@@ -167,3 +174,60 @@ async def test_components_are_there_after_a_reload(
     await show(scripted_visit, endpoint, "line_chart", LINES)
     await scripted_visit.page.reload()
     await expect(scripted_visit.page.locator("figure canvas")).to_be_visible()
+
+
+GAUGE = """import { html } from "../../vendor/lit-html/lit-html.js";
+
+export const gauge = ({ value }) => html`<meter min="0" max="100" value=${value}></meter>`;
+"""
+RECIPE = {
+    "props.js": [
+        ("const WHOLE = {", "  gauge: (props) => hasLabels(props) && isNumber(props.value),"),
+        ("const PARTIAL = {", "  gauge: ({ value }) => (isNumber(value) ? { value } : null),"),
+    ],
+    "index.js": [
+        ("const COMPONENTS = {", "  gauge,"),
+        ('import { alert } from "./alert.js";', 'import { gauge } from "./gauge.js";'),
+    ],
+}
+"""By file, lines that the recipe of `docs/page.md` adds, and those that they stand behind."""
+
+
+def page_with_gauge(folder: Path) -> Path:
+    """The page with a component of one's own, made as `docs/page.md` says it."""
+    shutil.copytree(STATIC, folder)
+    components = folder / "js" / "components"
+    (components / "gauge.js").write_text(GAUGE)
+    for name, lines in RECIPE.items():
+        text = (components / name).read_text()
+        for before, line in lines:
+            assert before in text
+            text = text.replace(before, f"{before}\n{line}", 1)
+        (components / name).write_text(text)
+    return folder
+
+
+async def test_a_component_of_ones_own_is_drawn_copied_and_exported(
+    endpoint: StrictEndpoint,
+    visitors: Visitors,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("server.app.STATIC", page_with_gauge(tmp_path / "static"))
+    render = replace(render_ui_component, validate=lambda args, _results: args)
+    own = endpoint_settings(tmp_path / "t.db", endpoint)
+    async with serving(own, Catalogue((), (render,))) as client:
+        visit = await (await visitors(client.url)).open()
+        await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        figure = await show(visit, endpoint, "gauge", {"title": "Load", "value": 70})
+        await expect(figure.locator("meter")).to_have_attribute("value", "70")
+        await visit.reply.get_by_role("button", name="Copy message").click()
+        await expect(visit.reply.locator("[data-copy=copied]")).to_be_visible()
+        copied = await visit.page.evaluate("() => navigator.clipboard.readText()")
+        assert copied == "**Load**\n\n- value: 70"
+        await visit.button("Export thread").click()
+        async with visit.page.expect_download() as download:
+            await visit.button("Markdown").click()
+        file = await download.value
+        await file.save_as(tmp_path / "thread.md")
+        assert copied in (tmp_path / "thread.md").read_text()

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import "./browser.mjs";
-import { answerMarkdown, threadMarkdown } from "../../static/js/thread-markdown.js";
+import { answerMarkdown, propsText, threadMarkdown } from "../../static/js/thread-markdown.js";
 import { table } from "./tables.mjs";
 
 const EVIL = "a|b\n## You\n<script>`x`[y](javascript:z)";
@@ -75,6 +75,20 @@ table(
     ["line_chart", { x: [1, 2], series: [{ name: "a", data: [1] }] }, ""],
   ],
   (component, props, markdown) => assert.equal(answer(shown(component, props)), markdown),
+);
+
+table(
+  "a component without a text of its own is told by its props",
+  [
+    [{ title: "Load", value: 7, on: false, unit: "", note: null, tone: undefined }, "- value: 7\n- on: false\n- unit: "],
+    [{ tags: ["a", "b*"], range: { low: 1 }, mixed: [1, { a: 2 }], none: [] }, '- tags: a, b\\*\n- range: {"low":1}\n- mixed: \\[1,{"a":2}\\]\n- none: '],
+    [
+      { size: 2, steps: [{ name: "a|b", at: 1 }, { name: "c", more: ["x"] }] },
+      "- size: 2\n\nsteps:\n\n| name | at | more |\n| --- | ---: | --- |\n| a\\|b | 1 |  |\n| c |  | x |",
+    ],
+    [{ title: "Load" }, ""],
+  ],
+  (props, markdown) => assert.equal(propsText(props), markdown),
 );
 
 table(
