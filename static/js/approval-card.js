@@ -10,7 +10,7 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { keyed } from "../vendor/lit-html/directives/keyed.js";
 import { decisionOf, isOnItsWay } from "./approvals.js";
-import { argsOf, argsOfText, changesOf, fieldsOf, isExact, optionWords } from "./arguments.js";
+import { INPUT_TYPES, argsOf, argsOfText, changesOf, fieldsOf, isExact, optionWords } from "./arguments.js";
 import { visible } from "./format.js";
 import { icons } from "./icons.js";
 import { toolCard } from "./tool-card.js";
@@ -133,7 +133,7 @@ const fixed = (text) => html`
 `;
 
 const field = (item, index, key) => html`
-  <div class="field ${item.kind === "json" || isLong(item) ? "wide" : ""}">
+  <div class="field ${item.kind === "json" || isLong(item) || typeOf(item) === "datetime-local" ? "wide" : ""}">
     <label for="${key}-${index}">${visible(item.name)}</label>
     ${INPUTS[item.kind](item, `${key}-${index}`)}
     <p class="field-about" id="${key}-${index}-about">${short(item.about ?? "")}</p>
@@ -156,12 +156,12 @@ const INPUTS = {
   json: ({ text }, id) => area(text, id, "code-field"),
   text(item, id) {
     if (isLong(item)) return area(item.text, id, "");
-    const { text, types, isDate } = item;
+    const { text, types, format } = item;
     return html`<input
       id=${id}
       data-field
-      type=${isDate && (text === "" || isDay(text)) ? "date" : "text"}
-      inputmode=${types.includes("string") ? nothing : "decimal"}
+      type=${typeOf(item)}
+      inputmode=${types.includes("string") ? (KEYBOARDS.get(format) ?? nothing) : "decimal"}
       autocomplete="off"
       aria-describedby="${id}-about ${id}-hint"
       .defaultValue=${text}
@@ -169,10 +169,16 @@ const INPUTS = {
   },
 };
 
-/** Whether a date field takes the text as it is. */
-function isDay(text) {
-  const date = new Date(`${text}T00:00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(`${text}T`);
+/** Keys of a screen's keyboard, by the format of a string. */
+const KEYBOARDS = new Map([["email", "email"], ["uri", "url"]]);
+
+/** A browser's field for dates and times, where it keeps the text as it is. A time that is not given may need a zone. */
+function typeOf({ format, text }) {
+  const probe = document.createElement("input");
+  probe.type = INPUT_TYPES.get(format) ?? "text";
+  probe.value = text;
+  const isKept = probe.value === text && (text !== "" || format === "date");
+  return isKept ? probe.type : "text";
 }
 
 const area = (text, id, looks) => html`
@@ -191,12 +197,14 @@ const area = (text, id, looks) => html`
 function approval(form, call, tool) {
   const inputs = [...form.querySelectorAll("[data-field]")];
   const read = readArguments(call, tool, inputs.map(({ value }) => value));
+  // What is typed in half has no value.
+  const problems = inputs.map(({ validity }, index) => (validity.badInput ? "Complete this value." : (read.problems?.[index] ?? "")));
   inputs.forEach((input, index) => {
-    const problem = read.problems?.[index] ?? "";
+    const problem = problems[index];
     document.getElementById(`${input.id}-hint`).textContent = problem;
     input.ariaInvalid = String(problem !== "");
   });
-  if (read.problems) {
+  if (problems.some(Boolean)) {
     const wrong = inputs.find(({ ariaInvalid }) => ariaInvalid === "true");
     wrong.closest("details")?.setAttribute("open", "");
     wrong.focus();

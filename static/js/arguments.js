@@ -3,7 +3,7 @@
  * functions.
  *
  * A field is of one kind:
- *   text    a string or a number
+ *   text    a string or a number; `format` is that of a string, or null
  *   choice  one of a few values
  *   json    anything else, as JSON
  *
@@ -18,6 +18,8 @@ const MAX_FIELDS = 40;
 const MAX_OPTIONS = 200;
 const MAX_REFERENCES = 8;
 const SCALARS = ["string", "integer", "number"];
+/** Types of input that browsers have for formats of strings. */
+export const INPUT_TYPES = new Map([["date", "date"], ["time", "time"], ["date-time", "datetime-local"]]);
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === "string";
@@ -71,8 +73,9 @@ function shapeOf(declared, root) {
   const options = rest.flatMap((branch) => valuesOf(branch) ?? []);
   if (rest.length && rest.every(valuesOf) && options.length <= MAX_OPTIONS) return { options, isNullable };
   if (!rest.length || !rest.every(({ type }) => SCALARS.includes(type))) return null;
-  const isDate = rest.every(({ type, format }) => type === "string" && format === "date");
-  return { types: rest.map(({ type }) => type), isNullable, isDate };
+  const [{ format }] = rest;
+  const isOne = rest.every((branch) => branch.type === "string" && branch.format === format);
+  return { types: rest.map(({ type }) => type), isNullable, format: isOne && isText(format) ? format : null };
 }
 
 /** A schema's alternatives, each with one type or with values; null if there are others. */
@@ -148,11 +151,12 @@ function valueOf(field, typed) {
   return READ[field.kind](field, typed);
 }
 
-function emptied({ kind, types, isRequired, isNullable }, typed) {
+function emptied({ kind, types, format, isRequired, isNullable }, typed) {
   if (kind === "text" && typed && types.includes("string")) return { value: typed };
   if (!isRequired) return { value: undefined };
   if (isNullable) return { value: null };
-  return kind === "text" && types.includes("string") ? { value: typed } : { problem: "A value is needed." };
+  const mayBeEmpty = kind === "text" && types.includes("string") && !INPUT_TYPES.has(format);
+  return mayBeEmpty ? { value: typed } : { problem: "A value is needed." };
 }
 
 const READ = {

@@ -5,11 +5,12 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Route, expect
+from pydantic import WithJsonSchema
 
 from tests.browser.approval_cards import (
     PAY,
@@ -30,6 +31,8 @@ from tests.browser.test_injection import EVIL, nothing_came_in
 from tests.browser.visits import VisitTools
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving
+from tools.catalogue import Catalogue
+from tools.contract import real_tool
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 
@@ -737,3 +740,85 @@ async def test_axe_finds_nothing_in_the_cards(
     await expect(decided(asked)).to_have_count(2)
     await asked.idle()
     assert await axe(asked.page, AXE) == []
+
+
+Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
+Hour = Annotated[str, WithJsonSchema({"type": "string", "format": "time"})]
+Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Address = Annotated[str, WithJsonSchema({"type": "string", "format": "email"})]
+
+
+@real_tool(client_fields=["booked"], needs_approval=True)
+async def book(
+    day: Day, hour: Hour, moment: Moment, to: Address, until: Day | None = None
+) -> dict[str, Any]:
+    """Book a day.
+
+    Args:
+        day: The day.
+        hour: The time.
+        moment: The moment.
+        to: Who is told.
+        until: The last day.
+    """
+    return {"booked": [day, hour, moment, to, until]}
+
+
+BOOKING = {"day": "2026-03-04", "hour": "14:30:00", "moment": "2026-03-04T10:00", "to": "a@b.org"}
+NOT_FOR_FIELDS = {"day": "2026-02-30", "hour": "14:30Z", "moment": "2026-03-04T10:00:00+02:00"}
+"""Not what the browser's fields for dates and times hold."""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def booking(
+    tmp_path: Path, endpoint: StrictEndpoint, visitors: Visitors, look: str
+) -> AsyncIterator[Visit]:
+    own = endpoint_settings(tmp_path / "t.db", endpoint)
+    async with serving(own, Catalogue((book,), ())) as client:
+        yield await (await visitors(client.url, look)).open()
+
+
+async def types_of(card: Locator) -> list[str]:
+    fields = card.locator("[data-field]")
+    return [str(type) for type in await fields.evaluate_all("(all) => all.map((one) => one.type)")]
+
+
+@both_looks
+async def test_dates_and_times_have_fields_that_keep_what_the_model_wrote(
+    booking: Visit, endpoint: StrictEndpoint
+) -> None:
+    posts = Posts(booking)
+    card = await be_asked(booking, endpoint, ("book", json.dumps(BOOKING)))
+    assert await types_of(card) == ["date", "time", "datetime-local", "text", "date"]
+    for name, value in BOOKING.items():
+        await expect(card.get_by_label(name)).to_have_value(value)
+    await approve(card)
+    await booking.idle()
+    card = await be_asked(booking, endpoint, ("book", json.dumps(BOOKING | NOT_FOR_FIELDS)))
+    assert await types_of(card) == ["text", "text", "text", "text", "date"]
+    for name, value in NOT_FOR_FIELDS.items():
+        await expect(card.get_by_label(name)).to_have_value(value)
+    await card.get_by_label("day").fill("2026-03-05")
+    await approve(card)
+    await booking.idle()
+    changed = BOOKING | NOT_FOR_FIELDS | {"day": "2026-03-05"}
+    assert posts.decisions == [{"approved": True}, {"approved": True, "args": changed}]
+
+
+@both_looks
+async def test_a_date_that_is_typed_in_half_is_not_taken_for_none(
+    booking: Visit, endpoint: StrictEndpoint
+) -> None:
+    posts = Posts(booking)
+    card = await be_asked(booking, endpoint, ("book", json.dumps(BOOKING)))
+    day = card.get_by_label("day")
+    await day.focus()
+    await booking.page.keyboard.press("Backspace")
+    await approve(card)
+    await expect(card).to_contain_text("Complete this value.")
+    await expect(day).to_be_focused()
+    assert posts.decisions == []
+    await day.fill("2026-03-05")
+    await approve(card)
+    await booking.idle()
+    assert posts.decisions == [{"approved": True, "args": BOOKING | {"day": "2026-03-05"}}]

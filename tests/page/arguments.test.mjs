@@ -92,9 +92,21 @@ test("a field says what its argument is for, and whether it is required", () => 
   assert.deepEqual([second.about, second.isRequired], ["", true]);
 });
 
-test("a text that is declared as a date has a field for dates", () => {
-  const [day, moment] = fieldsOf(schema({ day: { ...TEXT, format: "date" }, moment: { ...TEXT, format: "date-time" } }), {});
-  assert.deepEqual([day.isDate, moment.isDate], [true, false]);
+table(
+  "a text says its format, where it can be nothing else",
+  [
+    [{ ...TEXT, format: "date" }, "date"],
+    [{ anyOf: [{ ...TEXT, format: "date" }, { type: "null" }] }, "date"],
+    [{ anyOf: [{ ...TEXT, format: "date" }, TEXT] }, null],
+    [{ anyOf: [{ ...TEXT, format: "date" }, COUNT] }, null],
+    [TEXT, null],
+  ],
+  (declared, format) => assert.equal(fieldsOf(schema({ x: declared }), {})[0].format, format),
+);
+
+test("a date that is needed cannot be emptied", () => {
+  const read = typed(schema({ day: { ...TEXT, format: "date" } }, "day"), { day: "2026-03-04" }, { day: "" });
+  assert.deepEqual(read, { problems: ["A value is needed."] });
 });
 
 table(

@@ -73,6 +73,11 @@ def test_the_client_sees_the_visit_that_the_model_sees() -> None:
         assert answer["status"] == "ok"
 
 
+def test_a_form_is_told_that_the_day_is_a_date() -> None:
+    assert schedule_maintenance.args["date"]["format"] == "date"
+    assert schedule_maintenance.args["date"]["description"].startswith("The day, YYYY-MM-DD")
+
+
 def test_only_scheduling_needs_an_approval() -> None:
     tools = (schedule_maintenance, list_maintenance, cancel_maintenance)
     assert [(tool.metadata or {})[NEEDS_APPROVAL] for tool in tools] == [True, False, False]

@@ -30,7 +30,7 @@ from tools.solar.visits import (
     cancel_visit,
     find_visits,
 )
-from tools.solar.windows import find_day, find_window
+from tools.solar.windows import Day, find_day, find_window
 from tools.strict_json import clean_text
 
 Work = Literal["inspection", "cleaning", "repair", "service"]
@@ -59,7 +59,7 @@ _LABELS = {
 @real_tool(client_fields=[*SHARED_FIELDS, "visit"], needs_approval=True)
 @refusing
 def schedule_maintenance(
-    logger: str | int, date: str, work: Work, note: str | None = None
+    logger: str | int, date: Day, work: Work, note: str | None = None
 ) -> dict[str, Any]:
     """Plan the visit of a technician to one inverter. The same work on the same inverter cannot be
     planned twice for one day.

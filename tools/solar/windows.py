@@ -7,13 +7,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 from zoneinfo import ZoneInfo
+
+from pydantic import WithJsonSchema
 
 from tools.solar.answers import Refusal, invalid, shown
 from tools.solar.fleet import Fleet
 from tools.solar.schema import EPOCH_SLOT, SLOT_SECONDS
 from tools.solar.targets import Target
+
+Day: TypeAlias = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
+"""A day as the model writes it, for which a form has a field. LangChain drops the
+`json_schema_extra` of a `Field`."""
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORM = "a day as YYYY-MM-DD"
