@@ -250,3 +250,54 @@ async def test_a_report_breaks_no_date(scripted_visit: Visit, endpoint: StrictEn
     for shown, count in ((dates, 36), (title, 6), (said, 36)):
         await expect(shown).to_have_count(count)
         assert set(await lines_of(shown)) == {1}
+
+
+GAPS = {
+    "title": "Yield",
+    "categories": ["Mon", "Tue", "Wed"],
+    "series": [{"name": "kWh", "data": [3, None, 0]}],
+}
+
+
+@both_looks
+async def test_a_missing_bar_is_no_0(scripted_visit: Visit, endpoint: StrictEndpoint) -> None:
+    figure = await show(scripted_visit, endpoint, bar_chart=GAPS)
+    bars = figure.locator("svg rect")
+    await expect(bars.nth(1)).to_contain_text("Tue, kWh: no value")
+    await expect(bars.nth(2)).to_contain_text("Wed, kWh: 0")
+    heights = [box["height"] for bar in await bars.all() if (box := await bar.bounding_box())]
+    assert heights[1] > heights[0] > heights[2]
+    fill, stroke = await bars.nth(1).evaluate(
+        "(bar) => { const { fill, strokeDasharray } = getComputedStyle(bar);"
+        " return [fill, strokeDasharray]; }"
+    )
+    assert fill != await bars.nth(0).evaluate("(bar) => getComputedStyle(bar).fill")
+    assert stroke != "none"
+    await expect(figure.locator(".chart-key li")).to_have_text(["kWh", "No value"])
+    await expect(figure.get_by_role("img")).to_have_accessible_name(
+        "Bar chart: Yield. 3 bars, 1 series. kWh: 0 to 3, 1 without a value."
+    )
+    await figure.get_by_text("Data", exact=True).click()
+    await expect(figure.get_by_role("cell").nth(3)).to_have_attribute("title", "No value")
+    await expect(figure.get_by_role("cell").nth(3)).to_have_text("\u2013")
+
+
+NUMBERS = {
+    "small": [123_456, 0.123456, 31_050.25, -123_456.7, 1_234_567, 9],
+    "large": [12_345_678.9, 1_234_567_890_123, -9_876_543.21, 0.000012, 31_050, 7],
+}
+
+
+@pytest.mark.parametrize("width", [320, 375, repeat(390), 1280])
+@pytest.mark.parametrize("size", NUMBERS)
+async def test_no_number_is_broken_in_a_card(
+    scripted_visit: Visit, endpoint: StrictEndpoint, width: int, size: str
+) -> None:
+    delta = "+1,234.5 kWh on 2024-03-31"
+    cards = [{"label": "A", "value": n, "unit": "kWh", "delta": delta} for n in NUMBERS[size]]
+    await scripted_visit.page.set_viewport_size({"width": width, "height": 1200})
+    figure = await show(scripted_visit, endpoint, metric_cards={"cards": cards})
+    values = figure.locator(".metric-value")
+    await expect(values).to_have_count(len(cards))
+    assert set(await lines_of(values)) == {1}
+    assert set(await lines_of(figure.locator(".metric-delta .iso"))) == {1}

@@ -60,7 +60,8 @@ async def test_a_line_chart_has_lines_a_key_a_summary_and_its_data(
     await expect(figure.get_by_role("heading")).to_have_text("Power")
     await expect(figure.locator(".chart-key li")).to_have_text(["Plant A", "Plant B"])
     await expect(figure.get_by_role("img")).to_have_accessible_name(
-        "Line chart: Power. 3 points, 2 series. Plant A: 1 to 3. Plant B: 2 to 6."
+        "Line chart: Power. 3 points, 2 series. Plant A: 1 to 3, 1 without a value. "
+        "Plant B: 2 to 6."
     )
     await figure.get_by_text("Data", exact=True).click()
     await expect(figure.get_by_role("row")).to_have_count(4)

@@ -23,6 +23,29 @@ async def test_the_empty_page_offers_examples_that_send_on_click(visit: Visit) -
     await expect(visit.status).to_have_text("Reply complete")
 
 
+async def test_an_example_is_one_sentence_with_its_date(visit: Visit) -> None:
+    example = visit.page.locator(".example", has=visit.page.locator(".iso")).first
+    await expect(example).to_have_text("Show the power curve of inverter 3 on 2026-03-01")
+    await expect(example).to_be_visible()
+    # Words and dates stand in the lines of one text: none is beside another line.
+    is_one_text = await example.evaluate(
+        """(element) => {
+          const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+          const lines = [];
+          while (texts.nextNode()) {
+            const range = document.createRange();
+            range.selectNodeContents(texts.currentNode);
+            lines.push(...range.getClientRects());
+          }
+          const areApart = (one, other) =>
+            one.bottom <= other.top + 2 || Math.abs(one.top - other.top) < 2;
+          return lines.every((one, i) =>
+            lines.slice(i + 1).every((other) => areApart(one, other)));
+        }"""
+    )
+    assert is_one_text
+
+
 @both_looks
 async def test_text_shows_while_it_streams_and_stays_when_it_is_whole(
     scripted_visit: Visit, endpoint: StrictEndpoint
@@ -79,6 +102,25 @@ async def test_the_stop_button_takes_the_place_of_send_and_the_reply_can_go_on(
     await expect(scripted_visit.said).to_have_count(1)
 
 
+async def test_a_reply_that_the_models_limit_cut_off_can_go_on_also_after_a_reload(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    cut = Finish("length")
+    endpoint.script(reply(Say("one"), cut), reply(Say("two"), cut), text_reply("three."))
+    await scripted_visit.ask("Count")
+    await expect(scripted_visit.reply).to_contain_text("Cut off")
+    await scripted_visit.button("Continue").click()
+    await expect(scripted_visit.reply.locator(".markdown")).to_have_text(["one", "two"])
+    await scripted_visit.idle()
+    await scripted_visit.page.reload()
+    await scripted_visit.button("Continue").click()
+    await expect(scripted_visit.reply.locator(".markdown")).to_have_text(["one", "two", "three."])
+    await scripted_visit.idle()
+    await expect(scripted_visit.button("Continue")).to_have_count(0)
+    await expect(scripted_visit.reply).not_to_contain_text("Cut off")
+    await expect(scripted_visit.said).to_have_count(1)
+
+
 @both_looks
 async def test_the_page_follows_the_text_until_a_person_scrolls_up(slow_visit: Visit) -> None:
     await slow_visit.say("Write 120 words")
@@ -102,25 +144,6 @@ async def test_the_page_follows_the_text_until_a_person_scrolls_up(slow_visit: V
 
 @pytest.mark.full
 async def test_the_page_yields_to_a_person_whose_browser_scrolls_late(slow_visit: Visit) -> None:
-async def test_a_reply_that_the_models_limit_cut_off_can_go_on_also_after_a_reload(
-    scripted_visit: Visit, endpoint: StrictEndpoint
-) -> None:
-    cut = Finish("length")
-    endpoint.script(reply(Say("one"), cut), reply(Say("two"), cut), text_reply("three."))
-    await scripted_visit.ask("Count")
-    await expect(scripted_visit.reply).to_contain_text("Cut off")
-    await scripted_visit.button("Continue").click()
-    await expect(scripted_visit.reply.locator(".markdown")).to_have_text(["one", "two"])
-    await scripted_visit.idle()
-    await scripted_visit.page.reload()
-    await scripted_visit.button("Continue").click()
-    await expect(scripted_visit.reply.locator(".markdown")).to_have_text(["one", "two", "three."])
-    await scripted_visit.idle()
-    await expect(scripted_visit.button("Continue")).to_have_count(0)
-    await expect(scripted_visit.reply).not_to_contain_text("Cut off")
-    await expect(scripted_visit.said).to_have_count(1)
-
-
     await slow_visit.page.set_viewport_size({"width": 390, "height": 420})
     await slow_visit.say("Write 120 words")
     scroller = slow_visit.page.locator("#scroller")

@@ -11,7 +11,7 @@ const CHAR_PX = 6.6;
 
 export function barChart(props, streaming) {
   const { title, categories, series, x_label: xLabel } = props;
-  const chart = { kind: "Bar chart", title, noun: "bar", head: xLabel ?? "Category", keys: categories, series, streaming };
+  const chart = { kind: "Bar chart", title, noun: "bar", head: xLabel ?? "Category", keys: categories, series, streaming, marksGaps: true };
   return chartFrame(chart, bars(props));
 }
 
@@ -33,7 +33,7 @@ function picture({ categories, series, y_label: yLabel, x_label: named }, width)
   const y = (value) => top + ((high - value) / (high - low)) * (bottom - top);
   return html`<svg viewBox="0 0 ${width} ${HEIGHT}" width=${width} height=${HEIGHT} aria-hidden="true">
     ${ticks.map((tick) => gridLine(tick, y(tick), width))}
-    ${series.map((item, i) => group(item, i, series.length, { categories, slot, y }))}
+    ${series.map((item, i) => group(item, i, series.length, { categories, slot, y, top, bottom }))}
     <line class="axis" x1=${EDGE.left} x2=${width - EDGE.right} y1=${y(0)} y2=${y(0)}></line>
     ${labels.map((label, i) => (i % every ? nothing : categoryLabel(label, categories[i], { x: EDGE.left + slot * (i + 0.5), y: bottom + 18, room: roomOf(slot * every), end: dates ? width - 2 : Infinity })))}
     ${yLabel ? svg`<text class="axis-name" x="2" y="12">${yLabel}</text>` : nothing}
@@ -48,15 +48,17 @@ const gridLine = (tick, y, width) => svg`
   <text class="tick" text-anchor="end" x=${EDGE.left - 8} y=${y + 4}>${formatCompact(tick)}</text>
 `;
 
-function group({ name, data }, index, count, { categories, slot, y }) {
+/** A value that is missing is an empty frame as high as the chart: no bar, and no 0. */
+function group({ name, data }, index, count, { categories, slot, y, top, bottom }) {
   const width = Math.max(1, Math.min(52, (slot * 0.72) / count));
   return data.slice(0, categories.length).map((value, i) => {
-    if (value === null) return nothing;
+    const isMissing = value === null;
     const x = EDGE.left + slot * (i + 0.5) + width * (index - count / 2);
-    const [top, base] = value < 0 ? [y(0), y(value)] : [y(value), y(0)];
-    const label = `${categories[i]}${name ? `, ${name}` : ""}: ${formatterOf(name ?? "", data)(value)}`;
-    return svg`<rect class="s${(index % 8) + 1}" x=${x} y=${top} width=${Math.max(1, width - 2)}
-      height=${Math.max(0.5, base - top)} rx="3"><title>${label}</title></rect>`;
+    const [from, to] = isMissing ? [top, bottom] : value < 0 ? [y(0), y(value)] : [y(value), y(0)];
+    const words = isMissing ? "no value" : formatterOf(name ?? "", data)(value);
+    const label = `${categories[i]}${name ? `, ${name}` : ""}: ${words}`;
+    return svg`<rect class=${isMissing ? "no-value" : `s${(index % 8) + 1}`} x=${x} y=${from} width=${Math.max(1, width - 2)}
+      height=${Math.max(0.5, to - from)} rx="3"><title>${label}</title></rect>`;
   });
 }
 

@@ -11,19 +11,22 @@ export const nameOf = (series, index) => series.name || `Series ${index + 1}`;
 /**
  * The figure around a drawing.
  *
- * @param {{kind, title, noun, head, keys, series, streaming}} chart  `keys`: what its values stand over
+ * @param {{kind, title, noun, head, keys, series, streaming, marksGaps}} chart  `keys`: what its values stand over;
+ *   `marksGaps`: the drawing shows where a value is missing
  * @param {object} drawing  of the element that it draws in
  */
-export function chartFrame({ kind, title, noun, head, keys, series, streaming }, drawing) {
+export function chartFrame({ kind, title, noun, head, keys, series, streaming, marksGaps = false }, drawing) {
   const summary = summaryOf(kind, title, keys.length, noun, series);
   const heads = [head, ...series.map(nameOf)];
   const rows = keys.map((key, i) => [key, ...series.map(({ data }) => data[i] ?? null)]);
   const isRight = heads.map((_, i) => i > 0);
+  const hasGaps = marksGaps && series.some(({ data }) => gapsIn(data) > 0);
   return html`
     <div class="chart" role="img" aria-label=${summary} ${drawing}></div>
-    ${series.length > 1
+    ${series.length > 1 || hasGaps
       ? html`<ul class="chart-key" aria-hidden="true">
           ${series.map((_, i) => html`<li><span class="swatch s${(i % 8) + 1}"></span>${keyOf(series, i)}</li>`)}
+          ${hasGaps ? html`<li><span class="swatch no-value"></span>No value</li>` : nothing}
         </ul>`
       : nothing}
     <p class="visually-hidden">${summary}</p>
@@ -37,7 +40,9 @@ export function chartFrame({ kind, title, noun, head, keys, series, streaming },
   `;
 }
 
-/** "Line chart: Power. 24 points, 2 series. Plant A: 0 to 42." */
+const gapsIn = (data) => data.filter((value) => value === null).length;
+
+/** "Line chart: Power. 24 points, 2 series. Plant A: 0 to 42, 1 without a value." */
 function summaryOf(kind, title, count, noun, series) {
   const ranges = series.map((item, i) => `${nameOf(item, i)}: ${rangeOf(item.data, nameOf(item, i))}.`);
   const named = title ? `${kind}: ${title}.` : `${kind}.`;
@@ -48,7 +53,9 @@ function rangeOf(data, name) {
   const numbers = data.filter((value) => value !== null);
   if (!numbers.length) return "no values";
   const format = formatterOf(name, numbers);
-  return `${format(Math.min(...numbers))} to ${format(Math.max(...numbers))}`;
+  const gaps = gapsIn(data);
+  const range = `${format(Math.min(...numbers))} to ${format(Math.max(...numbers))}`;
+  return gaps ? `${range}, ${gaps} without a value` : range;
 }
 
 const isEqual = (one, other) => one.data.length > 0 && String(one.data) === String(other.data);

@@ -1,6 +1,6 @@
 /** Rows and columns; numbers to the right. */
 
-import { html } from "../../vendor/lit-html/lit-html.js";
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { withDates } from "../dates.js";
 import { formatterOf, isDate, plural } from "../format.js";
 import { csvButton } from "./csv.js";
@@ -35,7 +35,7 @@ const scroller = (name, heads, rows, { isRight, formats }) => html`
       <tbody>
         ${rows.map(
           (row) => html`<tr>
-            ${row.map((value, i) => html`<td class="${isRight[i] ? "right" : ""} ${isDate(value) ? "iso" : ""}">${typeof value === "string" ? withDates(value) : formats[i](value)}</td>`)}
+            ${row.map((value, i) => html`<td class="${isRight[i] ? "right" : ""} ${isDate(value) ? "iso" : ""}" title=${value === null ? "No value" : nothing}>${typeof value === "string" ? withDates(value) : formats[i](value)}</td>`)}
           </tr>`,
         )}
       </tbody>
