@@ -2,10 +2,10 @@
 
 import * as api from "./api.js";
 import { download, fileName } from "./clipboard.js";
-import { fromSnapshot } from "./parts.js";
+import { partsOf } from "./parts.js";
 import { threadMarkdown } from "./thread-markdown.js";
 
-const shown = (message) => ({ ...message, parts: message.parts.map(fromSnapshot) });
+const shown = (message) => ({ ...message, parts: partsOf(message) });
 
 /**
  * The thread, or the version of it that is looked at.

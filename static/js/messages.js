@@ -3,7 +3,7 @@
  * object needs no painting. `key` stays with a message that has no id yet, or gets another.
  */
 
-import { fromSnapshot, withSettled } from "./parts.js";
+import { partsOf, withSettled } from "./parts.js";
 
 let keys = 0;
 const newKey = () => `m${(keys += 1)}`;
@@ -24,7 +24,7 @@ export function hydrated(snapshot, shown) {
     // Replies to the same question have the same id.
     const before = sameId?.version === message.version ? sameId : undefined;
     return {
-      ...withSpeakers({ ...message, parts: message.parts.map(fromSnapshot) }, before),
+      ...withSpeakers({ ...message, parts: partsOf(message) }, before),
       key: sameId?.key ?? newKey(),
       timing: before?.timing,
     };

@@ -19,8 +19,8 @@ const approvalOf = ({ disposition, approval }) => (disposition === "approval" ? 
 /** The accumulator's form of a part of the snapshot: what a live run's stream goes on from. */
 export function toAccumulated(part) {
   if (part.type !== "tool-call") return { ...part, status: { type: "running" } };
-  const { toolCallId, toolName, argsText } = part;
-  const call = { type: "tool-call", toolCallId, toolName, argsText, approval: approvalOf(part) };
+  const { toolCallId, toolName, argsText, ms } = part;
+  const call = { type: "tool-call", toolCallId, toolName, argsText, ms, approval: approvalOf(part) };
   if (part.state !== "pending") {
     const { args, result, isError } = part;
     const status = { type: "complete", reason: "stop" };
@@ -37,19 +37,18 @@ export function toAccumulated(part) {
 
 /**
  * The shown form of an accumulated part; `end` is how its call ended, if its result was streamed.
- * `isGated`: the stream has said that the call needs an approval.
+ * `isGated`: the stream has said that the call needs an approval; `ms`: how long its tool ran.
  */
-export function fromAccumulated(part, isLive, { end = part.end, isGated = false } = {}) {
+export function fromAccumulated(part, isLive, { end = part.end, isGated = false, ms = part.ms } = {}) {
   if (part.type === "text" || part.type === "reasoning") {
     return { type: part.type, text: part.text, open: isLive && part.status.type === "running" };
   }
   if (part.type !== "tool-call") return part;
-  const { toolCallId, toolName, argsText, args, timing } = part;
+  const { toolCallId, toolName, argsText, args } = part;
   const approval = isGated ? { id: toolCallId } : part.approval;
   // The accumulator leaves out what a parser of partial JSON may: nobody approves arguments unseen.
   const gated = approval ? { approval, args: jsonOf(argsText) ?? args } : {};
   const call = { type: "tool-call", toolCallId, toolName, argsText, args, ...gated };
-  const ms = timing?.completedAt ? timing.completedAt - timing.startedAt : undefined;
   if (part.state === "result") {
     const { result, isError } = part;
     return { ...call, state: end ?? (isError ? "error" : "result"), result, isError, ms };
@@ -57,9 +56,12 @@ export function fromAccumulated(part, isLive, { end = part.end, isGated = false 
   return { ...call, state: isLive && !approval ? openState(part) : "pending" };
 }
 
-/** The shown form of a part of a thread at rest. */
-export function fromSnapshot(part) {
-  if (part.type !== "tool-call" || part.state !== "pending") return part;
+/** The shown form of the parts of a message of a thread at rest. */
+export const partsOf = ({ parts, timing }) => parts.map((part) => fromSnapshot(part, timing?.toolMs));
+
+function fromSnapshot(part, toolMs = {}) {
+  if (part.type !== "tool-call") return part;
+  if (part.state !== "pending") return Object.hasOwn(toolMs, part.toolCallId) ? { ...part, ms: toolMs[part.toolCallId] } : part;
   const approval = approvalOf(part);
   const call = { ...part, approval };
   if (approval) return { ...call, state: stateOf(approval) };
@@ -70,7 +72,7 @@ export function fromSnapshot(part) {
 export const withSettled = (parts, { tool_call_id: callId, end, result, duration_ms: ms }) =>
   parts.map((part) =>
     part.toolCallId === callId && part.result === undefined
-      ? { ...part, state: end, result, isError: end !== "result" && end !== "shown", ...(ms ? { ms } : {}) }
+      ? { ...part, state: end, result, isError: end !== "result" && end !== "shown", ms: ms ?? undefined }
       : part,
   );
 

@@ -15,6 +15,8 @@ export class Turn {
   #progress = {};
   /** How the run's tool calls ended, by the index of their part. */
   #ends = {};
+  /** How long tools ran, by the id of their call. */
+  #toolMs = {};
   /** The numbers of the run's parts that are calls which need an approval. */
   #gated = new Set();
 
@@ -49,6 +51,7 @@ export class Turn {
   see(event, now) {
     const { chunk } = event;
     if (chunk?.path?.length) this.#steps.seePart(chunk.path[0]);
+    Object.assign(this.#toolMs, chunk?.timing?.toolMs);
     switch (chunk?.type) {
       case "step-start":
         this.#steps.start(chunk);
@@ -113,7 +116,7 @@ export class Turn {
   }
 
   #part(part, number) {
-    const told = { end: this.#ends[number], isGated: this.#gated.has(number) };
+    const told = { end: this.#ends[number], isGated: this.#gated.has(number), ms: this.#toolMs[part.toolCallId] };
     return this.#withProgress({
       ...fromAccumulated(part, this.#live, told),
       key: this.#base.length + number,

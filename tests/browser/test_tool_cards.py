@@ -10,7 +10,7 @@ from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply, text_reply
-from tests.support.serving import endpoint_settings, serving
+from tests.support.serving import Client, endpoint_settings, serving
 
 
 @both_looks
@@ -49,6 +49,25 @@ async def test_a_card_opens_to_arguments_and_result_as_json(
     await expect(body.get_by_role("region", name="Result")).to_contain_text('"tea"')
     await expect(body.locator(".hljs-attr").first).to_have_text('"word"')
     await expect(counting_visit.cards.locator(".tool-ms")).to_have_text(re.compile(r"\d+ (ms|s)"))
+
+
+async def test_the_time_of_a_card_is_that_of_its_tool_also_after_a_reload(
+    counting_visit: Visit, counting_client: Client, endpoint: StrictEndpoint
+) -> None:
+    pause = Pause(asyncio.Event())
+    endpoint.script(
+        reply(Call(0, "c1", "echo", '{"wor'), pause, Args(0, 'd": "tea"}')), text_reply("Done.")
+    )
+    await counting_visit.say("Say tea")
+    await expect(counting_visit.cards).to_contain_text("Writing arguments")
+    await expect(counting_visit.cards.locator(".tool-ms")).to_have_count(0)
+    pause.event.set()
+    await counting_visit.idle()
+    thread = await counting_client.thread(await counting_visit.thread_id())
+    measured = thread["messages"][-1]["timing"]["toolMs"]["c1"]
+    for _ in range(2):
+        await expect(counting_visit.cards.locator(".tool-ms")).to_have_text(f"{measured} ms")
+        await counting_visit.page.reload()
 
 
 async def test_a_card_shows_how_far_its_tool_is(

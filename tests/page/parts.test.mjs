@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fromAccumulated, fromSnapshot, imagesOf, textOf, toAccumulated, withSettled } from "../../static/js/parts.js";
+import { fromAccumulated, imagesOf, partsOf, textOf, toAccumulated, withSettled } from "../../static/js/parts.js";
 import { table } from "./tables.mjs";
 
 const call = (rest) => ({ type: "tool-call", toolCallId: "c", toolName: "echo", argsText: '{"a": 1}', args: { a: 1 }, ...rest });
 const running = (rest = {}) => call({ state: "call", status: { type: "running" }, ...rest });
 const complete = (rest) => call({ state: "result", result: 7, isError: false, status: { type: "complete" }, ...rest });
+const fromSnapshot = (part, timing) => partsOf({ parts: [part], timing })[0];
 /** Without what the reader of partial JSON notes under a symbol. */
 const plain = (args) => Object.fromEntries(Object.entries(args));
 
@@ -35,9 +36,14 @@ test("the arguments that somebody approves are read from their whole text", () =
   assert.deepEqual(fromAccumulated(running({ argsText: '{"a": ' }), true, { isGated: true }).args, { a: 1 });
 });
 
-test("a call that is over says how long it took, if that is known", () => {
-  assert.equal(fromAccumulated(complete({ timing: { startedAt: 5, completedAt: 25 } }), true).ms, 20);
-  assert.equal(fromAccumulated(complete({}), true).ms, undefined);
+test("a call that is over says how long its tool ran, as the server has measured it", () => {
+  const measured = { timing: { startedAt: 5, completedAt: 25 } };
+  assert.equal(fromAccumulated(complete(measured), true, { ms: 3 }).ms, 3);
+  assert.equal(fromAccumulated(complete(measured), true).ms, undefined);
+  const over = call({ state: "result", result: 7 });
+  assert.equal(fromSnapshot(over, { toolMs: { c: 0 } }).ms, 0);
+  assert.equal(fromSnapshot(over, { toolMs: { other: 3 } }).ms, undefined);
+  assert.equal(fromAccumulated(toAccumulated(fromSnapshot(over, { toolMs: { c: 3 } })), true).ms, 3);
 });
 
 test("a text is open only while its run is live", () => {
