@@ -86,6 +86,7 @@ export async function forget(id) {
 }
 export const restore = (id) => json("POST", `${path(id)}/restore`);
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});
+export const graphs = async () => (await json("GET", "/graphs")).graphs;
 export const models = () => json("GET", "/models");
 export const tools = async () => (await json("GET", "/tools")).tools;
 /** A page of the calls that wait: `{approvals, cursor?}`; with `cursor` there are more. */

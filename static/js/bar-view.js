@@ -1,4 +1,4 @@
-/** The bar above the thread: the model in use, the buttons; and the note above the field. */
+/** The bar above the thread: its graph, the model in use, the buttons; and the note above the field. */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
@@ -8,11 +8,13 @@ const THEMES = { auto: icons.auto, light: icons.sun, dark: icons.moon };
 const OFFLINE = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
 
 /**
- * @param {{model, models: import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null, saved: boolean}} about
- *   `waiting`: calls of others, null for who may not decide on them; `saved`: the thread can be exported
- * @param {{onModel, onTheme, onInspect, onApprove, onExport}} actions
+ * @param {{graphs: import("./graphs.js").Graphs, graph, isNew, model, models: import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null, saved: boolean}} about
+ *   `graph`: that of the thread; `isNew`: it can be chosen; `waiting`: calls of others, null for who may not decide on
+ *   them; `saved`: the thread can be exported
+ * @param {{onGraph, onModel, onTheme, onInspect, onApprove, onExport}} actions
  */
-export const barView = ({ model, models, inspecting, approving, waiting, saved }, actions) => html`
+export const barView = ({ graphs, graph, isNew, model, models, inspecting, approving, waiting, saved }, actions) => html`
+  ${graphs.isChoice && graph ? (isNew ? graphChoice(graphs, graph, actions) : graphBadge(graph)) : nothing}
   ${models.chosen === null ? badge(model) : choice(models, actions)} ${waiting === null ? nothing : approve(waiting, approving, actions)}
   ${saved ? exporting(actions) : nothing}
   <button
@@ -63,6 +65,22 @@ const exporting = ({ onExport, onPrint }) => html`
   </div>
 `;
 
+const graphChoice = ({ served }, chosen, { onGraph }) => html`
+  <select
+    id="graph"
+    class="badge"
+    aria-label="Graph"
+    title="The graph of the new thread"
+    @change=${({ target }) => onGraph(target.value)}
+  >
+    ${served.map(({ name }) => html`<option value=${name} .selected=${name === chosen.name}>${name}</option>`)}
+  </select>
+`;
+
+const graphBadge = ({ name }) => html`
+  <span class="badge" title="The graph of this thread"><span class="visually-hidden">Graph: </span>${name}</span>
+`;
+
 const choice = ({ names, chosen }, { onModel }) => html`
   <select
     id="model"
@@ -76,7 +94,8 @@ const choice = ({ names, chosen }, { onModel }) => html`
 `;
 
 function badge(model) {
-  if (!model) return nothing;
+  // A graph with models of its own does not name them.
+  if (!model?.model) return nothing;
   return model.offline
     ? html`<span class="badge offline" title=${OFFLINE}>Offline model</span>`
     : html`<span class="badge" title="The model in use">${model.model}</span>`;

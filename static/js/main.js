@@ -8,6 +8,7 @@ import { Drafts } from "./drafts.js";
 import { Editing } from "./editing.js";
 import { FormKeeper } from "./form-keeper.js";
 import { paragraphs } from "./format.js";
+import { Graphs } from "./graphs.js";
 import { InspectorPanel } from "./inspector-panel.js";
 import { nameOfInterrupt } from "./interrupt-view.js";
 import { keyActions } from "./key-actions.js";
@@ -37,13 +38,6 @@ import { Tools } from "./tools.js";
 import { WaitingApprovals } from "./waiting-approvals.js";
 import { Words } from "./words.js";
 
-const EXAMPLES = [
-  "What is 17 * 23, and what time is it in Tokyo?",
-  "Draw a line chart of 1, 4, 9, 16",
-  "Let me choose between red, green and blue",
-  "Convert 100 fahrenheit to celsius",
-];
-
 /** Messages of a thread that are painted at once when it opens. */
 const FIRST_PAINT = 30;
 
@@ -53,7 +47,8 @@ const [log, scroller, status] = ["log", "scroller", "status"].map(element);
 const about = {
   /** What `GET /health` says. */
   model: null,
-  examples: EXAMPLES,
+  /** Prompts of the demo, where that is served. */
+  examples: [],
   /** How many messages are painted, from the end. */
   limit: Infinity,
   /** The thread whose title is edited. */
@@ -102,6 +97,7 @@ const session = new Session(element("login"), {
     list.isShared = method !== "off";
     if (approves) approvals.refresh();
     models.load();
+    graphs.load();
     words.start(id, showWords);
     painting.all();
   },
@@ -111,6 +107,11 @@ const models = new Models(() => {
   thread.model = models.chosen;
   composer.attachments.allow(models.images, models.refusal);
   painting.bar();
+});
+const graphs = new Graphs(() => {
+  thread.graph = graphs.chosen;
+  painting.bar();
+  painting.thread();
 });
 const list = new ThreadList(() => {
   painting.list();
@@ -153,7 +154,10 @@ const thread = new ThreadStore({
   },
   onEvent: (event) => inspector.event(event),
   onRequest: (body) => inspector.request(body),
-  onRefused: (text, images) => composer.restore(text, images),
+  onRefused(text, images, error) {
+    composer.restore(text, images);
+    if (error?.code === "unknown_graph") graphs.load();
+  },
   onEditRefused: (edited, error) => editing.refused(edited, error),
   onResumed: (ids) => forms.forget(ids.map(nameOfInterrupt)),
   onOutbox(id, outbox, before) {
@@ -169,6 +173,7 @@ const thread = new ThreadStore({
   onWaits: () => composer.taken(),
   onNotLoaded: (error) => notice.say(sentenceOf(error)),
 });
+thread.graph = graphs.chosen;
 
 const words = new Words({ drafts, composer, thread, notice });
 const editing = new Editing({ thread, drafts, composer, follower, notice, onChange: () => painting.thread() });
@@ -210,12 +215,13 @@ const keys = keyActions({
 
 const painting = new Painting({
   ...{ about, thread, list, search, roving, follower, composer, editing, forms, drafts },
-  ...{ announcer, notice, models, panels, session, approvals, inspector, listActions },
+  ...{ announcer, notice, graphs, models, panels, session, approvals, inspector, listActions },
   threadActions: threadActions({
     ...{ thread, editing, questions, words, drafts, composer, follower, notice, log, scroller, status },
     ...{ confirmed: ask, onSend: send, onOpen: open },
   }),
   barActions: {
+    onGraph: (name) => graphs.choose(name),
     onModel: (name) => models.choose(name),
     onTheme() {
       nextTheme();
@@ -339,7 +345,7 @@ async function learnModel() {
   about.model = await api.health();
   const { examples, titles } = about.model;
   list.makesTitles = titles;
-  if (Array.isArray(examples) && examples.length) about.examples = examples.map(String);
+  about.examples = examples ?? [];
   painting.bar();
   painting.thread();
 }

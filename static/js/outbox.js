@@ -10,17 +10,21 @@ const hex = (length) => crypto.randomUUID().replaceAll("-", "").slice(0, length)
 /**
  * @param {string} text
  * @param {string | null} threadId  null: the message begins a thread
- * @param {object | undefined} before  what it waits for, which has named a new thread
- * @param {object} further  keys of the body
+ * @param {object | undefined} before  what it waits for, which has named a new thread and its graph
+ * @param {object} further  keys of the body; `graph`: that of a new thread
  * @param {object[]} images  see `attachments.js`; they are not in the body that is kept
  */
-export function newItem(text, threadId, before, further, images = []) {
-  const where = threadId === null
-    ? { thread_id: before?.body.thread_id ?? `thread_${hex(20)}` }
-    : { thread_id: threadId, must_exist: true };
+export function newItem(text, threadId, before, { graph, ...further } = {}, images = []) {
+  const where = threadId === null ? placeOfNew(before, graph) : { thread_id: threadId, must_exist: true };
   const id = `msg_${hex(16)}`;
   const message = { id, parts: text ? [{ type: "text", text }] : [] };
   return { id, text, images, key: crypto.randomUUID(), body: { ...where, message, ...further } };
+}
+
+/** A thread belongs to the graph that its first message names. */
+function placeOfNew(before, graph) {
+  const named = before ? before.body.graph : graph;
+  return { thread_id: before?.body.thread_id ?? `thread_${hex(20)}`, ...(named ? { graph: named } : {}) };
 }
 
 /** The body of an item, with its images. */

@@ -2,6 +2,7 @@
 
 import { render } from "../vendor/lit-html/lit-html.js";
 import { barView, noteView } from "./bar-view.js";
+import { isOpenToChoice } from "./graphs.js";
 import { painter } from "./paint.js";
 import { textOf } from "./parts.js";
 import { threadView } from "./thread-view.js";
@@ -14,7 +15,8 @@ export class Painting {
   #firstKey = null;
   /** The thread whose row was painted last as that of the open one. */
   #shownId = null;
-  #isSaved = false;
+  /** What the bar shows of the thread, as it was painted last. */
+  #barOf = "";
   #looksAt = null;
   /** Those that not everybody needs, by name, once they are loaded. */
   #views = {};
@@ -24,7 +26,7 @@ export class Painting {
   /**
    * @param {object} page
    *   `about`: `{model, examples, limit, renaming, asker, tools}`; and thread, list, search, roving, follower, composer,
-   *   editing, forms, drafts, announcer, notice, models, panels, session, approvals, inspector; `actions`: threadActions,
+   *   editing, forms, drafts, announcer, notice, graphs, models, panels, session, approvals, inspector; `actions`: threadActions,
    *   listActions, barActions, approvalActions, accountActions
    */
   constructor(page) {
@@ -53,7 +55,7 @@ export class Painting {
     element("latest").hidden = follower.pinned;
     composer.show(thread.busy, Boolean(state.run?.stopping));
     announcer.follow(state);
-    if (this.#isSaved !== isSaved(state)) this.bar();
+    if (this.#barOf !== JSON.stringify(this.#shownInBar())) this.bar();
     const title = state.id === null ? "New thread" : state.title || titleOf(state);
     element("title").textContent = title;
     document.title = `${title} · turnstream`;
@@ -61,9 +63,10 @@ export class Painting {
 
   /** Messages that are put before those which are seen move none of these. */
   #log(state) {
-    const { about, editing, follower, threadActions } = this.page;
+    const { about, editing, follower, graphs, threadActions } = this.page;
     const log = element("log");
-    const change = () => render(threadView(state, { ...about, editing: editing.message }, threadActions), log);
+    const shown = { ...about, graph: graphs.of(state), editing: editing.message };
+    const change = () => render(threadView(state, shown, threadActions), log);
     const first = log.querySelector("article");
     const key = state.messages[0]?.key;
     const isEarlier = this.#firstKey !== key && state.messages.some((one) => one.key === this.#firstKey);
@@ -101,18 +104,25 @@ export class Painting {
   }
 
   bar = painter(() => {
-    const { about, thread, models, panels, session, approvals, barActions } = this.page;
-    this.#isSaved = isSaved(thread.state);
+    const { about, graphs, models, panels, session, approvals, barActions } = this.page;
+    const ofThread = this.#shownInBar();
+    this.#barOf = JSON.stringify(ofThread);
     const shown = {
+      ...ofThread,
+      graphs,
       model: about.model,
       models,
       inspecting: panels.isOpen("inspector"),
       approving: panels.isOpen("approvals"),
       waiting: session.user?.approves ? approvals.state.calls.length : null,
-      saved: this.#isSaved,
     };
     render(barView(shown, barActions), element("bar"));
   });
+
+  #shownInBar() {
+    const { thread: { state }, graphs } = this.page;
+    return { saved: isSaved(state), graph: graphs.of(state), isNew: isOpenToChoice(state) };
+  }
 
   account = painter(() => {
     const { session, accountActions } = this.page;

@@ -94,7 +94,8 @@ export class Posts {
       message.role === "user" && message.id === null ? { ...message, id: userId } : message,
     );
     const run = { ...state.run, id: headers.get("X-Run-Id") };
-    const about = { id, messages, run, version: run.id, looksAt: null, loading: false, runState: "live" };
+    const graph = state.graph ?? how.item?.body.graph ?? null;
+    const about = { id, graph, messages, run, version: run.id, looksAt: null, loading: false, runState: "live" };
     thread.set({ ...about, interrupts: how.interrupts ?? [], resuming: null });
     how.onTaken?.(turn);
     thread.run.show(turn);

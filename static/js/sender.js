@@ -31,11 +31,11 @@ export class Sender {
    * @param {{stops?: boolean}} [how]  it stops the live run instead
    */
   send(text, images = [], { stops = false } = {}) {
-    const { state, named, listeners } = this.#thread;
+    const { state, named, graph, listeners } = this.#thread;
     const { id, outbox, run, loading } = state;
     const isNext = outbox.every((one) => one.queued);
     const before = run && this.#posted ? this.#posted : outbox.at(-1);
-    const further = { ...named, ...(isNext ? placeOf(state) : {}) };
+    const further = { ...named, graph, ...(isNext ? placeOf(state) : {}) };
     const item = seenIn(state, newItem(text, id, before, further, images));
     if (run) return this.#queue(item, stops);
     // What is sent while a thread is loaded stands behind its messages.
@@ -149,7 +149,7 @@ export class Sender {
     // It had come through, and only the answer to that was lost.
     if (error.code === "message_exists") thread.listeners.onWaits();
     else {
-      thread.listeners.onRefused(item.text, item.images);
+      thread.listeners.onRefused(item.text, item.images, error);
       thread.fail(error, null);
     }
     if (isOutdated(error)) thread.refresh();

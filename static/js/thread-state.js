@@ -16,6 +16,8 @@ export const EMPTY = {
   ...NO_RUN,
   id: null,
   title: "",
+  /** The name of its graph, where several are served; null: it is not known, or the thread is new. */
+  graph: null,
   /** From some message on to the last; `hasEarlier`: the thread has others before these. */
   messages: [],
   hasEarlier: false,

@@ -24,6 +24,8 @@ export class ThreadStore {
   state = EMPTY;
   /** The model that new turns name; null: the server's. A turn that goes on keeps its own. */
   model = null;
+  /** The graph that a new thread names; null: the server's default. */
+  graph = null;
   run = new LiveRun(this);
   posts = new Posts(this);
   sender = new Sender(this);
@@ -108,9 +110,9 @@ export class ThreadStore {
   #hydrate(loaded) {
     const shown = joined(loaded, this.state.messages, this.state.hasEarlier);
     const interrupts = keyed(loaded.interrupts ?? [], this.state.interrupts);
-    const { id, title, run_id: version, version: looksAt = null } = loaded;
+    const { id, title, graph = null, run_id: version, version: looksAt = null } = loaded;
     const runState = looksAt === null ? loaded.run_state : endOf(loaded.messages);
-    const about = { id, title, runState, version, looksAt, loading: false, missing: false };
+    const about = { id, title, graph, runState, version, looksAt, loading: false, missing: false };
     // What was to be tried again is repaired.
     const problem = this.state.problem?.retry ? null : this.state.problem;
     this.set({ ...about, ...shown, interrupts, problem });

@@ -13,15 +13,15 @@ import { lookedAtView } from "./versions-view.js";
 
 /**
  * @param {object} state  of the thread store
- * @param {{examples: string[], editing: object | null, limit: number, asker: string | null, tools}} about
- *   `limit`: messages; `tools`: see `tools.js`
+ * @param {{examples: string[], graph, editing: object | null, limit: number, asker: string | null, tools}} about
+ *   `graph`: that of the thread; `limit`: messages; `tools`: see `tools.js`
  * @param {object} actions
  */
-export function threadView(state, { examples, editing, limit, asker, tools }, actions) {
+export function threadView(state, { examples, graph, editing, limit, asker, tools }, actions) {
   if (state.missing) return missing(actions);
   const unsent = state.outbox.filter(({ isSending }) => !isSending);
   if (state.loading && !state.messages.length) return html`${skeleton()} ${outboxView(unsent, state, actions)}`;
-  if (!state.messages.length && !state.problem && !unsent.length) return empty(examples, actions);
+  if (!state.messages.length && !state.problem && !unsent.length) return empty(examples, graph, actions);
   const idle = state.run === null;
   const messages = state.messages.filter((message) => !isEmpty(message, state));
   return html`
@@ -70,18 +70,23 @@ const missing = (actions) => html`
   </div>
 `;
 
-const empty = (examples, actions) => html`
+/** A graph without examples is introduced by its description, if it has one. */
+const empty = (examples, graph, actions) => html`
   <div class="empty">
     <h2>What would you like to know?</h2>
-    <p>Ask something, or try one of these. Each shows what the stream can carry.</p>
-    <ul class="examples">
-      ${examples.map(
-        (example) => html`<li>
-          <button type="button" class="example" @click=${() => actions.onExample(example)}>${withDates(example)}</button>
-        </li>`,
-      )}
-    </ul>
+    ${examples.length ? offer(examples, actions) : graph?.description ? html`<p>${graph.description}</p>` : nothing}
   </div>
+`;
+
+const offer = (examples, actions) => html`
+  <p>Ask something, or try one of these. Each shows what the stream can carry.</p>
+  <ul class="examples">
+    ${examples.map(
+      (example) => html`<li>
+        <button type="button" class="example" @click=${() => actions.onExample(example)}>${withDates(example)}</button>
+      </li>`,
+    )}
+  </ul>
 `;
 
 /** What stands under the last message when something is to be said or done. */

@@ -33,6 +33,16 @@ test("a message that begins a thread names it, and those behind it go into the s
   assert.notEqual(newItem("Else", null).body.thread_id, first.body.thread_id);
 });
 
+test("a message that begins a thread names its graph, and those behind it the same one", () => {
+  const first = newItem("Hi", null, undefined, { graph: "writer", model: "m" });
+  assert.equal(first.body.graph, "writer");
+  assert.equal(newItem("And?", null, first, { graph: "critic" }).body.graph, "writer");
+  assert.equal("graph" in newItem("Hi", "t1", undefined, { graph: "writer" }).body, false);
+  const plain = newItem("Hi", null, undefined, { graph: null });
+  assert.equal("graph" in plain.body, false);
+  assert.equal("graph" in newItem("And?", null, plain, { graph: "critic" }).body, false);
+});
+
 test("images are in the body that is sent, before the text, and not in the one that is kept", () => {
   const item = newItem("Look", "t1", undefined, {}, [IMAGE, { key: "lost", alt: "" }]);
   assert.equal(item.body.message.parts.length, 1);
