@@ -7,6 +7,7 @@ import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
 import { live } from "../vendor/lit-html/directives/live.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { icons } from "./icons.js";
+import { randomHex } from "./secure-context.js";
 
 const reader = () => import("./image-reader.js");
 const storage = () => import("./kept-images.js");
@@ -143,7 +144,7 @@ export class Attachments {
     if (this.#refusal) return this.actions.onProblem(this.#refusal);
     const room = this.#limits.max - this.#items.length;
     if (files.length > room) this.actions.onProblem(`A message takes ${this.#limits.max} images at most.`);
-    const added = files.slice(0, Math.max(0, room)).map((file) => ({ key: crypto.randomUUID(), alt: file.name.slice(0, 200), file }));
+    const added = files.slice(0, Math.max(0, room)).map((file) => ({ key: randomHex(32), alt: file.name.slice(0, 200), file }));
     this.#show([...this.#items, ...added]);
     for (const { key, file } of added) await this.#read(key, file);
     return undefined;

@@ -1,20 +1,15 @@
 /** Copying, and handing out files. */
 
+import { copyText } from "./secure-context.js";
+
 /** Copy, and say so on the button for a moment. @param {string | Promise<string>} text */
 export async function copy(text, button) {
   try {
-    await written(text);
+    await copyText(text);
     mark(button, "copied");
   } catch {
     mark(button, "failed");
   }
-}
-
-/** What is not there yet is promised at once: some browsers take only what a click itself brings. */
-function written(text) {
-  if (typeof text === "string") return navigator.clipboard.writeText(text);
-  const plain = text.then((words) => new Blob([words], { type: "text/plain" }));
-  return navigator.clipboard.write([new ClipboardItem({ "text/plain": plain })]);
 }
 
 /** @param {string} title  of anything */

@@ -8,6 +8,7 @@
 import { earlyOf, forgetEarly, keepEarly, takeEarly } from "./early-words.js";
 import { paragraphs } from "./format.js";
 import { changed, isFor, threadOf } from "./queue.js";
+import { locks } from "./secure-context.js";
 
 const OWNER = "words-of";
 const PREFIX = "words:";
@@ -132,7 +133,7 @@ export class Drafts {
   own(id, signal) {
     if (!this.#owned.has(id)) {
       const isMine = new Promise((own, leave) => {
-        navigator.locks.request(`new:${id}`, { signal }, () => new Promise(() => own())).catch(leave);
+        locks.request(`new:${id}`, { signal }, () => new Promise(() => own())).catch(leave);
       });
       isMine.catch(() => this.#owned.delete(id));
       this.#owned.set(id, isMine);

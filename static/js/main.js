@@ -351,7 +351,7 @@ async function learnModel() {
 }
 
 listenForKeys(keys);
-listen({ thread, follower, panels, session, reading, onOpen: open, onSeen: catchUp });
+listen({ thread, follower, panels, session, reading, notice, onOpen: open, onSeen: catchUp });
 painting.all();
 session.check();
 list.refresh();

@@ -4,8 +4,7 @@
  */
 
 import { imageParts } from "./attachments.js";
-
-const hex = (length) => crypto.randomUUID().replaceAll("-", "").slice(0, length);
+import { randomHex } from "./secure-context.js";
 
 /**
  * @param {string} text
@@ -16,15 +15,15 @@ const hex = (length) => crypto.randomUUID().replaceAll("-", "").slice(0, length)
  */
 export function newItem(text, threadId, before, { graph, ...further } = {}, images = []) {
   const where = threadId === null ? placeOfNew(before, graph) : { thread_id: threadId, must_exist: true };
-  const id = `msg_${hex(16)}`;
+  const id = `msg_${randomHex(16)}`;
   const message = { id, parts: text ? [{ type: "text", text }] : [] };
-  return { id, text, images, key: crypto.randomUUID(), body: { ...where, message, ...further } };
+  return { id, text, images, key: randomHex(32), body: { ...where, message, ...further } };
 }
 
 /** A thread belongs to the graph that its first message names. */
 function placeOfNew(before, graph) {
   const named = before ? before.body.graph : graph;
-  return { thread_id: before?.body.thread_id ?? `thread_${hex(20)}`, ...(named ? { graph: named } : {}) };
+  return { thread_id: before?.body.thread_id ?? `thread_${randomHex(20)}`, ...(named ? { graph: named } : {}) };
 }
 
 /** The body of an item, with its images. */

@@ -7,8 +7,14 @@ import { lighten } from "./theme.js";
 
 const element = (id) => document.getElementById(id);
 
-/** @param {{thread, follower, panels, session, reading, onOpen, onSeen}} page  `onSeen`: the page comes into view */
+const NOT_COPIED = "The browser did not let this page copy. Select the text, and copy it with the keyboard.";
+const BROKEN = "Something on this page has failed. Reload it: what you have written is kept.";
+
+/**
+ * @param {{thread, follower, panels, session, reading, notice, onOpen, onSeen}} page  `onSeen`: the page comes into view
+ */
 export function listen(page) {
+  listenToFaults(page);
   listenToRegions(page);
   listenToKeys(page);
   listenToVisits(page);
@@ -20,7 +26,19 @@ export function listen(page) {
   });
 }
 
-function listenToRegions({ thread, follower, panels, onOpen }) {
+/** Said once: what has failed may fail with every painting. */
+function listenToFaults({ notice }) {
+  let isSaid = false;
+  const say = ({ error, reason }) => {
+    if (isSaid || !(error ?? reason)) return;
+    isSaid = true;
+    notice.say(BROKEN);
+  };
+  addEventListener("error", say);
+  addEventListener("unhandledrejection", say);
+}
+
+function listenToRegions({ thread, follower, panels, notice, onOpen }) {
   const log = element("log");
   element("new").addEventListener("click", () => onOpen(null));
   element("menu").addEventListener("click", () => panels.toggle("threads"));
@@ -33,7 +51,8 @@ function listenToRegions({ thread, follower, panels, onOpen }) {
     if (button) copy(button.closest(".code").querySelector("code").textContent, button);
   });
   log.addEventListener("copied", ({ detail }) => {
-    element("status").textContent = detail === "copied" ? "Copied" : "Copying failed";
+    if (detail === "failed") notice.say(NOT_COPIED);
+    else element("status").textContent = "Copied";
   });
 }
 

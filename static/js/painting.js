@@ -47,11 +47,11 @@ export class Painting {
     const { state } = thread;
     follower.hasEnd = state.messages.length > 0;
     editing.check();
+    render(noteView(state.run, notice.words), element("connection"));
     this.#log(state);
     if (this.#looksAt !== state.looksAt) forms.again();
     this.#looksAt = state.looksAt;
     forms.restore(state.looksAt === null && state.run === null && !state.loading && state.messages.length > 0);
-    render(noteView(state.run, notice.words), element("connection"));
     element("latest").hidden = follower.pinned;
     composer.show(thread.busy, Boolean(state.run?.stopping));
     announcer.follow(state);

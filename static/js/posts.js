@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { restored } from "./messages.js";
+import { randomHex } from "./secure-context.js";
 import { isOutdated } from "./thread-state.js";
 import { withVersions } from "./versions.js";
 
@@ -27,7 +28,7 @@ export class Posts {
    *   `onAnswered()`: any of these
    * @param {string} [key]  the same post under the same key begins one run
    */
-  async post(body, how, key = crypto.randomUUID()) {
+  async post(body, how, key = randomHex(32)) {
     const { id } = this.#thread.state;
     const sent = id === null ? body : { thread_id: id, must_exist: true, ...body };
     const attempt = () => this.#start(sent, key, how, attempt);

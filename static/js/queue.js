@@ -3,6 +3,7 @@
  * the run before it has ended well. What is sent at once goes before them.
  */
 
+import { locks } from "./secure-context.js";
 import { isAsked } from "./thread-state.js";
 
 export const threadOf = ({ body }) => body.thread_id;
@@ -67,7 +68,7 @@ const held = new Map();
 export async function alone(id, send) {
   await held.get(id);
   let sent;
-  const hold = navigator.locks.request(`outbox:${id}`, { ifAvailable: true }, async (lock) => {
+  const hold = locks.request(`outbox:${id}`, { ifAvailable: true }, async (lock) => {
     if (!lock) return;
     held.set(id, hold);
     await new Promise((done) => {

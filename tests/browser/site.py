@@ -40,8 +40,16 @@ _FORGET = """async () => {
     });
   }
 }"""
-NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+PLAIN_HOST = "lan.test"
+"""A name of this machine that is no secure context over HTTP, as 127.0.0.1 is."""
+NO_OTHER_HOST = (
+    f"--host-resolver-rules=MAP {PLAIN_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+)
 """A flag of Chromium: what it asks of another host fails, and says so in the console."""
+_TOLD_BY_THE_BROWSER = re.compile(
+    "Failed to load resource|The Cross-Origin-Opener-Policy header has been ignored"
+)
+"""Beginnings of what is no fault of the page: the header counts over HTTPS alone."""
 
 
 def size_of(look: str) -> ViewportSize:
@@ -75,7 +83,7 @@ class Account:
         # That a request failed is the test's to judge; what the page says of itself is not.
         if "ERR_NAME_NOT_RESOLVED" in message.text:
             self.foreign.append(message.location["url"])
-        elif message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+        elif message.type in ("error", "warning") and not _TOLD_BY_THE_BROWSER.match(message.text):
             self.errors.append(message.text)
 
     def check(self) -> None:
