@@ -26,7 +26,7 @@ export const barView = ({ graphs, graph, isNew, model, models, inspecting, appro
   >
     ${THEMES[currentTheme()]}
   </button>
-  <button type="button" class="icon-button keys-button" aria-label="Keys" title="Keys (?)" @click=${actions.onKeys}>
+  <button type="button" class="icon-button keys-button" aria-label="Keys" title="Keys (Ctrl+/)" @click=${actions.onKeys}>
     ${icons.keyboard}
   </button>
   <button

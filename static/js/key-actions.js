@@ -7,7 +7,7 @@ export function keyActions(page) {
     panels.show("threads", true);
     return threads.querySelector("input[type=search]");
   };
-  return {
+  const actions = {
     async onNew() {
       await page.onOpen(null);
       composer.focus();
@@ -34,7 +34,8 @@ export function keyActions(page) {
     },
     async onKeys() {
       const { showKeys } = await import("./keys-dialog.js");
-      showKeys(keys);
+      showKeys(keys, actions);
     },
   };
+  return actions;
 }

@@ -1,25 +1,23 @@
-/** The list of keys, loaded with its styles when somebody asks for it. */
+/** The list of keys, loaded with its styles when somebody asks for it. Its commands have letters while it is open. */
 
 import { html, render } from "../vendor/lit-html/lit-html.js";
-import { IS_MAC, lettersOn, setLetters } from "./shortcuts.js";
+import { IS_MAC } from "./shortcuts.js";
 import { styled } from "./styles.js";
 
 const CONTROL = IS_MAC ? "⌘" : "Ctrl";
 
+/** By letter: what it does, and the name of the action. */
+const COMMANDS = {
+  n: ["New thread", "onNew"],
+  s: ["Search the threads", "onSearch"],
+  t: ["To the list of threads", "onThreads"],
+  m: ["To the message field", "onField"],
+  c: ["Copy the last reply", "onCopy"],
+  e: ["Edit the last message", "onEditLast"],
+};
+
 /** Keys that are held together are a list; of several ways each is one. */
 const GROUPS = [
-  [
-    "Where nobody types",
-    [
-      ["New thread", [["n"]]],
-      ["Search the threads", [["s"]]],
-      ["To the list of threads", [["t"]]],
-      ["To the message field", [["m"]]],
-      ["Copy the last reply", [["c"]]],
-      ["Edit the last message", [["e"]]],
-      ["This list", [["?"]]],
-    ],
-  ],
   [
     "In the message field",
     [
@@ -33,6 +31,7 @@ const GROUPS = [
   [
     "Anywhere",
     [
+      ["This list", [["Ctrl", "/"]]],
       ["Search the threads", [[CONTROL, "Shift", "F"]]],
       ["Stop the reply", [["Esc"]]],
     ],
@@ -50,33 +49,52 @@ const GROUPS = [
 
 await styled("keys");
 
-/** @param {HTMLDialogElement} dialog */
-export function showKeys(dialog) {
-  render(content(), dialog);
+/** @param {HTMLDialogElement} dialog @param {object} actions  by the names in `COMMANDS` */
+export function showKeys(dialog, actions) {
+  const run = (name) => {
+    dialog.close();
+    actions[name]();
+  };
+  render(content(run), dialog);
   if (!dialog.open) dialog.showModal();
 }
 
-const content = () => html`
-  <form method="dialog">
-    <h2 id="keys-title">Keys</h2>
-    <div class="keys-groups" tabindex="0" role="group" aria-labelledby="keys-title">
-      ${GROUPS.map(
-        ([heading, rows]) => html`
-          <section>
-            <h3>${heading}</h3>
-            <dl>
-              ${rows.map(([words, ways]) => html`<div><dt>${words}</dt><dd>${ways.map(way)}</dd></div>`)}
-            </dl>
-          </section>
-        `,
-      )}
-    </div>
-    <label class="keys-letters">
-      <input type="checkbox" .checked=${lettersOn()} @change=${({ target }) => setLetters(target.checked)} />
-      Keys without ${CONTROL}, where nobody types
-    </label>
-    <div class="dialog-bar"><button class="primary" autofocus>Close</button></div>
-  </form>
-`;
+function content(run) {
+  const struck = (event) => {
+    const { key, ctrlKey, metaKey, altKey, repeat } = event;
+    if (ctrlKey || metaKey || altKey || repeat || !Object.hasOwn(COMMANDS, key)) return;
+    event.preventDefault();
+    run(COMMANDS[key][1]);
+  };
+  return html`
+    <form method="dialog" @keydown=${struck}>
+      <h2 id="keys-title">Keys</h2>
+      <div class="keys-groups" tabindex="0" role="group" aria-labelledby="keys-title">
+        <section>
+          <h3>In this list</h3>
+          <ul>
+            ${Object.entries(COMMANDS).map(
+              ([letter, [words, name]]) => html`<li>
+                <button type="button" class="quiet" @click=${() => run(name)}>${words} <kbd>${letter}</kbd></button>
+              </li>`,
+            )}
+          </ul>
+        </section>
+        ${GROUPS.map(
+          ([heading, rows]) => html`
+            <section>
+              <h3>${heading}</h3>
+              <dl>
+                ${rows.map(([words, ways]) => html`<div><dt>${words}</dt><dd>${ways.map(way)}</dd></div>`)}
+              </dl>
+            </section>
+          `,
+        )}
+      </div>
+      <p class="muted">What you type elsewhere goes to the message field.</p>
+      <div class="dialog-bar"><button class="primary" autofocus>Close</button></div>
+    </form>
+  `;
+}
 
 const way = (keys) => html`<span class="keys-way">${keys.map((key) => html`<kbd>${key}</kbd>`)}</span> `;

@@ -1,37 +1,34 @@
 /**
- * Keys of the whole page. Letters mean something where nobody types; a person can switch them off, since
- * who speaks to a computer may strike some by accident. No browser and no screen reader has the one
- * with Shift and Control, or the Mac's Command.
+ * Keys of the whole page. What is typed where nothing else takes it goes to the message field; the commands have letters
+ * in the list of keys, which Control and "/" opens. Browsers and screen readers have neither this combination nor, of those with a
+ * letter, the one of the search; on a Mac Safari has Command and "/", so it is Control there too.
  */
 
 import { isComposing } from "./keys.js";
 
 export const IS_MAC = /mac|iphone|ipad/i.test(navigator.userAgentData?.platform ?? navigator.platform);
 
-const LETTERS = {
-  n: "onNew",
-  s: "onSearch",
-  t: "onThreads",
-  m: "onField",
-  c: "onCopy",
-  e: "onEditLast",
-  "?": "onKeys",
-};
 const TYPED_IN = "input, textarea, select, [contenteditable]";
-const KEPT = "letter-keys";
 
-export const lettersOn = () => localStorage.getItem(KEPT) !== "off";
-export const setLetters = (isOn) => (isOn ? localStorage.removeItem(KEPT) : localStorage.setItem(KEPT, "off"));
-
-/** @param {object} actions  by the names in `LETTERS` */
+/** @param {{onSearch, onKeys, onField}} actions */
 export function listenForKeys(actions) {
   addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.repeat || isComposing(event) || document.querySelector("dialog[open]")) return;
-    const name = isSearch(event) ? "onSearch" : letterOf(event);
-    if (!name) return;
-    event.preventDefault();
-    actions[name]();
+    if (event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
+    const command = commandOf(event);
+    if (command) {
+      event.preventDefault();
+      actions[command]();
+    } else if (isTyped(event) && !event.target.closest?.(TYPED_IN)) {
+      // The field gets what this very key writes, since it has the focus by then.
+      actions.onField();
+    }
   });
+}
+
+function commandOf(event) {
+  if (event.repeat || isComposing(event)) return null;
+  if (isSearch(event)) return "onSearch";
+  return isKeys(event) ? "onKeys" : null;
 }
 
 function isSearch({ key, shiftKey, ctrlKey, metaKey, altKey }) {
@@ -39,7 +36,12 @@ function isSearch({ key, shiftKey, ctrlKey, metaKey, altKey }) {
   return held && shiftKey && !other && !altKey && key.toLowerCase() === "f";
 }
 
-function letterOf({ key, target, ctrlKey, metaKey, altKey }) {
-  if (ctrlKey || metaKey || altKey || target.closest?.(TYPED_IN) || !lettersOn()) return undefined;
-  return Object.hasOwn(LETTERS, key) ? LETTERS[key] : undefined;
+/** On some keyboards "/" needs Shift. */
+const isKeys = ({ key, ctrlKey, metaKey, altKey }) => key === "/" && ctrlKey && !metaKey && !altKey;
+
+/** A key that writes a character, or begins one. The space bar scrolls and presses buttons. */
+function isTyped(event) {
+  const { key, ctrlKey, metaKey, altKey } = event;
+  if ((ctrlKey || metaKey || altKey) && !event.getModifierState("AltGraph")) return false;
+  return isComposing(event) || key === "Dead" || (key !== " " && [...key].length === 1);
 }

@@ -23,40 +23,116 @@ async def leave_field(visit: Visit) -> None:
     await expect(visit.page.locator("#scroller")).to_be_focused()
 
 
+async def command(visit: Visit, letter: str) -> None:
+    """Run a command by its letter in the list of keys."""
+    await visit.page.keyboard.press("Control+/")
+    await expect(visit.page.get_by_role("dialog", name="Keys")).to_be_visible()
+    await visit.page.keyboard.press(letter)
+    await expect(visit.page.get_by_role("dialog", name="Keys")).to_be_hidden()
+
+
 @on_desktop
-async def test_letters_lead_to_the_field_the_threads_and_a_new_thread(visit: Visit) -> None:
+async def test_what_is_typed_without_focus_is_in_the_field_from_its_first_letter(
+    visit: Visit,
+) -> None:
+    page = visit.page
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    reply = await visit.ask("Hello there")
+    await page.evaluate("() => navigator.clipboard.writeText('kept')")
+    words = "can you explain more? Then search, at most 3 times"
+    places = (
+        page.locator("#scroller"),
+        visit.button("Event inspector"),
+        page.get_by_role("link", name="Hello there"),
+        reply.get_by_role("button", name="Copy message"),
+    )
+    for place in places:
+        await place.focus()
+        await page.keyboard.type(words)
+        await expect(visit.field).to_have_value(words)
+        await expect(visit.field).to_be_focused()
+        await visit.field.fill("")
+    await page.evaluate("() => document.activeElement.blur()")
+    await page.keyboard.type(words)
+    await expect(visit.field).to_have_value(words)
+    await expect(visit.replies).to_have_count(1)
+    assert await page.evaluate("() => navigator.clipboard.readText()") == "kept"
+
+
+@on_desktop
+async def test_keys_that_write_nothing_and_those_that_are_struck_elsewhere_stay_there(
+    visit: Visit,
+) -> None:
+    page = visit.page
+    await visit.ask("Hello there")
+    for key in (
+        "Space",
+        "Shift",
+        "ArrowDown",
+        "PageUp",
+        "Home",
+        "F8",
+        "Control+a",
+        "Alt+x",
+        "Meta+k",
+    ):
+        await page.locator("#scroller").focus()
+        await page.keyboard.press(key)
+        await expect(visit.field).not_to_be_focused()
+    search = page.get_by_role("searchbox")
+    await search.focus()
+    await page.keyboard.type("ab")
+    await expect(search).to_have_value("ab")
+    await expect(visit.field).to_have_value("")
+
+
+@on_desktop
+async def test_a_word_that_is_composed_begins_in_the_field(visit: Visit) -> None:
+    """An input method that a browser asks before anything has the focus tells no letter."""
+    await leave_field(visit)
+    devtools = await visit.devtools()
+    await devtools.send(
+        "Input.dispatchKeyEvent",
+        {"type": "rawKeyDown", "key": "Process", "windowsVirtualKeyCode": 229},
+    )
+    await expect(visit.field).to_be_focused()
+    composed = {"selectionStart": 1, "selectionEnd": 1, "text": "\u4f60"}
+    await devtools.send("Input.imeSetComposition", composed)
+    await devtools.send("Input.insertText", {"text": "\u4f60"})
+    await expect(visit.field).to_have_value("\u4f60")
+
+
+@on_desktop
+async def test_commands_lead_to_the_field_the_threads_and_a_new_thread(visit: Visit) -> None:
     keys = visit.page.keyboard
     await visit.ask("Hello there")
-    await leave_field(visit)
-    await keys.press("t")
+    await command(visit, "t")
     await expect(visit.page.get_by_role("link", name="Hello there")).to_be_focused()
-    await keys.press("m")
+    await command(visit, "m")
     await expect(visit.field).to_be_focused()
-    await keys.type("nstmce?")
-    await expect(visit.field).to_have_value("nstmce?")
+    await keys.type("nstmce?/")
+    await expect(visit.field).to_have_value("nstmce?/")
     await expect(visit.replies).to_have_count(1)
-    await leave_field(visit)
-    await keys.press("s")
+    await visit.field.fill("")
+    await command(visit, "s")
     await expect(visit.page.get_by_role("searchbox")).to_be_focused()
     await keys.press("Escape")
     await expect(visit.field).to_be_focused()
-    await leave_field(visit)
-    await keys.press("n")
+    await command(visit, "n")
     await expect(visit.replies).to_have_count(0)
     await expect(visit.field).to_be_focused()
     await expect(visit.field).to_have_value("")
 
 
 @on_desktop
-async def test_letters_copy_the_last_reply_and_edit_the_last_message(visit: Visit) -> None:
+async def test_commands_copy_the_last_reply_and_edit_the_last_message(visit: Visit) -> None:
     page = visit.page
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await visit.ask("What is 6 * 7?")
-    await leave_field(visit)
-    await page.keyboard.press("c")
+    await command(visit, "c")
     await expect(visit.status).to_have_text("Copied")
     assert "42" in await page.evaluate("() => navigator.clipboard.readText()")
-    await page.keyboard.press("e")
+    await command(visit, "e")
     await expect(page.get_by_role("textbox", name="Edit your message")).to_be_focused()
     await page.keyboard.press("Escape")
     await expect(visit.field).to_be_focused()
@@ -88,29 +164,28 @@ async def test_the_search_is_reached_from_the_field_with_control_or_on_a_mac_com
 
 
 @all_looks
-async def test_the_list_of_keys_is_opened_by_a_key_and_switches_the_letters_off(
+async def test_the_list_of_keys_is_opened_by_a_key_and_its_commands_are_buttons(
     visit: Visit,
 ) -> None:
     page, dialog = visit.page, visit.page.get_by_role("dialog", name="Keys")
-    await leave_field(visit)
-    await page.keyboard.press("?")
+    await visit.field.focus()
+    await page.keyboard.press("Control+/")
     await expect(dialog).to_contain_text("Stop the reply and send")
     assert await axe(page, AXE) == []
     box = await dialog.bounding_box()
     assert box
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= await page.evaluate("() => innerWidth")
-    await page.keyboard.press("t")
+    await page.keyboard.press("x")
+    await page.keyboard.press("Control+n")
     await expect(dialog).to_be_visible()
-    await dialog.get_by_role("checkbox").uncheck()
     await page.keyboard.press("Escape")
     await expect(dialog).to_be_hidden()
-    await page.reload()
-    await leave_field(visit)
-    await page.keyboard.press("?")
-    await page.keyboard.press("m")
-    await expect(page.locator("#scroller")).to_be_focused()
+    await expect(visit.field).to_have_value("")
+    await page.keyboard.press("Control+/")
+    await dialog.get_by_role("button", name="To the message field").click()
     await expect(dialog).to_be_hidden()
+    await expect(visit.field).to_be_focused()
 
 
 async def focused(page: Page) -> str:
