@@ -1,8 +1,8 @@
 /** Below the threads: who is logged in, where people are told apart. */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { visible } from "./format.js";
 import { icons } from "./icons.js";
+import { visible } from "./unseen.js";
 
 /** @param {object} user  as `GET /me` has it @param {{onLogOut: () => void}} actions */
 export function accountView(user, { onLogOut }) {

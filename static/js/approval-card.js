@@ -11,16 +11,15 @@ import { guard } from "../vendor/lit-html/directives/guard.js";
 import { keyed } from "../vendor/lit-html/directives/keyed.js";
 import { decisionOf, isOnItsWay } from "./approvals.js";
 import { INPUT_TYPES, argsOf, argsOfText, changesOf, fieldsOf, isExact, optionWords } from "./arguments.js";
-import { visible } from "./format.js";
+import { cut, inJson } from "./bounds.js";
 import { icons } from "./icons.js";
 import { toolCard } from "./tool-card.js";
+import { visible } from "./unseen.js";
 
-const MAX_CHARS = 100_000;
 const MAX_WORDS = 300;
 const LONG_CHARS = 50;
 
-const inJson = (value) => JSON.stringify(value, null, 2);
-const short = (text) => visible(text.length > MAX_WORDS ? `${text.slice(0, MAX_WORDS)}…` : text);
+const short = (text) => visible(cut(text, MAX_WORDS));
 
 /**
  * @param {{toolName: string, args: object, argsText?: string, approval: {id, mayHaveRun?}}} call
@@ -128,7 +127,7 @@ function argumentsView(call, tool, key) {
 
 /** Arguments that this page would not send as they came. */
 const fixed = (text) => html`
-  <pre class="interrupt-box" tabindex="0" role="region" aria-label="Arguments">${visible(text.slice(0, MAX_CHARS))}</pre>
+  <pre class="interrupt-box" tabindex="0" role="region" aria-label="Arguments">${visible(cut(text))}</pre>
   <p class="muted">The arguments hold a number that is too large to be changed here.</p>
 `;
 

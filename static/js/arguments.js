@@ -11,8 +11,9 @@
  * whose text is still the same keeps its value, whatever that is.
  */
 
+import { inJson, levelsOf } from "./bounds.js";
 import { jsonOf } from "./interrupts.js";
-import { visible } from "./format.js";
+import { visible } from "./unseen.js";
 
 const MAX_FIELDS = 40;
 const MAX_OPTIONS = 200;
@@ -23,7 +24,6 @@ export const INPUT_TYPES = new Map([["date", "date"], ["time", "time"], ["date-t
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === "string";
-const inJson = (value) => JSON.stringify(value, null, 2);
 
 /**
  * @param {object | null} schema  of the tool's arguments; null: unknown
@@ -140,7 +140,7 @@ export function argsOfText(args, text, typed) {
   return { args: value, isChanged: !isSame(value, args) };
 }
 
-const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const isSame = (one, other) => inJson(one, 0) === inJson(other, 0);
 
 /** `{value}`, undefined if the field is left out, or `{problem}`. */
 function valueOf(field, typed) {
@@ -186,8 +186,10 @@ function numberOf(typed, mayBeBroken) {
 
 /** Whether this page holds all numbers of a value as they were sent. */
 export function isExact(value) {
-  if (typeof value === "number") return !Number.isInteger(value) || Number.isSafeInteger(value);
-  return typeof value !== "object" || value === null || Object.values(value).every(isExact);
+  for (const level of levelsOf(value)) {
+    if (level.some((item) => Number.isInteger(item) && !Number.isSafeInteger(item))) return false;
+  }
+  return true;
 }
 
 /** What a person has changed: `{name, before?, after?}`, texts. */
@@ -201,4 +203,4 @@ export function changesOf(before, after) {
 
 const own = (args, name) => (Object.hasOwn(args, name) ? args[name] : undefined);
 
-const valueWords = (value) => (isText(value) ? value : JSON.stringify(value));
+const valueWords = (value) => (isText(value) ? value : inJson(value, 0));

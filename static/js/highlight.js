@@ -3,9 +3,10 @@
  * with the first code that has colours; until then code is plain.
  */
 
+import { LIMITS } from "./bounds.js";
+
 const LANGUAGES = new Set(["bash", "javascript", "json", "python"]);
 const ALIASES = { js: "javascript", jsonc: "json", py: "python", sh: "bash", shell: "bash" };
-const MAX_CHARS = 30_000;
 const CACHED = 300;
 const cache = new Map();
 let library = null;
@@ -20,14 +21,24 @@ export function languageOf(info) {
 
 /** Escaped and marked up; null when the text is to be shown plain. */
 export function highlighted(text, language) {
-  if (library === null || !language || text.length > MAX_CHARS) return null;
+  if (library === null || !language || text.length > LIMITS.colouredCharacters) return null;
   const key = `${language}\n${text}`;
   const known = cache.get(key);
   if (known !== undefined) return known;
-  const markup = library.marked(text, language);
+  const markup = coloured(text, language);
   if (cache.size >= CACHED) cache.delete(cache.keys().next().value);
   cache.set(key, markup);
   return markup;
+}
+
+/** Null: it would be too many elements, or the library fails. */
+function coloured(text, language) {
+  try {
+    const markup = library.marked(text, language);
+    return markup.split("<span").length > LIMITS.blockElements ? null : markup;
+  } catch {
+    return null;
+  }
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { inJson, legible } from "./bounds.js";
 import { formatNumber, plural } from "./format.js";
 import { icons } from "./icons.js";
 import { code } from "./markdown.js";
@@ -81,13 +82,13 @@ const row = (entry, isOpen, actions) => html`
 const shortId = (id) => (id ? `#${id.slice(id.lastIndexOf(":") + 1)}` : "");
 
 function preview({ type, data }) {
-  if (type === "text-delta") return JSON.parse(data).textDelta;
+  if (type === "text-delta") return legible(JSON.parse(data).textDelta.slice(0, 120));
   return data.replace(/^\{"type":"[\w-]+",?/, "").replace(/,?"path":\[\]\}$/, "").slice(0, 120);
 }
 
 function pretty(data) {
   try {
-    return JSON.stringify(JSON.parse(data), null, 2);
+    return inJson(JSON.parse(data));
   } catch {
     return data;
   }

@@ -6,15 +6,14 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { cut, inJson } from "./bounds.js";
 import { withDates } from "./dates.js";
-import { visible } from "./format.js";
 import { icons } from "./icons.js";
 import { decisionOf, jsonKind, jsonOf, requestOf, reviewAnswer } from "./interrupts.js";
 import { sends } from "./keys.js";
 import { speakerOf } from "./steps.js";
+import { visible } from "./unseen.js";
 
-/** More than this is shown in part; an answer is made of the whole. */
-const MAX_CHARS = 100_000;
 /** A longer prompt scrolls in a box of its own. */
 const LONG_CHARS = 1200;
 
@@ -122,16 +121,15 @@ const VIEWS = {
   `,
 };
 
-const inJson = (value) => JSON.stringify(value, null, 2);
-
-const cut = (text) => visible(text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}\n…` : text);
+/** A very long text is shown in part; an answer is made of the whole. */
+const shown = (text) => visible(cut(text));
 
 /** Text of any length, in a box that scrolls. */
 const box = (label, text) =>
-  html`<pre class="interrupt-box" tabindex="0" role="region" aria-label=${label}>${cut(text)}</pre>`;
+  html`<pre class="interrupt-box" tabindex="0" role="region" aria-label=${label}>${shown(text)}</pre>`;
 
 const prose = (label, text, name) =>
-  text.length > LONG_CHARS ? box(label, text) : html`<p class=${name}>${withDates(cut(text))}</p>`;
+  text.length > LONG_CHARS ? box(label, text) : html`<p class=${name}>${withDates(shown(text))}</p>`;
 
 /** A text; what is JSON may be sent as such. */
 function answerField(key, asJson) {
@@ -161,7 +159,7 @@ const LABELS = { approve: "Approve", edit: "Edit", reject: "Reject", respond: "R
 
 const review = ({ name, args, description, allowed }, key) => html`
   <fieldset class="review">
-    <legend><code>${cut(name)}</code></legend>
+    <legend><code>${shown(name)}</code></legend>
     ${prose("Description", description, "review-about")} ${argumentsView(name, args)}
     <div class="choices">
       ${allowed.map(
@@ -199,8 +197,8 @@ function argumentsView(name, args) {
       <dl class="arguments">
         ${entries.map(
           ([key, value]) => html`
-            <dt>${cut(key)}</dt>
-            <dd>${cut(typeof value === "string" ? value : inJson(value))}</dd>
+            <dt>${shown(key)}</dt>
+            <dd>${shown(typeof value === "string" ? value : inJson(value))}</dd>
           `,
         )}
       </dl>

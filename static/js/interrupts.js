@@ -8,6 +8,8 @@
  *   pause     nothing at all: a breakpoint
  */
 
+import { inJson } from "./bounds.js";
+
 /** What a reviewer can decide of a call, in the order in which it is offered. */
 export const DECISIONS = ["approve", "edit", "reject", "respond"];
 const PROMPTS = ["question", "prompt", "message"];
@@ -31,7 +33,7 @@ export function keyed(told, known) {
   });
 }
 
-const asksTheSame = (one, other) => JSON.stringify(one.value) === JSON.stringify(other.value);
+const asksTheSame = (one, other) => inJson(one.value, 0) === inJson(other.value, 0);
 
 export function requestOf({ value, response_schema: schema }) {
   if (value === undefined) return { kind: "pause" };

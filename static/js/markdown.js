@@ -1,20 +1,19 @@
 /**
- * Markdown and code to DOM: the one module that makes elements out of text with markup in it.
+ * Markdown and code to DOM: the one module that makes elements out of text with markup in it. Everything goes through
+ * DOMPurify, as a fragment.
  *
- * Everything goes through DOMPurify, as a fragment. Raw HTML in markdown is text, links are
- * checked, images are never loaded: an image's address is the known way to leak what was said.
- *
- * While a text streams it is cut into blocks and only the last ones are made again; what is half
- * typed is closed for the eye by remend, which is loaded with the first text that streams.
+ * While a text streams only its last blocks are made again (`blocks.js`); what is half typed is closed for the eye by
+ * remend, which is loaded with the first text that streams.
  */
 
 import "../vendor/dompurify/purify.min.js";
-import { Marked } from "../vendor/marked/marked.esm.js";
 import { Directive, directive } from "../vendor/lit-html/directive.js";
 import { noChange } from "../vendor/lit-html/lit-html.js";
-import { DATE } from "./dates.js";
+import { Blocks } from "./blocks.js";
+import { legible } from "./bounds.js";
+import { splitAtDates } from "./dates.js";
 import { highlighted, languageOf, onceLoaded } from "./highlight.js";
-import { safeLink } from "./links.js";
+import { Pace } from "./paint.js";
 
 /** The minified file has no exports. */
 const { DOMPurify } = globalThis;
@@ -30,43 +29,6 @@ const CLEAN = {
   ALLOW_ARIA_ATTR: false,
 };
 
-const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-const escape = (text) => text.replace(/[&<>"']/g, (character) => ESCAPES[character]);
-
-const anchor = (href, inner) =>
-  `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer nofollow">${inner}</a>`;
-
-const marked = new Marked({
-  gfm: true,
-  renderer: {
-    html({ text, block }) {
-      return block ? `<p>${escape(text.trim())}</p>` : escape(text);
-    },
-    link({ href, tokens }) {
-      const inner = this.parser.parseInline(tokens);
-      const safe = safeLink(href);
-      return safe ? anchor(safe, inner) : inner;
-    },
-    image({ href, text }) {
-      const safe = safeLink(href);
-      const label = `Image: ${escape(text || "no description")}`;
-      return safe ? anchor(safe, label) : `<span class="no-image">${label}</span>`;
-    },
-    heading({ tokens, depth }) {
-      const level = Math.min(depth + 1, 6);
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
-    },
-    checkbox({ checked }) {
-      return checked ? "☑ " : "☐ ";
-    },
-    code({ text, lang }) {
-      const language = languageOf(lang);
-      const inner = highlighted(text, language) ?? escape(text);
-      return `<pre><code class="${language && `language-${language}`}">${inner}</code></pre>`;
-    },
-  },
-});
-
 /** Until it is loaded, and without it, half-typed marks are shown as they are. */
 let remend = null;
 
@@ -77,68 +39,50 @@ async function loadRemend(show) {
   show();
 }
 
-/** Blocks at the end that more text may still change. */
-const OPEN_BLOCKS = 2;
-
 class MarkdownView {
   #element;
   #text = "";
   #streaming = false;
-  #blocks = [];
-  #frozen = { blocks: 0, chars: 0 };
+  #blocks = new Blocks();
+  /** `{text, markup, element}`, as they are shown. */
+  #shown = [];
+  #pace = new Pace(() => this.#show());
 
   constructor(element) {
     this.#element = element;
   }
 
   update(text, streaming) {
-    if (text === this.#text && streaming === this.#streaming && this.#blocks.length) return;
-    const goesOn = streaming && this.#streaming && text.startsWith(this.#text);
-    if (!goesOn) this.#frozen = { blocks: 0, chars: 0 };
-    if (streaming && !this.#streaming && !remend) loadRemend(() => this.#streaming && this.#again());
+    if (text === this.#text && streaming === this.#streaming && this.#shown.length) return;
+    if (streaming && !this.#streaming && !remend) loadRemend(() => this.#streaming && this.#pace.soon());
     this.#text = text;
     this.#streaming = streaming;
-    this.#again();
+    if (streaming) this.#pace.soon();
+    else this.#pace.now();
   }
 
-  #again() {
-    this.#show(this.#frozen.blocks, marked.lexer(this.#text.slice(this.#frozen.chars)), this.#streaming);
+  #show() {
+    const { from, blocks } = this.#blocks.update(this.#text, this.#streaming, remend);
+    blocks.forEach((block, index) => this.#place(from + index, block));
+    for (const { element } of this.#shown.splice(from + blocks.length)) element.remove();
   }
 
-  #show(from, tokens, streaming) {
-    const visible = tokens.filter((token) => token.type !== "space" && token.type !== "def");
-    visible.forEach((token, index) => {
-      const isLast = streaming && index === visible.length - 1;
-      this.#place(from + index, isLast ? closed(token) : [token]);
-    });
-    for (const block of this.#blocks.splice(from + visible.length)) block.element.remove();
-    if (streaming) this.#freeze(from, tokens, visible);
-  }
-
-  #place(index, tokens) {
-    const markup = marked.parser(tokens);
-    const known = this.#blocks[index];
-    if (known?.markup === markup) return;
-    const element = blockElement(markup);
+  #place(index, block) {
+    const known = this.#shown[index];
+    const isSame = known && known.markup === block.markup && (block.markup !== null || known.text === block.text);
+    if (isSame) return;
+    const element = block.markup === null ? plainBlock(block.text) : blockElement(block.markup);
     if (known) known.element.replaceWith(element);
     else this.#element.append(element);
-    this.#blocks[index] = { markup, element };
-  }
-
-  #freeze(from, tokens, visible) {
-    const done = visible.length - OPEN_BLOCKS;
-    if (done <= 0) return;
-    const firstOpen = tokens.indexOf(visible[done]);
-    const before = tokens.slice(0, firstOpen);
-    const chars = before.reduce((sum, token) => sum + token.raw.length, 0);
-    this.#frozen = { blocks: from + done, chars: this.#frozen.chars + chars };
+    this.#shown[index] = { ...block, element };
   }
 }
 
-/** The tokens of a block that is still being typed, closed. */
-function closed(token) {
-  if (token.type === "code" || !remend) return [token];
-  return marked.lexer(remend(token.raw)).filter((item) => item.type !== "space");
+function plainBlock(text) {
+  const block = document.createElement("p");
+  block.className = "block plain";
+  block.textContent = text;
+  return block;
 }
 
 function blockElement(markup) {
@@ -148,7 +92,7 @@ function blockElement(markup) {
   for (const table of block.querySelectorAll("table")) inScroller(table);
   for (const pre of block.querySelectorAll("pre")) withCopy(pre);
   for (const element of block.querySelectorAll("pre > code[class^='language-']")) onceLoaded(() => paintLater(element));
-  if (block.textContent.match(DATE)) keepDates(block);
+  keepDates(block);
   return block;
 }
 
@@ -159,19 +103,21 @@ function paintLater(element) {
 }
 
 function keepDates(block) {
+  if (splitAtDates(block.textContent).length === 1) return;
   const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
   const found = [];
   while (texts.nextNode()) found.push(texts.currentNode);
   for (const text of found.filter(({ parentElement }) => !parentElement.closest("pre"))) {
-    for (const { 0: date, index } of [...text.data.matchAll(DATE)].reverse()) {
-      const whole = text.splitText(index);
-      whole.splitText(date.length);
-      const span = document.createElement("span");
-      span.className = "iso";
-      whole.replaceWith(span);
-      span.append(whole);
-    }
+    const pieces = splitAtDates(text.data);
+    if (pieces.length > 1) text.replaceWith(...pieces.map((piece, i) => (i % 2 ? dateElement(piece) : piece)));
   }
+}
+
+function dateElement(date) {
+  const span = document.createElement("span");
+  span.className = "iso";
+  span.textContent = date;
+  return span;
 }
 
 function inScroller(table) {
@@ -224,9 +170,10 @@ class CodeDirective extends Directive {
   update(part, [text, language]) {
     if (this.#shown === text) return noChange;
     this.#shown = text;
+    const shown = legible(text);
     const paint = () => {
-      const markup = highlighted(text, language);
-      if (markup === null) part.element.textContent = text;
+      const markup = highlighted(shown, language);
+      if (markup === null) part.element.textContent = shown;
       else part.element.replaceChildren(DOMPurify.sanitize(markup, CLEAN));
     };
     paint();

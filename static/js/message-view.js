@@ -11,7 +11,7 @@ import { copy } from "./clipboard.js";
 import { componentOf } from "./components/index.js";
 import { withDates } from "./dates.js";
 import { fitHeight } from "./field-height.js";
-import { formatInstant, formatMoment, formatMs, formatNumber, visible } from "./format.js";
+import { formatInstant, formatMoment, formatMs, formatNumber } from "./format.js";
 import { icons } from "./icons.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 import { markdown } from "./markdown.js";
@@ -19,6 +19,7 @@ import { imagesOf, RENDER, SELECT, textOf } from "./parts.js";
 import { selection } from "./selection.js";
 import { speakersOf } from "./steps.js";
 import { toolCard } from "./tool-card.js";
+import { visible } from "./unseen.js";
 import { versionsView } from "./versions-view.js";
 
 /**

@@ -3,6 +3,7 @@
  * names and cells come from anywhere: no character of theirs is markup.
  */
 
+import { inJson } from "./bounds.js";
 import { nameOf } from "./components/chart.js";
 import { whole } from "./components/props.js";
 import { RENDER, SELECT } from "./parts.js";
@@ -106,13 +107,13 @@ function question({ args, state, result }) {
 }
 
 function call({ toolName, argsText, state, result }) {
-  const told = result === undefined ? [] : [code(JSON.stringify(result, null, 2))];
+  const told = result === undefined ? [] : [code(inJson(result))];
   return [`**Tool ${inline(toolName)}** (${inline(state)})`, code(argsText || "{}"), ...told].join("\n\n");
 }
 
 /** A fence that no line of the text can close. */
 function code(text) {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const longest = (text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length), 2);
   const fence = "`".repeat(longest + 1);
   return `${fence}json\n${text}\n${fence}`;
 }

@@ -2,6 +2,7 @@
 
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { cut, inJson, legible } from "./bounds.js";
 import { formatMs } from "./format.js";
 import { icons } from "./icons.js";
 import { code } from "./markdown.js";
@@ -25,7 +26,7 @@ export function toolCard(part) {
     <details class="tool-card ${part.state in STATES ? part.state : "pending"}" data-call=${part.toolCallId}>
       <summary>
         <span class="tool-state">${icon ?? html`<span class="spinner" aria-hidden="true"></span>`}</span>
-        <code class="tool-name">${part.toolName}</code>
+        <code class="tool-name">${legible(part.toolName)}</code>
         <span class="tool-args">${preview(part)}</span>
         <span class="tool-word">${word}</span>
         ${part.ms === undefined ? nothing : html`<span class="tool-ms">${formatMs(part.ms)}</span>`}
@@ -57,13 +58,10 @@ function result({ isError, result }) {
 /** What the server sends in place of a result that the client may not see. */
 const isHidden = (result) => result?.hidden === true && Object.keys(result).length === 1;
 
-const MAX_CHARS = 100_000;
-
 /** JSON in colours; a string is text, not JSON. */
 export function section(name, value) {
   const isText = typeof value === "string";
-  const whole = isText ? value : JSON.stringify(value, null, 2);
-  const text = whole.length > MAX_CHARS ? `${whole.slice(0, MAX_CHARS)}\n…` : whole;
+  const text = cut(isText ? value : inJson(value));
   return html`
     <h4>${name}</h4>
     <pre tabindex="0" role="region" aria-label=${name}><code ${code(text, isText ? "" : "json")}></code></pre>
@@ -80,16 +78,20 @@ function argumentsOf({ argsText, args, state }) {
   }
 }
 
+const MAX_PREVIEW = 120;
+
 /** The arguments that count. */
 function preview({ args, approval }) {
-  return Object.entries(approval?.args ?? args ?? {})
-    .map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`)
-    .join(", ")
-    .slice(0, 120);
+  let words = "";
+  for (const [name, value] of Object.entries(approval?.args ?? args ?? {})) {
+    if (words.length > MAX_PREVIEW) break;
+    words += `${words && ", "}${name}: ${typeof value === "object" ? inJson(value, 0) : value}`;
+  }
+  return legible(words.slice(0, MAX_PREVIEW));
 }
 
 function errorOf(result) {
   const { message, id } = result?.error ?? {};
   const said = typeof message === "string" ? message : "The call failed.";
-  return id ? `${said} (${id})` : said;
+  return cut(legible(id ? `${said} (${id})` : said));
 }

@@ -5,7 +5,7 @@ import test from "node:test";
 import { table } from "./tables.mjs";
 
 process.env.TZ = "Europe/Berlin";
-const { formatDate, formatInstant, formatMoment, formatMs, formatValue, formatterOf, isDate, paragraphs, plural, shortDates, visible } =
+const { formatDate, formatInstant, formatMoment, formatMs, formatValue, formatterOf, isDate, paragraphs, plural, shortDates } =
   await import("../../static/js/format.js");
 
 table(
@@ -109,22 +109,4 @@ test("paragraphs leave out what is empty", () => {
 
 test("only one of a thing is in the singular", () => {
   assert.deepEqual([0, 1, 2000].map((count) => plural(count, "row")), ["0 rows", "1 row", "2,000 rows"]);
-});
-
-table(
-  "characters that are unseen, or reorder others, are escapes",
-  [
-    ["pay\u202eeno", String.raw`pay\u202eeno`],
-    ["no\u200b", String.raw`no\u200b`],
-    ["\ufeffa\u00ad\u0000", String.raw`\ufeffa\u00ad\u0000`],
-    ["\u{e0041}", String.raw`\udb40\udc41`],
-    ["tab\tand\nline\r", "tab\tand\nline\r"],
-    ["Ä 日本 👍", "Ä 日本 👍"],
-  ],
-  (text, shown) => assert.equal(visible(text), shown),
-);
-
-test("JSON with escapes is the same JSON", () => {
-  const value = { "a\u202eb": ["\u200b", "\u{e0041}"] };
-  assert.deepEqual(JSON.parse(visible(JSON.stringify(value))), value);
 });

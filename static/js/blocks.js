@@ -1,0 +1,171 @@
+/**
+ * Markdown to HTML, block by block. Pure functions and classes: what becomes of the HTML is the business of `markdown.js`.
+ *
+ * Raw HTML in markdown is text, links are checked, images are never loaded: an image's address is the known way to leak
+ * what was said. A text costs no more than `bounds.js` allows: what is nested too deep, or takes too much work, is
+ * plain text.
+ */
+
+import { Lexer, Marked } from "../vendor/marked/marked.esm.js";
+import { legible, LIMITS } from "./bounds.js";
+import { highlighted, languageOf } from "./highlight.js";
+import { safeLink } from "./links.js";
+
+const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const escape = (text) => text.replace(/[&<>"']/g, (character) => ESCAPES[character]);
+
+const anchor = (href, inner) =>
+  `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer nofollow">${inner}</a>`;
+
+const marked = new Marked({
+  gfm: true,
+  renderer: {
+    html({ text, block }) {
+      return block ? `<p>${escape(text.trim())}</p>` : escape(text);
+    },
+    link({ href, tokens }) {
+      const inner = this.parser.parseInline(tokens);
+      const safe = safeLink(href);
+      return safe ? anchor(safe, inner) : inner;
+    },
+    image({ href, text }) {
+      const safe = safeLink(href);
+      const label = `Image: ${escape(text || "no description")}`;
+      return safe ? anchor(safe, label) : `<span class="no-image">${label}</span>`;
+    },
+    heading({ tokens, depth }) {
+      const level = Math.min(depth + 1, 6);
+      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
+    },
+    checkbox({ checked }) {
+      return checked ? "☑ " : "☐ ";
+    },
+    code({ text, lang }) {
+      const language = languageOf(lang);
+      const inner = highlighted(text, language) ?? escape(text);
+      return `<pre><code class="${language && `language-${language}`}">${inner}</code></pre>`;
+    },
+  },
+});
+
+/** Characters that can begin or end something inline: the lexer may look at the rest of the text for each of them. */
+const marksIn = (text) => text.match(/[!-/:-@[-`{-~]/g)?.length ?? 0;
+
+/** Takes as text what is nested too deep, and everything when the work of its text is done. */
+class BoundedLexer extends Lexer {
+  #depth = 0;
+  #steps;
+
+  constructor(length) {
+    super(marked.defaults);
+    this.#steps = LIMITS.steps + LIMITS.stepsPerCharacter * length;
+  }
+
+  blockTokens(source, tokens = [], ...rest) {
+    return this.#nested(source, tokens, LIMITS.blockSteps, () => super.blockTokens(source, tokens, ...rest));
+  }
+
+  inlineTokens(source, tokens = []) {
+    return this.#nested(source, tokens, 1 + marksIn(source), () => super.inlineTokens(source, tokens));
+  }
+
+  #nested(source, tokens, stepsPerCharacter, lex) {
+    const steps = source.length * stepsPerCharacter;
+    if (this.#depth === LIMITS.nesting || steps > this.#steps) {
+      const text = { type: "text", raw: source, text: source, escaped: false };
+      tokens.push({ ...text, tokens: [text] });
+      return tokens;
+    }
+    this.#steps -= steps;
+    this.#depth += 1;
+    try {
+      return lex();
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+}
+
+/** The tokens of a text. A text that the lexer fails on is one token. */
+function lexed(text) {
+  try {
+    return new BoundedLexer(text.length).lex(text);
+  } catch {
+    return [{ type: PLAIN, raw: text }];
+  }
+}
+
+const PLAIN = "plain";
+const isSeen = ({ type }) => type !== "space" && type !== "def";
+const plain = (text) => ({ text: legible(text), markup: null, elements: 1 });
+
+/** @param {((text: string) => string) | null} close  closes what is half typed */
+function blockOf(token, close) {
+  if (token.type === PLAIN) return plain(token.raw);
+  const isClosed = close === null || token.type === "code" || token.raw.length > LIMITS.closedCharacters;
+  try {
+    const markup = legible(marked.parser(isClosed ? [token] : lexed(close(token.raw)).filter(isSeen)));
+    const elements = markup.match(/<[a-z]/g)?.length ?? 0;
+    return elements > LIMITS.blockElements ? plain(token.raw) : { text: token.raw, markup, elements };
+  } catch {
+    return plain(token.raw);
+  }
+}
+
+/** Blocks at the end that more text may still change. */
+const OPEN_BLOCKS = 2;
+const NOTHING = { blocks: 0, characters: 0, elements: 0 };
+
+/**
+ * The blocks of a text that may still grow: while it does, only the last of them are made again. A block has its `text` and its
+ * `markup`, HTML; null: it is plain text.
+ */
+export class Blocks {
+  #text = "";
+  #streaming = false;
+  /** The blocks at the beginning that more text does not change: how many, and what they take. */
+  #frozen = NOTHING;
+
+  /**
+   * @param {((text: string) => string) | null} close  closes what is half typed at the end of a text that streams
+   * @returns {{from: number, blocks: {text: string, markup: string | null}[]}}  the blocks from a number on; those before
+   *   it are as they were
+   */
+  update(text, streaming, close) {
+    const whole = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
+    const goesOn = streaming && this.#streaming && whole.startsWith(this.#text);
+    if (!goesOn) this.#frozen = NOTHING;
+    this.#text = whole;
+    this.#streaming = streaming;
+    const { blocks: from, characters, elements } = this.#frozen;
+    const open = whole.slice(characters);
+    if (elements > LIMITS.elements) return { from, blocks: [plain(open)] };
+    return { from, blocks: this.#made(open, lexed(open), close) };
+  }
+
+  #made(open, tokens, close) {
+    const seen = tokens.filter(isSeen);
+    const firstOpen = this.#streaming && seen.length > OPEN_BLOCKS ? seen.at(-OPEN_BLOCKS) : null;
+    const before = this.#frozen;
+    const blocks = [];
+    let used = 0;
+    let { elements } = before;
+    const freeze = () => {
+      this.#frozen = { blocks: before.blocks + blocks.length, characters: before.characters + used, elements };
+    };
+    for (const token of tokens) {
+      if (token === firstOpen) freeze();
+      if (elements > LIMITS.elements) {
+        freeze();
+        return [...blocks, plain(open.slice(used))];
+      }
+      if (isSeen(token)) {
+        const block = blockOf(token, this.#streaming && token === seen.at(-1) ? close : null);
+        blocks.push(block);
+        elements += block.elements + LIMITS.elementsPerBlock;
+      }
+      used += token.raw.length;
+    }
+    return blocks;
+  }
+}
