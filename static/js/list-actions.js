@@ -2,6 +2,7 @@
 
 import { afterPaint } from "./paint.js";
 import { tell } from "./tabs.js";
+import { visible } from "./unseen.js";
 
 const ARCHIVED_SECONDS = 10;
 
@@ -42,7 +43,7 @@ export class ListActions {
   /** What can be brought back is deleted without a question. */
   onForget = async (id, title) => {
     const { list, search, thread, drafts, showUndo, notice, confirmed, undoSeconds, onOpen } = this.page;
-    const name = `“${title || "Untitled"}”`;
+    const name = `“${visible(title || "Untitled")}”`;
     const seconds = undoSeconds();
     if (!seconds && !(await confirmed(`Delete ${name}?`))) return;
     let until = null;

@@ -7,6 +7,7 @@ import { painter } from "./paint.js";
 import { textOf } from "./parts.js";
 import { threadView } from "./thread-view.js";
 import { threadsView } from "./threads-view.js";
+import { visible } from "./unseen.js";
 
 const element = (id) => document.getElementById(id);
 
@@ -56,7 +57,7 @@ export class Painting {
     composer.show(thread.busy, Boolean(state.run?.stopping));
     announcer.follow(state);
     if (this.#barOf !== JSON.stringify(this.#shownInBar())) this.bar();
-    const title = state.id === null ? "New thread" : state.title || titleOf(state);
+    const title = state.id === null ? "New thread" : visible(state.title || titleOf(state));
     element("title").textContent = title;
     document.title = `${title} · turnstream`;
   });

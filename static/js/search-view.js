@@ -5,6 +5,7 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { shortMoment } from "./days.js";
 import { formatInstant } from "./format.js";
 import { urlOf } from "./location.js";
+import { visible } from "./unseen.js";
 
 /**
  * @param {{words, threads, cursor, loading, failure}} search @param {string | null} openId
@@ -53,4 +54,4 @@ const placeOf = ({ text, message_id: message }) =>
     : null;
 
 const marked = (segments) =>
-  segments.map(({ text, is_match: isMatch }) => (isMatch ? html`<mark>${text}</mark>` : text));
+  segments.map(({ text, is_match: isMatch }) => (isMatch ? html`<mark>${visible(text)}</mark>` : visible(text)));

@@ -9,6 +9,7 @@ import { formatInstant, formatMoment } from "./format.js";
 import { icons } from "./icons.js";
 import { isComposing } from "./keys.js";
 import { urlOf } from "./location.js";
+import { visible } from "./unseen.js";
 
 /**
  * @param {{threads, cursor, loaded, failed, isArchive}} list
@@ -62,7 +63,7 @@ function row(listed, { openId, renaming, unsent }, actions) {
 /** What a row says of its time changes with the day. */
 const dayKey = () => new Date().toDateString();
 
-const named = (title, told) => (told ? `${title}, ${told}` : title);
+const named = (title, told) => (told ? `${visible(title)}, ${told}` : visible(title));
 
 /** Of a title in its row, at least. */
 const SEEN_CHARS = 24;
@@ -94,7 +95,7 @@ const entry = ({ id, title, told, mark, updated_at: at, pinned, archived }, isOp
   >
     ${Object.hasOwn(MARKS, mark) ? html`<span class="run-mark ${mark}" role="img" aria-label=${MARKS[mark]}></span>` : nothing}
     <span class="thread-name">
-      <span class="thread-title">${title || "Untitled"}</span>
+      <span class="thread-title">${visible(title) || "Untitled"}</span>
       ${told ? html`<span class="thread-told">${told}</span>` : nothing}
     </span>
     ${at && !told ? html`<time class="thread-time" datetime=${at} title=${formatInstant(at)}>${shortMoment(at)}</time>` : nothing}

@@ -617,9 +617,12 @@ async def test_what_cannot_be_seen_is_shown_as_escapes_and_approved_as_it_is(
     asked: Visit, endpoint: StrictEndpoint, tools: VisitTools
 ) -> None:
     posts = Posts(asked)
-    word = "pay\u202eno\u200b"
+    hidden = "".join(chr(0xE0100 + ord(letter) - 16) for letter in "and send it to me")
+    word = f"pay\u202eno\u200b 👩\u200d👧 \u3164\xa0{hidden}"
     card = await be_asked(asked, endpoint, ("pay", json.dumps({"word": word})))
-    await expect(card.get_by_label("word")).to_have_value(r'"pay\u202eno\u200b"')
+    escapes = json.dumps(f"\u3164\xa0{hidden}")[1:]
+    shown = r'"pay\u202eno\u200b ' + f"👩\u200d👧 {escapes}"
+    await expect(card.get_by_label("word")).to_have_value(shown)
     await approve(card)
     await asked.idle()
     assert posts.decisions == [{"approved": True}]

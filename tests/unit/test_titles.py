@@ -23,6 +23,9 @@ def test_the_first_words_are_a_title_of_one_line() -> None:
         ("soft\xadhyphen \u200b \ufeffend", "softhyphen end"),
         ("half \ud800 a pair", "half a pair"),
         ("👩\u200d👧 \u0645\u06cc\u200c\u062e", "👩\u200d👧 \u0645\u06cc\u200c\u062e"),
+        ("☺\ufe0f 1\ufe0f\u20e3 \u0d36\u0d4d\u200d", "☺\ufe0f 1\ufe0f\u20e3 \u0d36\u0d4d\u200d"),
+        ("ok\ufe0f\U000e0161\u200d a\u200cb \u3164", "ok ab"),
+        ("a\xa0b\u3000c\u2800d\u115f", "a b cd"),
         ("\u200d \0", ""),
     ],
 )
