@@ -49,7 +49,9 @@ const marked = new Marked({
 });
 
 /** Characters that can begin or end something inline: the lexer may look at the rest of the text for each of them. */
-const marksIn = (text) => text.match(/[!-/:-@[-`{-~]/g)?.length ?? 0;
+const marksIn = (text) => countOf(text, /[!-/:-@[-`{-~]/g);
+
+const countOf = (text, pattern) => text.match(pattern)?.length ?? 0;
 
 /** Takes as text what is nested too deep, and everything when the work of its text is done. */
 class BoundedLexer extends Lexer {
@@ -105,7 +107,7 @@ function blockOf(token, close) {
   const isClosed = close === null || token.type === "code" || token.raw.length > LIMITS.closedCharacters;
   try {
     const markup = legible(marked.parser(isClosed ? [token] : lexed(close(token.raw)).filter(isSeen)));
-    const elements = markup.match(/<[a-z]/g)?.length ?? 0;
+    const elements = countOf(markup, /<[a-z]/g) + LIMITS.elementsPerFrame * countOf(markup, /<(?:pre|table)>/g);
     return elements > LIMITS.blockElements ? plain(token.raw) : { text: token.raw, markup, elements };
   } catch {
     return plain(token.raw);

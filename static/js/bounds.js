@@ -11,10 +11,11 @@ export const LIMITS = {
   stepsPerCharacter: 120,
   /** What a character costs each time that the lexer splits its text into blocks. */
   blockSteps: 20,
-  /** Elements of a block, and of a text; a block costs some more than its own. */
+  /** Elements of a block, and of a text; a block, and the frame of code or of a table, cost as much as some more. */
   blockElements: 5_000,
   elements: 20_000,
   elementsPerBlock: 10,
+  elementsPerFrame: 10,
   /** A longer block is not closed while it is being written. */
   closedCharacters: 10_000,
   /** Code that is longer has no colours. */

@@ -21,7 +21,7 @@ const { DOMPurify } = globalThis;
 const CLEAN = {
   RETURN_DOM_FRAGMENT: true,
   ALLOWED_TAGS: [
-    ..."p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote strong em del code pre a span".split(" "),
+    ..."div p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote strong em del code pre a span".split(" "),
     ..."table thead tbody tr th td".split(" "),
   ],
   ALLOWED_ATTR: ["href", "rel", "target", "class", "start", "align"],
@@ -63,32 +63,37 @@ class MarkdownView {
 
   #show() {
     const { from, blocks } = this.#blocks.update(this.#text, this.#streaming, remend);
-    blocks.forEach((block, index) => this.#place(from + index, block));
-    for (const { element } of this.#shown.splice(from + blocks.length)) element.remove();
-  }
-
-  #place(index, block) {
-    const known = this.#shown[index];
-    const isSame = known && known.markup === block.markup && (block.markup !== null || known.text === block.text);
-    if (isSame) return;
-    const element = block.markup === null ? plainBlock(block.text) : blockElement(block.markup);
-    if (known) known.element.replaceWith(element);
-    else this.#element.append(element);
-    this.#shown[index] = { ...block, element };
+    const known = this.#shown.splice(from);
+    const made = elementsOf(blocks.filter((block, i) => !isSame(block, known[i])));
+    for (const [i, block] of blocks.entries()) {
+      const { element: before } = known[i] ?? {};
+      const element = isSame(block, known[i]) ? before : made.next().value;
+      if (!before) this.#element.append(element);
+      else if (element !== before) before.replaceWith(element);
+      this.#shown.push({ ...block, element });
+    }
+    for (const { element } of known.slice(blocks.length)) element.remove();
   }
 }
 
-function plainBlock(text) {
+/** Whether a block is what is shown in its place. */
+const isSame = ({ text, markup }, known) => known !== undefined && known.markup === markup && (markup !== null || known.text === text);
+
+/** The elements of blocks. All HTML is cleaned at once: DOMPurify takes longer to begin than for a block. */
+function* elementsOf(blocks) {
+  const markup = blocks.map((block) => `<div class="block">${block.markup ?? ""}</div>`).join("");
+  const elements = [...DOMPurify.sanitize(markup, CLEAN).children];
+  for (const [i, block] of blocks.entries()) yield block.markup === null ? plainElement(block.text) : furnished(elements[i]);
+}
+
+function plainElement(text) {
   const block = document.createElement("p");
   block.className = "block plain";
   block.textContent = text;
   return block;
 }
 
-function blockElement(markup) {
-  const block = document.createElement("div");
-  block.className = "block";
-  block.append(DOMPurify.sanitize(markup, CLEAN));
+function furnished(block) {
   for (const table of block.querySelectorAll("table")) inScroller(table);
   for (const pre of block.querySelectorAll("pre")) withCopy(pre);
   for (const element of block.querySelectorAll("pre > code[class^='language-']")) onceLoaded(() => paintLater(element));
