@@ -18,8 +18,9 @@ export const LIMITS = {
   elementsPerFrame: 10,
   /** A longer block is not closed while it is being written. */
   closedCharacters: 10_000,
-  /** Code that is longer has no colours. */
+  /** Code that is longer, or has a longer word, has no colours. */
   colouredCharacters: 30_000,
+  colouredWord: 1_000,
   /** Dates that do not break in a line, of a text. */
   dates: 1_000,
   /** Text of tools and forms. */

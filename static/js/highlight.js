@@ -7,6 +7,7 @@ import { LIMITS } from "./bounds.js";
 
 const LANGUAGES = new Set(["bash", "javascript", "json", "python"]);
 const ALIASES = { js: "javascript", jsonc: "json", py: "python", sh: "bash", shell: "bash" };
+const LONG_WORD = new RegExp(`[\\w$]{${LIMITS.colouredWord}}`);
 const CACHED = 300;
 const cache = new Map();
 let library = null;
@@ -21,7 +22,7 @@ export function languageOf(info) {
 
 /** Escaped and marked up; null when the text is to be shown plain. */
 export function highlighted(text, language) {
-  if (library === null || !language || text.length > LIMITS.colouredCharacters) return null;
+  if (library === null || !language || text.length > LIMITS.colouredCharacters || LONG_WORD.test(text)) return null;
   const key = `${language}\n${text}`;
   const known = cache.get(key);
   if (known !== undefined) return known;

@@ -1,0 +1,38 @@
+/** Code in colours, and what it may cost. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { LIMITS } from "../../static/js/bounds.js";
+import { highlighted, onceLoaded } from "../../static/js/highlight.js";
+import { table } from "./tables.mjs";
+
+await new Promise((loaded) => {
+  onceLoaded(loaded);
+});
+
+test("code has colours, and what is in it is escaped", () => {
+  assert.match(highlighted('const a = "<b>";', "javascript"), /<span class="hljs-keyword">const<\/span>[^<]*<span[^>]*>"?&quot;&lt;b&gt;/);
+  assert.equal(highlighted("a", ""), null);
+});
+
+/** Of the processor's time, ten times what a block may take on an idle machine. */
+const MOST_MS = 2000;
+const UNITS = ["a", "a ", "1", "0x", "1e", "_", "$", "(", "[", "{", '"', "'", "`${", "/", "/*", "<a ", "\\", "=>", "(a)=>", "\n", "  \n", "f\"{", "$("];
+
+table(
+  "code that is hard to read costs a moment, in each language",
+  ["bash", "javascript", "json", "python"].flatMap((language) => UNITS.map((unit) => [language, unit])),
+  (language, unit) => {
+    const code = unit.repeat(LIMITS.colouredCharacters).slice(0, LIMITS.colouredCharacters);
+    const before = process.cpuUsage();
+    const markup = highlighted(code, language);
+    const took = process.cpuUsage(before).user / 1000;
+    assert.ok(took < MOST_MS / 2, `${Math.round(took)} ms`);
+    assert.ok((markup?.split("<span").length ?? 0) <= LIMITS.blockElements);
+  },
+);
+
+test("a long word, and code that is too long, have no colours", () => {
+  assert.equal(highlighted("a".repeat(LIMITS.colouredWord), "javascript"), null);
+  assert.equal(highlighted("a ".repeat(LIMITS.colouredCharacters), "javascript"), null);
+});
