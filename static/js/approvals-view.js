@@ -31,7 +31,9 @@ export const approvalsView = ({ calls, answers, loaded, failed, hasMore, told },
       ? html`<p class="muted">No call of anybody else waits for your approval.</p>`
       : nothing}
     ${repeat(calls, ({ id }) => id, (call) => card(call, answers, tools, actions))}
-    ${hasMore ? html`<button type="button" class="link" @click=${actions.onMore}>Show more</button>` : nothing}
+    ${hasMore
+      ? html`<p class="muted"><button type="button" class="link" @click=${actions.onMore}>Show more</button></p>`
+      : nothing}
   </div>
 `;
 
