@@ -16,6 +16,8 @@ export const LIMITS = {
   elements: 20_000,
   elementsPerBlock: 10,
   elementsPerFrame: 10,
+  /** Elements that are drawn in one task; more of them are drawn in further ones. */
+  elementsPerTask: 4_000,
   /** A longer block is not closed while it is being written. */
   closedCharacters: 10_000,
   /** Code that is longer, or has a longer word, has no colours. */

@@ -10,7 +10,7 @@ import "../vendor/dompurify/purify.min.js";
 import { Directive, directive } from "../vendor/lit-html/directive.js";
 import { noChange } from "../vendor/lit-html/lit-html.js";
 import { Blocks } from "./blocks.js";
-import { legible } from "./bounds.js";
+import { legible, LIMITS } from "./bounds.js";
 import { splitAtDates } from "./dates.js";
 import { highlighted, languageOf, onceLoaded } from "./highlight.js";
 import { Pace } from "./paint.js";
@@ -47,6 +47,9 @@ class MarkdownView {
   /** `{text, markup, element}`, as they are shown. */
   #shown = [];
   #pace = new Pace(() => this.#show());
+  /** Blocks are being drawn, or more text has come since. */
+  #isDrawing = false;
+  #isStale = false;
 
   constructor(element) {
     this.#element = element;
@@ -62,18 +65,42 @@ class MarkdownView {
   }
 
   #show() {
+    this.#isStale = this.#isDrawing;
+    if (this.#isDrawing) return;
     const { from, blocks } = this.#blocks.update(this.#text, this.#streaming, remend);
-    const known = this.#shown.splice(from);
+    this.#draw(blocks, this.#shown.splice(from));
+  }
+
+  /** Draw blocks in place of those that are known; very many of them in several tasks. */
+  #draw(blocks, known) {
+    const end = endOfTask(blocks);
+    this.#place(blocks.slice(0, end), known);
+    this.#isDrawing = end < blocks.length;
+    if (this.#isDrawing) {
+      setTimeout(() => this.#draw(blocks.slice(end), known.slice(end)));
+      return;
+    }
+    for (const { element } of known.slice(end)) element.remove();
+    if (this.#isStale) this.#show();
+  }
+
+  #place(blocks, known) {
     const made = elementsOf(blocks.filter((block, i) => !isSame(block, known[i])));
     for (const [i, block] of blocks.entries()) {
       const { element: before } = known[i] ?? {};
       const element = isSame(block, known[i]) ? before : made.next().value;
-      if (!before) this.#element.append(element);
-      else if (element !== before) before.replaceWith(element);
+      if (before && element !== before) before.replaceWith(element);
+      else if (!before) this.#element.append(element);
       this.#shown.push({ ...block, element });
     }
-    for (const { element } of known.slice(blocks.length)) element.remove();
   }
+}
+
+/** How many blocks are drawn in one task. */
+function endOfTask(blocks) {
+  let elements = 0;
+  const past = blocks.findIndex((block) => (elements += block.elements + LIMITS.elementsPerBlock) > LIMITS.elementsPerTask);
+  return past < 0 ? blocks.length : Math.max(past, 1);
 }
 
 /** Whether a block is what is shown in its place. */
