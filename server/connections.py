@@ -34,6 +34,8 @@ READ_IN = {"uvicorn": "0.54.0", "h11": "0.16.0"}
 UNACKNOWLEDGED_MS = 30_000
 """A peer that has answered no packet for so long is gone: pings find it out."""
 POLL_SECONDS = 0.02
+NEW_SECONDS = 0.5
+"""A client sends its request within this time after it has connected."""
 UNREAD_SECONDS = 30
 """A peer that has read nothing of what waits for it for so long is cut off."""
 MIN_BODY_RATE = 4_000
@@ -112,7 +114,7 @@ class Connection(H11Protocol):
         self._awaited: object = h11.IDLE
         """What the client still owes: `h11.IDLE` for a request's headers, a cycle for the body of
         its request, None for nothing."""
-        self._since = self._body_due = self._read_at = self.loop.time()
+        self._opened = self._since = self._body_due = self._read_at = self.loop.time()
         self._unread = 0
         self._is_closing = False
 
@@ -142,9 +144,13 @@ class Connection(H11Protocol):
             self._note(0)
 
     @property
-    def has_begun_answer(self) -> bool:
-        """False if a request has come whose answer has not begun, or if none has come yet."""
-        return self.cycle is not None and self.cycle.response_started
+    def owes_answer(self) -> bool:
+        """True if a request has come whose answer has not begun, or may be about to come: on a
+        connection that is new, not on one that a browser has opened to have it."""
+        if self.cycle is not None:
+            return not self.cycle.response_started
+        is_new = self.loop.time() - self._opened < NEW_SECONDS
+        return is_new or bool(self.conn.trailing_data[0])
 
     def close_when_idle(self) -> None:
         """Close the connection once it has no request to answer; at once if it is kept alive for
@@ -295,10 +301,10 @@ class BoundedServer(uvicorn.Server):
             connection.close_when_idle()
 
     async def answers_begun(self, seconds: float) -> None:
-        """Wait until each connection has begun its answer, at most so many seconds."""
+        """Wait until no connection owes an answer that has not begun, at most so many seconds."""
         due = time.monotonic() + seconds
-        while time.monotonic() < due and not all(  # noqa: ASYNC110  uvicorn does not say when
-            connection.has_begun_answer for connection in self._connections()
+        while time.monotonic() < due and any(  # noqa: ASYNC110  uvicorn does not say when
+            connection.owes_answer for connection in self._connections()
         ):
             await asyncio.sleep(POLL_SECONDS)
 
