@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 MAX_NAME_CHARS = 1000
 """Of ids, names and reasons, which are stored beside a message."""
 MAX_CALLS = 250
-"""Of one delta; of a message `graphs.model_output.MAX_PARTS` are taken."""
+"""Largest number of calls in one delta; a message has `graphs.model_output.MAX_PARTS` parts."""
 MAX_INDEX = 2**31
 MAX_CHOICES = 16
 """One is asked for."""

@@ -26,7 +26,7 @@ from server.users.policy import Forbidden
 from server.users.rights import LimitExceeded
 
 MAX_CALLS = 100
-"""Of a page."""
+"""Largest page."""
 MAX_CURSOR_DIGITS = 6
 
 

@@ -1,5 +1,5 @@
-"""What a trusted reverse proxy says of a request: the client's address, whether it used TLS, and
-below which path we are served."""
+"""Headers in which a trusted reverse proxy names the client's address, its scheme and the path
+below which we are served."""
 
 import re
 from collections.abc import Sequence

@@ -13,7 +13,7 @@ from tests.support.serving import Client
 pytestmark = pytest.mark.parametrize("look", LOOKS[:1])
 
 MOST_MS = 2_000
-"""Of one task: ten times what the page allows a block on an idle machine."""
+"""Longest task: ten times what the page allows a block on an idle machine."""
 TEXTS = {
     "quotes in quotes": "> " * 2000 + "x",
     "lists in lists": "- " * 4000,

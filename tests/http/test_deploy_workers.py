@@ -98,7 +98,7 @@ async def test_no_post_is_refused_while_one_worker_lets_its_runs_finish(
             proxy.http.headers["Authorization"] = ending.http.headers["Authorization"]
 
             async def posted(count: int) -> set[str]:
-                """What is wrong with the answers."""
+                """Return the bodies of answers that are no success."""
                 hello = {"message": "Hello"}
                 posts = [proxy.http.post("/chat", json=hello) for _ in range(count)]
                 answers = await asyncio.gather(*posts)

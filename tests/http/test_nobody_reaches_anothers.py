@@ -313,7 +313,7 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
 
 
 def cases(*, changes: bool) -> list[ParameterSet]:
-    """Those that change something, or the others."""
+    """The requests that change something, or the others."""
     return [
         pytest.param(method, route, call, id=f"{method} {route}: {name}")
         for (method, route), calls in CALLS.items()
