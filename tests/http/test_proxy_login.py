@@ -103,6 +103,7 @@ async def test_a_proxy_on_a_socket_for_both_families_is_the_same_proxy() -> None
     scope: Scope = {
         "type": "http",
         "scheme": "http",
+        "path": "/",
         "client": ("::ffff:10.0.0.1", 50_000),
         "headers": forwarded,
     }

@@ -1,6 +1,6 @@
 """LangGraph SDK: the operations of threads, their states and their history."""
 
-from server.http.langgraph.threads import MAX_FOUND, MAX_STATES, STATES
+from server.http.langgraph.threads import MAX_FOUND, MAX_SEARCHED, MAX_STATES, STATES
 from server.http.openapi.answers import TEXT
 from server.http.openapi.operation import Answer, Example, Operation
 from server.http.openapi.problems import (
@@ -22,9 +22,9 @@ _OF_THREAD = {"thread_id": "{thread}"}
 _NO_THREAD = {"thread_id": "t1"}
 
 
-def _number(least: int, most: int | None, default: int) -> Schema:
-    up_to = {} if most is None else {"maximum": most}
-    return nullable({"type": "integer", "minimum": least, **up_to, "default": default})
+def _number(least: int, most: int, default: int) -> Schema:
+    bounds = {"minimum": least, "maximum": most}
+    return nullable({"type": "integer", **bounds, "default": default})
 
 
 def _list(items: str) -> Schema:
@@ -84,7 +84,7 @@ OPERATIONS = {
         body=an_object(
             (),
             limit=_number(1, MAX_FOUND, STATES),
-            offset=_number(0, None, 0),
+            offset=_number(0, MAX_SEARCHED, 0),
             status={"description": "`idle`, `busy`, `interrupted` or `error`."},
             metadata={
                 "anyOf": [OMITTED, {"type": "object"}],
