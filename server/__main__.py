@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp
@@ -135,7 +135,8 @@ def _refuse_secrets(arguments: Sequence[str]) -> None:
         # argparse takes the beginning of an option for the whole of it.
         is_key = "OPENAI_API_KEY".startswith(name) and name.startswith("OPENAI_A")
         if is_key or _has_password(value if equals else following):
-            variable = "OPENAI_API_KEY" if is_key else f"TURNSTREAM_{name}"
+            variable = name if name.startswith("OPENAI_") else f"TURNSTREAM_{name}"
+            variable = "OPENAI_API_KEY" if is_key else variable
             raise StartError(
                 f"{option} on a command line can be read by every user of this machine. Put what "
                 f"it holds into the environment, as {variable}."
@@ -144,7 +145,8 @@ def _refuse_secrets(arguments: Sequence[str]) -> None:
 
 def _has_password(value: str) -> bool:
     try:
-        return "://" in value and urlsplit(value).password is not None
+        parts = urlsplit(value)
+        return bool(parts.scheme and (parts.password or parse_qs(parts.query).get("password")))
     except ValueError:
         return False
 

@@ -93,8 +93,10 @@ class Acceptor:
         for _ in range(ACCEPTS):
             try:
                 accepted, _address = self._listener.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            except (BlockingIOError, InterruptedError):
                 return False
+            except ConnectionAbortedError:
+                continue  # It left before it was accepted; others may wait behind it.
             self._admit(accepted)
         return True
 

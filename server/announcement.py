@@ -47,14 +47,12 @@ def notify(state: str) -> None:
     path = os.environ.get("NOTIFY_SOCKET", "")
     if not path.startswith(("/", "@")):
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             manager.sendto(state.encode(), "\0" + path[1:] if path[0] == "@" else path)
-        except OSError as error:
-            logger.warning(
-                "NOTIFY_SOCKET cannot be told %(state)s: %(error)s",
-                {"state": state, "error": error},
-            )
+    except OSError as error:
+        told = {"state": state, "error": error}
+        logger.warning("NOTIFY_SOCKET cannot be told %(state)s: %(error)s", told)
 
 
 def _model(settings: Settings) -> str:

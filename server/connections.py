@@ -147,25 +147,31 @@ class Connection(H11Protocol):
     def owes_answer(self) -> bool:
         """True if a request has come whose answer has not begun, or may be about to come: on a
         connection that is new, not on one that a browser has opened to have it."""
-        if self.cycle is not None:
-            return not self.cycle.response_started
-        is_new = self.loop.time() - self._opened < NEW_SECONDS
-        return is_new or bool(self.conn.trailing_data[0])
+        if self.cycle is None:
+            is_new = self.loop.time() - self._opened < NEW_SECONDS
+            return is_new or bool(self.conn.trailing_data[0])
+        if self.cycle.response_complete:
+            return not self.transport.is_closing() and self._has_next_request()
+        return not self.cycle.response_started
+
+    def _has_next_request(self) -> bool:
+        """Return True if bytes have come behind the last request."""
+        return bool(self.conn.trailing_data[0]) or _has_unread(self.transport)
 
     def close_when_idle(self) -> None:
         """Close the connection once it has no request to answer; at once if it is kept alive for
         the next one. On a new one the first request is still answered."""
         self._is_closing = True
         is_idle = self.cycle is not None and self.cycle.response_complete
-        if is_idle and not self.conn.trailing_data[0] and not _has_unread(self.transport):
-            super().shutdown()
+        if is_idle and not self._has_next_request():
+            self.transport.close()
         else:
             self._close_after_response()
 
     def _close_after_response(self) -> None:
         if self.cycle is None:
             return
-        if not self.cycle.response_started:
+        if not self.cycle.response_started and CLOSE not in self.cycle.default_headers:
             self.cycle.default_headers = [*self.cycle.default_headers, CLOSE]
         self.cycle.keep_alive = False
 

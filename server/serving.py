@@ -55,7 +55,8 @@ class Server(BoundedServer):
         super().__init__(config, limits)
         self._runs = runs
         self._drain_seconds = drain_seconds
-        self._ending: asyncio.Task[None] | None = None
+        self.ending: asyncio.Task[None] | None = None
+        """The end, once it has begun."""
         AppStatus.enable_automatic_graceful_drain = False
 
     @contextmanager
@@ -71,8 +72,8 @@ class Server(BoundedServer):
 
     def end(self) -> None:
         """Begin the end; said again, the runs that are still live are stopped now."""
-        if self._ending is None:
-            self._ending = asyncio.create_task(self._end())
+        if self.ending is None:
+            self.ending = asyncio.create_task(self._end())
         else:
             self._runs.hurry()
 
@@ -81,11 +82,13 @@ class Server(BoundedServer):
         notify("READY=1")
 
     async def _end(self) -> None:
-        notify("STOPPING=1")
-        await self.stop_accepting()
-        await self.answers_begun(BEGIN_SECONDS)
-        await self._runs.drain(self._drain_seconds)
-        self.should_exit = True
+        try:
+            notify("STOPPING=1")
+            await self.stop_accepting()
+            await self.answers_begun(BEGIN_SECONDS)
+            await self._runs.drain(self._drain_seconds)
+        finally:
+            self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         timer = asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._let_go)

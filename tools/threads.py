@@ -36,13 +36,8 @@ async def in_thread(function: Callable[[], T], at_end: Callable[[], None] | None
             return
         if error is None:
             future.set_result(result)  # type: ignore[arg-type]
-        elif isinstance(error, Exception) and not isinstance(error, StopIteration):
-            future.set_exception(error)
         else:
-            # Any other would end the loop, the awaiting coroutine or its task.
-            unfit = RuntimeError(f"the function raised {type(error).__name__}")
-            unfit.__cause__ = error
-            future.set_exception(unfit)
+            future.set_exception(_fit_for_a_task(error))
 
     def run() -> None:
         result: T | None = None
@@ -54,5 +49,20 @@ async def in_thread(function: Callable[[], T], at_end: Callable[[], None] | None
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, result, error)
 
-    threading.Thread(target=run, daemon=True).start()
+    try:
+        threading.Thread(target=run, daemon=True).start()
+    except RuntimeError:  # There can be no further thread.
+        if at_end:
+            at_end()
+        raise
     return await future
+
+
+def _fit_for_a_task(error: BaseException) -> Exception:
+    """Return the error itself, or a RuntimeError in place of one that would end the event loop, the
+    coroutine that awaits it or its task."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    unfit = RuntimeError(f"the function raised {type(error).__name__}")
+    unfit.__cause__ = error
+    return unfit

@@ -27,7 +27,7 @@ from server.users.rights import LimitExceeded
 
 MAX_CALLS = 100
 """Largest page."""
-MAX_CURSOR_DIGITS = 6
+MAX_CURSOR_DIGITS = 9
 
 
 class Approvals(HTTPEndpoint):
@@ -46,11 +46,9 @@ class Approvals(HTTPEndpoint):
         names = [name for name in catalogue.real_by_name if permitted.may_approve(name)]
         limit = number(request.query_params.get("limit", str(MAX_CALLS)), MAX_CALLS)
         skip, now = _cursor(request.query_params.get("cursor", "0")), time.time()
-        read = partial(request.state["store"].approvals, owner(request), names, now)
-        waiting = await read(limit, skip)
-        skip += len(waiting)
-        more = {"cursor": str(skip)} if waiting and await read(1, skip) else {}
-        shown = [_shown(one, owner(request)) for one in waiting]
+        page = await request.state["store"].approvals(owner(request), names, now, limit, skip)
+        shown = [_shown(one, owner(request)) for one in page.approvals]
+        more = {"cursor": str(skip + len(shown))} if page.has_more else {}
         return JSONResponse({"approvals": shown, **more})
 
 

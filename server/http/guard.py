@@ -96,8 +96,9 @@ class LoopbackOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         server = scope.get("server") if scope["type"] == "http" else None
-        # A Unix socket has no port.
-        if server and server[1] is not None and not _is_loopback(server[0]):
+        # A Unix socket has no port. A probe learns nothing but whether the server works.
+        is_tcp = server and server[1] is not None
+        if server and is_tcp and scope["path"] not in PROBED[1:] and not _is_loopback(server[0]):
             await OPEN_TO_ALL.response()(scope, receive, send)
         else:
             await self.app(scope, receive, send)

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike, stat_result
@@ -115,7 +116,9 @@ class Page(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Raises HTTPException; 404 for an address without a file, whatever the method."""
         if scope["method"] not in ("GET", "HEAD"):
-            _, found = await asyncio.to_thread(self.lookup_path, path)
+            found = None
+            with suppress(OSError, ValueError):  # a name that no file can have
+                _, found = await asyncio.to_thread(self.lookup_path, path)
             raise HTTPException(405 if found else 404)
         return await super().get_response(path, scope)
 

@@ -7,6 +7,7 @@ a token, `langchain_core.messages.utils.count_tokens_approximately`.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Any
 from uuid import UUID
@@ -28,6 +29,7 @@ class _Call:
     prompt: Sequence[BaseMessage]
     chars: int = 0
     """Characters of the output so far."""
+    message_id: str | None = None
 
 
 class TokenCount(BaseCallbackHandler):
@@ -41,19 +43,20 @@ class TokenCount(BaseCallbackHandler):
     ignore_custom_event = True
 
     def __init__(self) -> None:
-        self._reported = 0
+        self._reported: dict[object, int] = {}
+        """By message id: a model that wraps another passes its message on."""
         self._calls: dict[UUID, _Call] = {}
 
     async def total(self) -> int:
         """Return the tokens of all calls so far, input and output."""
-        messages = sum(len(call.prompt) for call in self._calls.values())
-        return self._reported + await beside_loop(messages, self._estimated)
-
-    def _estimated(self) -> int:
-        return sum(
-            count_tokens_approximately(call.prompt) + ceil(call.chars / CHARS_PER_TOKEN)
-            for call in self._calls.values()
-        )
+        # A thread of a run that was cancelled may go on meanwhile.
+        calls, reported = [*self._calls.values()], {**self._reported}
+        unreported = {
+            call.message_id or id(call): call for call in calls if call.message_id not in reported
+        }
+        messages = sum(len(call.prompt) for call in calls)
+        estimate = partial(_estimate, [*unreported.values()])
+        return sum(reported.values()) + await beside_loop(messages, estimate)
 
     def on_chat_model_start(
         self,
@@ -79,7 +82,11 @@ class TokenCount(BaseCallbackHandler):
         call = self._calls.get(run_id)
         if call:
             message = getattr(chunk, "message", None)
-            call.chars += _chars(message) if isinstance(message, AIMessage) else len(str(token))
+            if isinstance(message, AIMessage):
+                call.chars += _chars(message)
+                call.message_id = message.id
+            else:
+                call.chars += len(str(token))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         del kwargs
@@ -93,7 +100,7 @@ class TokenCount(BaseCallbackHandler):
         tokens = sum(usage["input_tokens"] + usage["output_tokens"] for usage in usages)
         call = self._calls.get(run_id)
         if tokens > 0:
-            self._reported += tokens
+            self._reported[messages[0].id or run_id] = tokens
             self._calls.pop(run_id, None)
         elif call:
             call.chars = max(call.chars, sum(map(_chars, messages)))
@@ -105,6 +112,13 @@ class TokenCount(BaseCallbackHandler):
         call = self._calls.get(run_id)
         if call and not call.chars and not cut_off:
             del self._calls[run_id]
+
+
+def _estimate(calls: Sequence[_Call]) -> int:
+    return sum(
+        count_tokens_approximately(call.prompt) + ceil(call.chars / CHARS_PER_TOKEN)
+        for call in calls
+    )
 
 
 def _chars(message: AIMessage) -> int:

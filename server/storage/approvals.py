@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select, text, update
 
-from server.storage.interfaces import Asker, WaitingApproval
+from server.storage.interfaces import ApprovalPage, Asker, WaitingApproval
 from server.storage.tables import approvals, threads
 from server.turns.header import LOCAL_OWNER, ThreadKey
 
@@ -75,7 +75,7 @@ def page(
     now: float,
     limit: int,
     skip: int = 0,
-) -> Sequence[WaitingApproval]:
+) -> ApprovalPage:
     """Return open approvals of the owner's threads and of all calls of these tools, oldest first:
     at most `limit`, and fewer if their arguments have more than MAX_PAGE_CHARS.
 
@@ -87,7 +87,7 @@ def page(
         partition_by=approvals.c.owner, order_by=(approvals.c.asked_at, approvals.c.id)
     )
     found = (
-        select(approvals.c.id, func.length(approvals.c.args).label("chars"))
+        select(approvals.c.id)
         .where(
             approvals.c.is_open,
             or_(approvals.c.expires_at.is_(None), approvals.c.expires_at > now),
@@ -95,15 +95,20 @@ def page(
             _NOT_HIDDEN,
         )
         .order_by(turn, approvals.c.asked_at, approvals.c.id)
-        .limit(limit)
+        .limit(limit + 1)
         .offset(skip)
     )
-    rows = connection.execute(found).all()
-    sums = accumulate(row.chars for row in rows)
-    ids = [row.id for row, chars in zip(rows, sums, strict=True) if chars <= MAX_PAGE_CHARS]
-    by_id = select(approvals).where(approvals.c.id.in_(ids or [row.id for row in rows[:1]]))
+    ids = connection.execute(found).scalars().all()
+    length = func.length(approvals.c.args).label("chars")
+    sizes = select(approvals.c.id, length).where(approvals.c.id.in_(ids))
+    chars = {row.id: row.chars for row in connection.execute(sizes)}
+    sums = accumulate(chars[id] for id in ids)
+    fitting = [id for id, sum in zip(ids, sums, strict=True) if sum <= MAX_PAGE_CHARS]
+    page = (fitting or ids[:1])[:limit]
+    by_id = select(approvals).where(approvals.c.id.in_(page))
     oldest_first = by_id.order_by(approvals.c.asked_at, approvals.c.id)
-    return [_approval(row) for row in connection.execute(oldest_first)]
+    rows = connection.execute(oldest_first)
+    return ApprovalPage([_approval(row) for row in rows], has_more=len(page) < len(ids))
 
 
 def get(connection: Connection, id: str) -> WaitingApproval | None:

@@ -103,6 +103,12 @@ class WaitingApproval:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalPage:
+    approvals: Sequence[WaitingApproval]
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Granted:
     """The claim is the caller's."""
 
@@ -280,12 +286,12 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
 
     async def approvals(
         self, owner: str, tool_names: Collection[str], now: float, limit: int, skip: int = 0
-    ) -> Sequence[WaitingApproval]:
+    ) -> ApprovalPage:
         """Return calls that wait for an approval and have not expired at `now`, oldest first: the
         owner's, and all of these tools but those of threads made without authentication.
 
         A page has the calls of its askers in turn, `skip` of them left out: see
-        `server.storage.approvals.page`. It may end before `limit` without being the last.
+        `server.storage.approvals.page`.
         """
 
     async def approval(self, id: str) -> WaitingApproval | None:

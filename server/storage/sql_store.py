@@ -21,6 +21,7 @@ from server.storage import (
 from server.storage.audit_records import Records
 from server.storage.claims import UNLEASED, Taking
 from server.storage.interfaces import (
+    ApprovalPage,
     ClaimResult,
     LostRun,
     Page,
@@ -278,7 +279,7 @@ class SqlStore(SqlTexts):
 
     async def approvals(
         self, owner: str, tool_names: Collection[str], now: float, limit: int, skip: int = 0
-    ) -> Sequence[WaitingApproval]:
+    ) -> ApprovalPage:
         return await self.read(approvals.page, owner, tool_names, now, limit, skip)
 
     async def approval(self, id: str) -> WaitingApproval | None:

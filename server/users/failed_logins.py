@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from server.users.client_address import client_at
+from server.users.principal import KeyNotAskedFor
 from server.users.rights import LimitExceeded
 
 WINDOW_SECONDS = 60.0
@@ -36,8 +37,8 @@ class FailedLogins:
 
     @asynccontextmanager
     async def attempt(self, address: str) -> AsyncIterator[None]:
-        """Count a failure unless the block ends without an exception. Raises LimitExceeded if the
-        address has failed too often.
+        """Count a failure unless the block ends without an exception, or with KeyNotAskedFor.
+        Raises LimitExceeded if the address has failed too often.
 
         So many attempts at most are under way as could still fail: further ones wait, so that
         parallel attempts never look at more credentials than `most`.
@@ -50,6 +51,9 @@ class FailedLogins:
             self._check(window)
             try:
                 yield
+            except KeyNotAskedFor:
+                window.free.release()
+                raise
             except BaseException:
                 window.failures += 1
                 self._pass_on_refusal(window)

@@ -67,3 +67,8 @@ class Unauthenticated(Exception):
 
 class AuthenticationUnavailable(Exception):
     """Whoever vouches for callers cannot be reached now; the message is for the log."""
+
+
+class KeyNotAskedFor(AuthenticationUnavailable):
+    """A key that the issuer may have published since it was last asked. Nothing was looked at, so
+    it counts as no failed login."""

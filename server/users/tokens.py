@@ -9,6 +9,7 @@ from server.users.principal import (
     MAX_ID_CHARS,
     AuthenticationUnavailable,
     AuthSetupError,
+    KeyNotAskedFor,
     Principal,
     Unauthenticated,
 )
@@ -94,9 +95,7 @@ class TokenVerifier:
             if self._issuer.failure:
                 raise AuthenticationUnavailable(self._issuer.failure)
             if token.kid is not None and not is_asked:
-                raise AuthenticationUnavailable(
-                    "a key that the issuer may have published since it was last asked"
-                )
+                raise KeyNotAskedFor("the token's key is not known, and was not asked for yet")
         raise Unauthenticated("no key of the issuer has signed the token")
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal:

@@ -96,7 +96,7 @@ async def test_one_asker_with_many_calls_hides_nobodys_and_pages_reach_them_all(
         assert Counter(found) == Counter([*(one.tool_call_id for one in many), "late"])
         small = await page(limit="2")
         assert [one["asked_by"]["id"] for one in small["approvals"]] == ["ann", "cat"]
-        for query in ({"cursor": "-1"}, {"cursor": "9" * 7}, {"limit": "101"}, {"limit": "0"}):
+        for query in ({"cursor": "-1"}, {"cursor": "9" * 10}, {"limit": "101"}, {"limit": "0"}):
             refused = await bob.http.get("/approvals", params=query)
             assert refused.status_code == 422
             assert refused.json()["code"] == f"invalid_{next(iter(query))}"

@@ -376,7 +376,9 @@ async def test_another_method_is_a_405_that_names_the_right_one(
     assert all(name in detail for name in allowed)
 
 
-@pytest.mark.parametrize("path", ["/unheard-of", "/threads/t1/unheard-of", "/@0123456789ab/no.js"])
+@pytest.mark.parametrize(
+    "path", ["/unheard-of", "/threads/t1/no", "/@0123456789ab/no.js", "/" + "a" * 300, "/%00x"]
+)
 async def test_nothing_is_at_an_unknown_address_whatever_the_method(
     client: Client, path: str
 ) -> None:

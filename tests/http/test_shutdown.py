@@ -105,10 +105,12 @@ async def test_idle_connections_end_and_a_request_under_way_is_still_answered(
             async with asyncio.timeout(WAIT_SECONDS):
                 await idle.read()  # to its end
                 await refuses_connections(server.client)
-                slow_out.write(posted[-5:])
+                for byte in posted[-5:]:
+                    slow_out.write(bytes([byte]))
+                    await slow_out.drain()
                 answer = await slow.read()
             assert answer.startswith(b"HTTP/1.1 200")
-            assert b"connection: close" in answer.lower()
+            assert answer.lower().count(b"connection: close") == 1
             assert b"[DONE]" in answer
             gate.set()
             await stream.rest()
@@ -317,6 +319,26 @@ async def test_a_service_manager_is_told_when_the_server_is_ready_and_when_it_en
             assert isinstance(client.server, InLoop)
             client.server.end()
             assert await told() == b"STOPPING=1"
+
+
+async def test_whatever_goes_wrong_as_the_server_ends_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        server = client.server
+        assert isinstance(server, InLoop)
+
+        async def fail(_: object) -> None:
+            raise RuntimeError("a fault")
+
+        async with asyncio.timeout(WAIT_SECONDS):
+            with monkeypatch.context() as broken:
+                broken.setattr(InLoop, "stop_accepting", fail)
+                server.end()
+                assert server.ending
+                with pytest.raises(RuntimeError, match="a fault"):
+                    await server.ending
+        assert server.should_exit
 
 
 async def test_a_service_manager_that_is_gone_keeps_no_server_from_starting(

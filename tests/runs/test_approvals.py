@@ -404,7 +404,7 @@ async def test_after_a_crash_an_approved_call_is_asked_about_again(tmp_path: Pat
             assert calls["c1"].approval == Approval("c1.2", may_have_run=True)
             assert calls["c2"].end == "result"
             assert await state_of(inside) == "waiting"
-            [waiting] = await inside.store.approvals("local", (), 0, 10)
+            [waiting] = (await inside.store.approvals("local", (), 0, 10)).approvals
             assert (waiting.tool_call_id, waiting.may_have_run) == ("c1", True)
             with pytest.raises(InvalidRequest) as refused:
                 await inside.start(TurnRequest(continue_=True))
@@ -432,13 +432,13 @@ async def test_a_call_that_waited_after_a_crash_waits_on_when_the_run_that_goes_
                 patch.undo()
                 run = await inside.start(TurnRequest(continue_=True))
                 await tools.begun("one")
-                assert not await inside.store.approvals("local", (), 0, 10)
+                assert not (await inside.store.approvals("local", (), 0, 10)).approvals
                 await inside.stop()
                 RunChunks(await chunks_of(run))
                 calls = await shown(inside)
                 assert calls["c1"].approval == Approval("c1")
                 assert calls["c2"].end == "cancelled"
-                [waiting] = await inside.store.approvals("local", (), 0, 10)
+                [waiting] = (await inside.store.approvals("local", (), 0, 10)).approvals
                 assert waiting.tool_call_id == "c1"
                 assert (await decide(inside, ("c1", True))).text == "Done."
     assert dict(tools.calls) == {"one": 1, "rent": 1}
@@ -474,9 +474,9 @@ async def test_a_call_in_a_branch_that_was_left_cannot_be_approved(tmp_path: Pat
     model = ScriptedModel.of(tool_call_message(PAY))
     async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
         await send_message(inside)
-        assert len(await inside.store.approvals("local", (), 0, 10)) == 1
+        assert len((await inside.store.approvals("local", (), 0, 10)).approvals) == 1
         await inside.turn(TurnRequest(branch=Branch("regenerate", None)))
-        assert not await inside.store.approvals("local", (), 0, 10)
+        assert not (await inside.store.approvals("local", (), 0, 10)).approvals
         with pytest.raises(InvalidRequest) as refused:
             await inside.start(approvals(("c1", True)))
         assert refused.value.code == "not_pending"
@@ -562,7 +562,7 @@ async def test_somebody_else_decides_and_the_run_has_the_rights_of_who_asked(
     boss = Principal("boss", ("approver",), "The boss", "key")
     async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
         await inside.turn(message(), principal=ANN)
-        [waiting] = await inside.store.approvals("boss", ["pay"], 0, 10)
+        [waiting] = (await inside.store.approvals("boss", ["pay"], 0, 10)).approvals
         assert (waiting.key.owner, waiting.asker.roles) == ("ann", ("user",))
         run = await inside.runs.start(
             asker_of(waiting),
@@ -572,7 +572,7 @@ async def test_somebody_else_decides_and_the_run_has_the_rights_of_who_asked(
         )
         [decided] = told(RunChunks(await chunks_of(run)))
         assert decided.approval.by == "The boss"
-        assert not await inside.store.approvals("boss", ["pay"], 0, 10)
+        assert not (await inside.store.approvals("boss", ["pay"], 0, 10)).approvals
         closed = await inside.store.approval(waiting.id)
         assert closed
         assert not closed.is_open
@@ -591,7 +591,7 @@ async def test_of_a_tool_that_others_must_approve_nobody_approves_their_own_call
             await inside.start(approvals(("c1", True)), principal=ANN)
         assert (refused.value.code, refused.value.status) == ("forbidden", 403)
         await inside.turn(approvals(("c2", False)), principal=ANN)
-        [waiting] = await inside.store.approvals("boss", ["echo"], 0, 10)
+        [waiting] = (await inside.store.approvals("boss", ["echo"], 0, 10)).approvals
         run_ = await inside.runs.start(
             asker_of(waiting),
             approvals(("c1", True), thread_id=waiting.key.thread_id),

@@ -76,7 +76,7 @@ async def test_a_call_that_was_approved_is_asked_about_again_and_not_gone_past(
         assert isinstance(last, AssistantTurn)
         [call] = [part for part in last.parts if isinstance(part, ToolCall)]
         assert call.approval == Approval("c1.2", may_have_run=True)
-        [waiting] = await after.store.approvals("local", (), 0, 10)
+        [waiting] = (await after.store.approvals("local", (), 0, 10)).approvals
         assert (waiting.approval_id, await state_of(after)) == ("c1.2", "waiting")
         with pytest.raises(InvalidRequest) as refused:
             await after.start(CONTINUE)

@@ -40,7 +40,7 @@ async def test_a_decision_that_stops_the_approved_call_is_not_one_on_what_is_ask
         await inside.start(approvals(("c1", True)))
         await tools.begun("rent")
         assert await refused(inside, decision) == "already_answered"
-        [waiting] = await inside.store.approvals("local", (), 0, 10)
+        [waiting] = (await inside.store.approvals("local", (), 0, 10)).approvals
         assert (waiting.approval_id, waiting.may_have_run) == ("c1.2", True)
         assert tools.calls["rent"] == 1
         tools.release.set()
@@ -83,9 +83,9 @@ async def test_a_decision_on_a_call_of_another_branch_is_refused_though_the_ids_
         tmp_path / "t.db", ScriptedModel.of(cheap, dear), catalogue=tools.catalogue
     ) as inside:
         await send_message(inside)
-        [seen] = await inside.store.approvals("local", (), 0, 10)
+        [seen] = (await inside.store.approvals("local", (), 0, 10)).approvals
         await inside.turn(TurnRequest(branch=Branch("regenerate", None)))
-        [now] = await inside.store.approvals("local", (), 0, 10)
+        [now] = (await inside.store.approvals("local", (), 0, 10)).approvals
         assert (seen.approval_id, seen.args) == (now.approval_id, {"word": "tea"})
         assert now.args == {"word": "gold"}
         for waiting, code in ((seen, "already_answered"), (now, "")):

@@ -1,12 +1,15 @@
 """`tokens_per_day` counts what a run has used, whichever way it ends."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGenerationChunk
+from pydantic import PrivateAttr
 
 from server.turns.chunks import TextDelta
 from server.turns.header import ThreadKey
@@ -106,6 +109,34 @@ async def test_a_model_that_a_tool_asks_is_counted_too(tmp_path: Path) -> None:
     ) as inside:
         await inside.turn(message(), principal=ANN)
         assert await is_used_up(policy)
+
+
+class Wrapping(ScriptedModel):
+    """A model that has another one answer."""
+
+    _inner: ScriptedModel = PrivateAttr()
+
+    @classmethod
+    def around(cls, inner: ScriptedModel) -> "Wrapping":
+        model = cls()
+        model._inner = inner
+        return model
+
+    async def _astream(
+        self, messages: list[BaseMessage], *_: Any, **__: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        async for chunk in self._inner.astream(messages):
+            assert isinstance(chunk, AIMessageChunk)
+            yield ChatGenerationChunk(message=chunk)
+
+
+async def test_a_model_that_wraps_another_is_counted_once(tmp_path: Path) -> None:
+    policy = limited()
+    inner = ScriptedModel.of([text("Yes."), finish(tokens=(50, 10))])
+    async with backend(tmp_path / "t.db", Wrapping.around(inner), policy=policy) as inside:
+        await inside.turn(message(), principal=ANN)
+        assert inner.prompts
+        assert not await is_used_up(policy)
 
 
 async def test_reported_tokens_are_counted_as_they_are(tmp_path: Path) -> None:

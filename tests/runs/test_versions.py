@@ -103,7 +103,7 @@ async def test_a_call_of_a_version_is_approved_there_and_runs_once(tmp_path: Pat
     async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
         await inside.turn(message("Pay"))
         await inside.turn(AGAIN)
-        assert await inside.store.approvals("local", (), 0, 10) == []
+        assert (await inside.store.approvals("local", (), 0, 10)).approvals == []
         [versions] = (await shown(inside)).values()
         first = versions.ids[0]
         decision = approvals(("c1", True))
@@ -124,10 +124,10 @@ async def test_a_call_that_waits_in_the_thread_waits_in_its_version(tmp_path: Pa
     async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
         await inside.turn(message("Pay"))
         await inside.turn(AGAIN)
-        [waiting] = await inside.store.approvals("local", (), 0, 10)
+        [waiting] = (await inside.store.approvals("local", (), 0, 10)).approvals
         [versions] = (await shown(inside)).values()
         await inside.turn(message("Thanks", version=versions.ids[0]))
-        assert await inside.store.approvals("local", (), 0, 10) == []
+        assert (await inside.store.approvals("local", (), 0, 10)).approvals == []
         await inside.turn(approvals(("c1", False), version=versions.ids[1]))
         last = (await inside.turns())[-1]
         assert isinstance(last, AssistantTurn)

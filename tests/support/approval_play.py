@@ -217,7 +217,7 @@ class Player:
 
     async def _check_list(self) -> None:
         """The list of what waits has the calls that wait in the threads."""
-        rows = await self._world.inside.store.approvals(LOCAL_OWNER, (), 0, 100)
+        rows = (await self._world.inside.store.approvals(LOCAL_OWNER, (), 0, 100)).approvals
         listed = [
             (row.key.thread_id, row.tool_call_id, row.approval_id, row.may_have_run, row.tool_name)
             for row in rows

@@ -114,6 +114,19 @@ async def test_a_function_beyond_its_limit_keeps_its_thread_until_it_returns() -
     assert await calls(lambda: "another", LONG) == "another"
 
 
+async def test_a_thread_that_cannot_be_had_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = AuthorCalls(1)
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="new thread"):
+            await calls(lambda: "an answer", LONG)
+    assert await calls(lambda: "an answer", LONG) == "an answer"
+
+
 async def test_a_caller_that_is_cancelled_stays_cancelled() -> None:
     call = asyncio.create_task(AuthorCalls()(asyncio.Event().wait, LONG))
     await asyncio.sleep(0)

@@ -13,7 +13,12 @@ from server.users import failed_logins
 from server.users.failed_logins import FailedLogins
 from server.users.policy import Policy
 from server.users.policy_file import PolicyFile
-from server.users.principal import AuthenticationUnavailable, Principal, Unauthenticated
+from server.users.principal import (
+    AuthenticationUnavailable,
+    KeyNotAskedFor,
+    Principal,
+    Unauthenticated,
+)
 from server.users.quotas import Memory, Quotas
 from server.users.rights import LimitExceeded, Rights
 
@@ -233,6 +238,15 @@ async def test_an_attempt_that_nobody_could_judge_counts_as_failed(fault: Except
             raise fault
     with pytest.raises(LimitExceeded):
         await succeed(logins, "10.0.0.1")
+
+
+async def test_a_token_whose_key_was_not_asked_for_yet_is_no_failed_login() -> None:
+    logins = FailedLogins(1)
+    for _ in range(3):
+        with pytest.raises(KeyNotAskedFor):
+            async with logins.attempt("10.0.0.1"):
+                raise KeyNotAskedFor("a new key")
+    assert len(logins) == 0
 
 
 async def test_more_parallel_requests_with_good_credentials_than_may_fail_all_pass() -> None:

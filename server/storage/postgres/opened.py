@@ -104,7 +104,7 @@ async def _migrating(url: PostgresUrl, busy_seconds: float) -> AsyncIterator[Pos
     with usable(url):
         connect = connector(url, busy_seconds, COMMAND_LEASE_SECONDS)
         with faults_named():
-            await asyncio.to_thread(check_sessions, url, connect)
+            await check_sessions(url, connect)
     async with open_transactions(connect, 1, "database", busy_seconds) as transactions:
         yield transactions
 

@@ -44,7 +44,7 @@ async def seen(
     limit: int = 100,
     skip: int = 0,
 ) -> Sequence[WaitingApproval]:
-    return list(await store.approvals(owner, tools, now, limit, skip))
+    return list((await store.approvals(owner, tools, now, limit, skip)).approvals)
 
 
 class ApprovalContract:

@@ -184,10 +184,10 @@ class UndoContract:
         call = WaitingApproval(THREAD, "c1", "a1", "pay", {}, 1.0)
         await store.end_run(THREAD, "r1", "waiting", waiting=[call])
         await hide(store, THREAD)
-        assert await store.approvals("ann", [], 2.0, 9) == []
+        assert (await store.approvals("ann", [], 2.0, 9)).approvals == []
         assert await store.approval(call.id) is None
         await store.restore(THREAD)
-        assert await store.approvals("ann", [], 2.0, 9) == [call]
+        assert (await store.approvals("ann", [], 2.0, 9)).approvals == [call]
 
     async def test_what_is_hidden_and_restored_is_recorded_once(self, store: UndoStore) -> None:
         records = [AuditRecord("thread_deleted", "ann", thread_id="t1")]

@@ -193,9 +193,9 @@ class RefusalContract:
         before = await entry_of(store, THREAD)
         await store.claim(THREAD, "r2")
         await store.begin_run(THREAD, "r2", "Never mind", closes_approvals=True)
-        assert await store.approvals("ann", [], 2.0, 10) == []
+        assert (await store.approvals("ann", [], 2.0, 10)).approvals == []
         await store.refuse_run(THREAD, "r2", before, closes_approvals=True)
-        assert await store.approvals("ann", [], 2.0, 10) == [asked]
+        assert (await store.approvals("ann", [], 2.0, 10)).approvals == [asked]
 
     async def test_versions_and_the_title_after_them_are_as_they_were(
         self, store: ThreadStore

@@ -302,7 +302,7 @@ class LaterVersionContract:
             for table in LATER:
                 assert await store.read(kept_by, table) == ["kept"], table
         assert list(await store.versions(THREAD)) == [replace(version, head="c9")]
-        assert await store.approvals("ann", [], 2.0, 10) == [asked]
+        assert (await store.approvals("ann", [], 2.0, 10)).approvals == [asked]
 
 
 class RecoveryContract:
