@@ -221,6 +221,12 @@ class Visit:
     def alert(self) -> Locator:
         return self.log.get_by_role("alert")
 
+    @property
+    def retry(self) -> Locator:
+        """The button of a message; the list of threads may have one too."""
+        messages = self.page.get_by_role("region", name="Messages")
+        return messages.get_by_role("button", name="Retry", exact=True)
+
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 

@@ -252,7 +252,7 @@ async def test_what_is_typed_is_there_after_a_look_at_a_version_that_cannot_be_l
     await wired.button("Previous version").click()
     await expect(wired.alert).to_contain_text("cannot be reached")
     await expect(field).to_have_value("The red o")
-    await wired.button("Retry").click()
+    await wired.retry.click()
     await expect(wired.alert).to_have_count(0)
     await expect(field).to_have_value("The red o")
 
@@ -273,7 +273,7 @@ async def test_a_new_message_takes_the_form_away(wired: Visit, wire: ScriptedWir
     await expect(wired.alert).to_contain_text("It failed.")
     await expect(form.get_by_role("textbox")).to_be_enabled()
     wire.script(answering("Very well."))
-    await wired.button("Retry").click()
+    await wired.retry.click()
     await expect(wired.reply).to_contain_text("Very well.")
     await expect(form).to_have_count(0)
 

@@ -265,7 +265,7 @@ async def test_what_is_queued_is_sent_when_a_reply_ended_in_an_outage_that_recon
     await eventually(lambda: is_over(scripted, thread_id))
     await visit.page.unroute("**/stream")
     if comes_back == "by Retry":
-        await visit.button("Retry").click()
+        await visit.retry.click()
     else:
         await reconnect(visit)
     await expect(visit.reply).to_contain_text("Two.")

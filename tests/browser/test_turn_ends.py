@@ -96,6 +96,6 @@ async def test_who_has_a_reply_continued_writes_on(
 async def test_who_has_a_message_sent_again_writes_on(visit: Visit) -> None:
     await visit.page.route("**/chat", lambda route: route.abort(), times=1)
     await visit.say("Hello")
-    await visit.button("Retry").click()
+    await visit.retry.click()
     await expect(visit.replies).to_have_count(1)
     await expect(visit.field).to_be_focused()
