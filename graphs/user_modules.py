@@ -70,17 +70,15 @@ def import_file(file: Path, folders: Sequence[Path]) -> ModuleType:
 
 def own_object(place: str, folders: Sequence[Path] = ()) -> object:
     """Return the object at `module:name` or `path/to/file.py:name`, looked for in the folders and
-    from the working directory.
+    from the working directory. A file may import what lies beside it, as a script may.
 
     Raises whatever importing it raises.
     """
     source, _, name = place.rpartition(":")
-    folders = (*folders, Path.cwd())
+    file = Path(source).resolve(strict=True) if source.endswith(".py") else None
+    folders = (*folders, Path.cwd(), *([file.parent] if file else ()))
     with user_imports(folders):
-        if source.endswith(".py"):
-            found: object = import_file(Path(source).resolve(strict=True), folders)
-        else:
-            found = importlib.import_module(source)
+        found: object = import_file(file, folders) if file else importlib.import_module(source)
     for part in name.split("."):
         found = getattr(found, part)
     return found

@@ -88,9 +88,11 @@ def _maintenance_file(
 
 @pytest.fixture(autouse=True)
 def _modules_of_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A module that a test has written and loaded is not found under its name by the next test."""
-    folder, before = str(tmp_path_factory.getbasetemp()), set(sys.modules)
+    """A module that a test has written and loaded is not found under its name by the next test, nor
+    is the folder of one searched."""
+    folder, before, places = str(tmp_path_factory.getbasetemp()), set(sys.modules), [*sys.path]
     yield
+    sys.path[:] = [each for each in sys.path if each in places or not each.startswith(folder)]
     for name in sys.modules.keys() - before:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
