@@ -15,6 +15,9 @@ ALONE := tests/attacks/test_watchdog.py
 # A thin slice of what `make quick` leaves to `make test`: HTTP, the page, a client.
 SLICE := tests/http/test_chat.py tests/http/test_stop.py tests/browser/test_streaming.py \
 	tests/clients/test_use_chat.py
+# Texts that cost a page much cost their tests too.
+COSTLY := tests/page/blocks.test.mjs tests/page/highlight.test.mjs tests/page/test_unseen.py \
+	tests/runs/test_every_provider.py
 SEEDS ?= 1 2 3 4 5
 PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
@@ -28,7 +31,7 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 
 quick: $(DEV_READY) $(CLIENTS)  ## after each edit: rules, formats, runs, and a slice of the rest
 	$(PYTEST) -n 3 -m "not full and not long" --ignore-glob "tests/runs/test_*postgres*" \
-		--ignore tests/runs/test_every_provider.py tests/unit tests/page tests/protocols tests/runs $(SLICE)
+		$(addprefix --ignore ,$(COSTLY)) tests/unit tests/page tests/protocols tests/runs $(SLICE)
 
 test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sample
 	$(PYTEST) -n $(WORKERS) $(TESTS) $(ARGS)
