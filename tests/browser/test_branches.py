@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Route, expect
+from playwright.async_api import Locator, Response, Route, expect
 
 from tests.browser.conftest import Visitors, both_looks
 from tests.browser.networks import hold
@@ -50,6 +50,12 @@ async def expect_words(visit: Visit, *words: str) -> None:
     """What the messages say, in order."""
     articles = visit.log.locator("article")
     await expect(articles).to_have_text([re.compile(re.escape(one)) for one in words])
+
+
+async def shown(visit: Visit, loaded: Response) -> None:
+    """The page has taken what was loaded, and shows it."""
+    await loaded.finished()
+    await visit.page.evaluate("() => new Promise(requestAnimationFrame)")
 
 
 def said(thread: Any) -> list[str]:
@@ -222,7 +228,9 @@ async def test_a_thread_that_has_gone_on_elsewhere_is_not_left_for_a_version(
     thread_id = (await visit.thread_id()).partition("&")[0]
     await scripted.turn({"thread_id": thread_id, "message": "Elsewhere"})
     await visit.field.fill("Second")
-    await visit.button("Send").click()
+    async with visit.page.expect_response("**/threads/*version=*") as loaded:
+        await visit.button("Send").click()
+    await shown(visit, await loaded.value)
     await expect(visit.alert).to_contain_text("gone on elsewhere")
     await expect(visit.field).to_have_value("Second")
     await visit.button("Send").click()
@@ -251,21 +259,17 @@ async def test_what_is_sent_while_a_version_is_loaded_stands_behind_that_version
     scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(text_reply("One."), text_reply("Two."), text_reply("Three."))
-    visit, gate = scripted_visit, asyncio.Event()
+    visit = scripted_visit
     await visit.ask("First")
     await edit(visit, "Zwei")
     await expect_version(visit.said.first, "2/2")
     await visit.idle()
-
-    async def late(route: Route) -> None:
-        await gate.wait()
-        await route.continue_()
-
-    await visit.page.route("**/threads/*version=*", late)
+    loading = await hold(visit, "**/threads/*version=*")
     await step(visit.said, "Previous")
+    await loading.arrived.wait()
     await visit.say("Second")
     await expect_words(visit, "Zwei", "Two.", "Second")
-    gate.set()
+    loading.go_on.set()
     await expect_words(visit, "First", "One.", "Second", "Three.")
     await visit.idle()
     thread = await scripted.thread(await visit.thread_id())
@@ -296,8 +300,7 @@ async def test_who_acts_while_a_version_is_loaded_can_write_on(
     await posted.arrived.wait()
     async with visit.page.expect_response("**/threads/*version=*") as loaded:
         gate.set()
-    await (await loaded.value).finished()
-    await visit.page.evaluate("() => new Promise(requestAnimationFrame)")
+    await shown(visit, await loaded.value)
     posted.go_on.set()
     await expect(visit.reply).to_contain_text("One." if is_refused else "Three.")
     await visit.say("Second")

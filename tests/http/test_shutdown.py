@@ -11,7 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
+from graphs.stored import Ended
 from server.runs import shutdown
+from server.runs.claims import Claims
 from server.runs.reader import LoggedRun
 from server.runs.shutdown import ShuttingDown
 from server.turns.chunks import Done, TextDelta
@@ -261,17 +263,17 @@ async def test_runs_are_saved_some_at_a_time(
     monkeypatch.setattr(shutdown, "SAVED_AT_ONCE", 2)
     async with backend(tmp_path / "t.db", halves(5)) as inside:
         runs = await live_runs(inside, 5)
-        saving, most = 0, 0
-        add = inside.checkpoints.add
+        stopping, most = 0, 0
+        stop = Claims.stop
 
-        async def counted(*given: Any) -> None:
-            nonlocal saving, most
-            saving += 1
-            most = max(most, saving)
-            await add(*given)
-            saving -= 1
+        async def counted(claims: Claims, run_id: str, reason: Ended) -> None:
+            nonlocal stopping, most
+            stopping += 1
+            most = max(most, stopping)
+            await stop(claims, run_id, reason)
+            stopping -= 1
 
-        monkeypatch.setattr(inside.checkpoints, "add", counted)
+        monkeypatch.setattr(Claims, "stop", counted)
         await inside.runs.drain(0)
         assert most == 2
         for number, run in enumerate(runs):

@@ -46,7 +46,11 @@ Answering = asyncio.Task[httpx.Response]
 LEASE_SECONDS = 1
 HELLO = {"thread_id": "t1", "message": "Hello"}
 KEY = {"Idempotency-Key": "k1"}
-WAITING = "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'checkpoints'::regclass"
+WAITING = (
+    "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted "
+    "AND relation = 'checkpoints'::regclass AND datname = current_database()"
+)
+"""A table may have the same number in the databases of other tests."""
 
 
 @pytest.fixture
