@@ -1,5 +1,7 @@
 """The tables beside the checkpoints. SQLAlchemy's core, so that another database is another URL."""
 
+import secrets
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -14,6 +16,7 @@ from sqlalchemy import (
     Table,
     func,
     inspect,
+    text,
 )
 
 SCHEMA_VERSION = 1
@@ -73,6 +76,14 @@ activities = Table(
     Index("thread_activities_by_owner", "owner", "number"),
     sqlite_autoincrement=True,
 )
+
+cursor_secret = Table(
+    "cursor_secret",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("secret", TEXT, nullable=False),
+)
+"""One row: see `server.storage.sealed_places`."""
 
 claims = Table(
     "claims",
@@ -195,6 +206,7 @@ def create(connection: Connection) -> None:
     lack."""
     _drop_requests_without_time(connection)
     metadata.create_all(connection)
+    keep_cursor_secret(connection)
     known = {column["name"] for column in inspect(connection).get_columns("threads")}
     for name in ADDED_LATER:
         if name not in known:
@@ -203,6 +215,12 @@ def create(connection: Connection) -> None:
     for table in metadata.tables.values():
         for index in table.indexes:
             index.create(connection, checkfirst=True)
+
+
+def keep_cursor_secret(connection: Connection) -> None:
+    """Make it, unless there is one."""
+    kept = "INSERT INTO cursor_secret (id, secret) VALUES (1, :secret) ON CONFLICT DO NOTHING"
+    connection.execute(text(kept), {"secret": secrets.token_hex(32)})
 
 
 def _drop_requests_without_time(connection: Connection) -> None:

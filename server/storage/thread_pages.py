@@ -5,7 +5,6 @@ remembers a thread's earlier places for a while, so that no thread is skipped or
 threads move.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +12,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, not_, or_, select
 
 from server.storage.interfaces import Page, ThreadEntry, ThreadRunState
-from server.storage.tables import activities, threads
+from server.storage.sealed_places import Place, seal, unseal
+from server.storage.tables import activities, cursor_secret, threads
 from server.storage.thread_list import LISTED, SHOWN, listed_entry
 from server.storage.thread_search import found_in, has_words, in_titles
 from server.storage.words import Wanted
 
-_CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})(\.p)?")
 _PINNED = threads.c.pinned.is_(True)
 _NOT_PINNED = or_(threads.c.pinned.is_(None), not_(threads.c.pinned))
 
@@ -55,38 +54,27 @@ class Listed:
         return conditions
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Behind what a reader has seen: the list as it was at one activity, and one of it."""
-
-    as_of: int
-    before: int
-    is_pinned: bool = False
-    """Among those that come first."""
-
-    def __str__(self) -> str:
-        return f"{self.as_of}.{self.before}{'.p' if self.is_pinned else ''}"
-
-
 def page(
     connection: Connection, owner: str, limit: int, cursor: str | None, listed: Listed
 ) -> Page:
     """`cursor` is that of the page before. Raises ValueError for an unknown cursor."""
-    place = _parse_cursor(cursor) if cursor else _first(connection, owner, listed)
+    place = (
+        unseal(cursor, _secret(connection), owner) if cursor else _first(connection, owner, listed)
+    )
     conditions = listed.conditions(connection, owner)
     entries: list[ThreadEntry] = []
-    behind: _Place | None = place
+    behind: Place | None = place
     if place.is_pinned:
         pinned = [*conditions, _PINNED]
         entries, behind = _read(connection, _of_few(owner, place, pinned), place, limit)
-        behind = behind or _Place(place.as_of, place.as_of + 1)
+        behind = behind or Place(place.as_of, place.as_of + 1)
     if behind and not behind.is_pinned:
         if listed.has_pinned_first:
             conditions = [*conditions, _NOT_PINNED]
         query = (_of_few if listed.are_few else _of_all)(owner, behind, conditions)
         others, behind = _read(connection, query, behind, limit - len(entries))
         entries += others
-    more = str(behind) if behind else None
+    more = seal(behind, _secret(connection), owner) if behind else None
     if listed.wanted is None or not listed.has_texts:
         return Page(entries, more)
     ids = [entry.id for entry in entries]
@@ -94,18 +82,18 @@ def page(
 
 
 def _read(
-    connection: Connection, query: Select[Any], place: _Place, limit: int
-) -> tuple[list[ThreadEntry], _Place | None]:
+    connection: Connection, query: Select[Any], place: Place, limit: int
+) -> tuple[list[ThreadEntry], Place | None]:
     """So many threads, and the place behind them, if there are more."""
     rows = connection.execute(query.limit(limit + 1)).all()
     entries = [listed_entry(row) for row in rows[:limit]]
     if len(rows) <= limit:
         return entries, None
     last = rows[limit - 1].place if limit else place.before
-    return entries, _Place(place.as_of, last, place.is_pinned)
+    return entries, Place(place.as_of, last, place.is_pinned)
 
 
-def _of_all(owner: str, place: _Place, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+def _of_all(owner: str, place: Place, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
     """From the newest activity downwards: a page costs its own length and the places that its
     threads have left since, however many threads there are."""
     later = activities.alias()
@@ -130,7 +118,7 @@ def _of_all(owner: str, place: _Place, conditions: Sequence[ColumnElement[bool]]
     )
 
 
-def _of_few(owner: str, place: _Place, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+def _of_few(owner: str, place: Place, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
     """From the threads themselves: a page costs as much as those of the conditions are many."""
     number = (
         select(func.max(activities.c.number))
@@ -149,14 +137,11 @@ def _of_few(owner: str, place: _Place, conditions: Sequence[ColumnElement[bool]]
     )
 
 
-def _first(connection: Connection, owner: str, listed: Listed) -> _Place:
+def _first(connection: Connection, owner: str, listed: Listed) -> Place:
     numbers = select(func.max(activities.c.number)).where(activities.c.owner == owner)
     newest = connection.scalar(numbers) or 0
-    return _Place(newest, newest + 1, listed.has_pinned_first)
+    return Place(newest, newest + 1, listed.has_pinned_first)
 
 
-def _parse_cursor(cursor: str) -> _Place:
-    match = _CURSOR.fullmatch(cursor)
-    if match is None:
-        raise ValueError(f"{cursor[:50]!r} is not a cursor of the thread list")
-    return _Place(int(match[1]), int(match[2]), match[3] is not None)
+def _secret(connection: Connection) -> bytes:
+    return bytes.fromhex(connection.execute(select(cursor_secret.c.secret)).scalar_one())

@@ -17,7 +17,7 @@ from server.storage.opened import open_storage
 from server.storage.postgres.checkpointer import PostgresCheckpointer
 from server.storage.postgres.faults import fault
 from server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
-from tests.support.contracts.threads import THREAD, begin, run_through
+from tests.support.contracts.threads import SECOND, THREAD, begin, ids, run_through
 from tests.support.pgbouncer import pgbouncer
 from tests.support.postgres_workers import nobody_let_in, query, workers
 
@@ -56,7 +56,7 @@ async def test_a_pooler_that_shares_sessions_is_found_out_and_refused_with_the_r
 async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
-    query(own_postgres_url, "DROP TABLE turn_versions, thread_texts")
+    query(own_postgres_url, "DROP TABLE turn_versions, thread_texts, cursor_secret")
     query(own_postgres_url, "DROP INDEX threads_by_title")
     for column in ("pinned", "archived", "forget_at", "indexed_run", "run_base"):
         query(own_postgres_url, f"ALTER TABLE threads DROP COLUMN {column}")
@@ -68,6 +68,9 @@ async def test_a_database_of_the_first_version_gets_what_it_lacks(
     assert query(own_postgres_url, index) == [(1,)]
     async with workers(own_postgres_url, 1) as [opened]:
         await run_through(opened.store, THREAD, "r1")
+        await run_through(opened.store, SECOND, "r2")
+        first = await opened.store.page(THREAD.owner, 1)
+        assert ids(await opened.store.page(THREAD.owner, 1, first.cursor)) == [THREAD.thread_id]
         assert await opened.store.versions(THREAD) == []
         assert await opened.store.arrange(THREAD, pinned=True)
 

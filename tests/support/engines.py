@@ -112,7 +112,8 @@ LEAVE = """
 FORGET = """
     DO $$ DECLARE stored text; BEGIN
         FOR stored IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
-            AND tablename <> 'turnstream_schema' AND tablename NOT LIKE '%_migrations'
+            AND tablename NOT IN ('turnstream_schema', 'cursor_secret')
+            AND tablename NOT LIKE '%_migrations'
         LOOP EXECUTE format('DELETE FROM %I', stored); END LOOP;
     END $$
 """

@@ -20,9 +20,10 @@ from server.http.thread_changes import MAX_TITLE_CHARS
 from server.http.thread_listing import MAX_PAGE_SIZE, MAX_QUERY_CHARS, PAGE_SIZE
 from server.http.threads import MAX_MESSAGES, MESSAGES
 from server.protocols.body_schemas import NOT_BLANK, TOOL_NAMES, closed_object, nullable, ref
+from server.storage.sealed_places import CURSOR
 from server.storage.words import MAX_WORDS
 
-_CURSOR = r"^([0-9]{1,18}\.[0-9]{1,18}(\.p)?)?$"
+_CURSOR = f"^({CURSOR})?$"
 
 OPERATIONS = {
     ("GET", "/threads"): Operation(

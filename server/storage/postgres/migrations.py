@@ -75,11 +75,17 @@ def _keep_requests(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
+def _seal_cursors(connection: Connection) -> None:
+    tables.cursor_secret.create(connection)
+    tables.keep_cursor_secret(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _add_versions,
     _index_titles,
     _to_search_and_arrange,
     _keep_requests,
+    _seal_cursors,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
@@ -158,6 +164,7 @@ def _migrate_ours(connection: Connection) -> None:
     version = schema(connection).version
     if version == 0:
         tables.metadata.create_all(connection)
+        tables.keep_cursor_secret(connection)
         for statement in (*_OF_WORKERS, *_OF_SEARCH):
             connection.execute(text(statement))
     else:

@@ -229,7 +229,32 @@ class ThreadListContract:
         assert [entry.run_id for entry in (await store.page("ann", 10)).entries] == ["r1"]
         assert [entry.run_id for entry in (await store.page("bob", 10)).entries] == ["r2"]
 
-    @pytest.mark.parametrize("cursor", ["x", "elsewhere", "1.x", "½", "\0", "9" * 100])
+    async def test_a_cursor_is_for_one_owner_and_tells_nothing_of_the_others(
+        self, store: ThreadStore
+    ) -> None:
+        for key in (THREAD, SECOND, OTHERS):
+            await run_through(store, key, f"r-{key.owner}-{key.thread_id}")
+        cursor = (await store.page("ann", 1)).cursor
+        assert cursor
+        await run_through(store, OTHERS, "r4")
+        assert (await store.page("ann", 1)).cursor == cursor
+        with pytest.raises(ValueError, match="cursor"):
+            await store.page("bob", 1, cursor)
+        await run_through(store, SECOND, "r5")
+        moved = (await store.page("ann", 1)).cursor or ""
+        # Numbers that differ by little would leave most of the characters as they are.
+        assert sum(a == b for a, b in zip(cursor, moved, strict=True)) < len(cursor) / 2
+
+    @pytest.mark.parametrize("place", [0, 20, 39])
+    async def test_a_changed_cursor_is_refused(self, store: ThreadStore, place: int) -> None:
+        for key in (THREAD, SECOND):
+            await run_through(store, key, f"r-{key.thread_id}")
+        cursor = (await store.page("ann", 1)).cursor or ""
+        changed = "B" if cursor[place] == "A" else "A"
+        with pytest.raises(ValueError, match="cursor"):
+            await store.page("ann", 1, cursor[:place] + changed + cursor[place + 1 :])
+
+    @pytest.mark.parametrize("cursor", ["x", "elsewhere", "2.2", "½", "\0", "A" * 40, "9" * 100])
     async def test_an_unknown_cursor_is_refused(self, store: ThreadStore, cursor: str) -> None:
         with pytest.raises(ValueError, match="cursor"):
             await store.page("ann", 10, cursor)
