@@ -97,7 +97,7 @@ async def test_a_page_of_an_allowed_origin_can_read_a_500(
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
     assert answer.headers["access-control-allow-origin"] in ("*", ORIGIN)
     assert protections(answer) == (["nosniff"], ["no-store"])
-    # What works beside the requests may fail too.
+    # Tasks in the background may log that they failed, too.
     [logged] = [each for each in caplog.records if each.name == problem_handlers.__name__]
     assert answer.json()["id"] in logged.getMessage()
     other = await client.http.get("/threads", headers={"Origin": "https://other.example"})
