@@ -243,6 +243,21 @@ def test_a_faulty_policy_keeps_the_server_from_starting(
     assert said == f"turnstream: {sentence}\n"
 
 
+async def test_the_start_warns_of_names_that_no_tool_and_no_model_has(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = """
+    [roles.user]
+    tools = ["echo", "request_user_*"]
+    models = ["*"]
+    approval = ["ecko"]
+    """
+    async with under(tmp_path, text, CountingTools().catalogue):
+        said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    place = "TURNSTREAM_POLICY: roles.user.approval"
+    assert said == [f"{place}: 'ecko' matches nothing; did you mean 'echo'?"]
+
+
 def echoes(*words: str) -> list[Any]:
     return [tool_call_message((f"c-{word}", "echo", f'{{"word": "{word}"}}')) for word in words]
 
