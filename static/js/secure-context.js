@@ -55,12 +55,13 @@ export class TabLocks {
     return claim.isHeld;
   }
 
-  /** Of two tabs that ask at once, the smaller id gets the lock. */
+  /** Of two tabs that ask before either has the lock, the one with the smaller id gets it. */
   #hear({ asksFor, objectsTo, id }) {
     const claim = this.#claims.get(asksFor ?? objectsTo);
     if (!claim) return;
     if (objectsTo) claim.isLost ||= claim.id === id;
     else if (claim.isHeld || claim.id < id) this.#channel.postMessage({ objectsTo: asksFor, id });
+    else claim.isLost = true;
   }
 }
 
