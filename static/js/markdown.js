@@ -47,9 +47,6 @@ class MarkdownView {
   /** `{text, markup, element}`, as they are shown. */
   #shown = [];
   #pace = new Pace(() => this.#show());
-  /** Blocks are being drawn, or more text has come since. */
-  #isDrawing = false;
-  #isStale = false;
 
   constructor(element) {
     this.#element = element;
@@ -65,23 +62,17 @@ class MarkdownView {
   }
 
   #show() {
-    this.#isStale = this.#isDrawing;
-    if (this.#isDrawing) return;
     const { from, blocks } = this.#blocks.update(this.#text, this.#streaming, remend);
-    this.#draw(blocks, this.#shown.splice(from));
+    return this.#draw(blocks, this.#shown.splice(from));
   }
 
-  /** Draw blocks in place of those that are known; very many of them in several tasks. */
+  /** Draw blocks in place of those that are known; very many of them in several tasks, and then a promise of the end is returned. */
   #draw(blocks, known) {
     const end = endOfTask(blocks);
     this.#place(blocks.slice(0, end), known);
-    this.#isDrawing = end < blocks.length;
-    if (this.#isDrawing) {
-      setTimeout(() => this.#draw(blocks.slice(end), known.slice(end)));
-      return;
-    }
+    if (end < blocks.length) return nextTask().then(() => this.#draw(blocks.slice(end), known.slice(end)));
     for (const { element } of known.slice(end)) element.remove();
-    if (this.#isStale) this.#show();
+    return undefined;
   }
 
   #place(blocks, known) {
@@ -95,6 +86,8 @@ class MarkdownView {
     }
   }
 }
+
+const nextTask = () => new Promise((resolve) => setTimeout(resolve));
 
 /** How many blocks are drawn in one task. */
 function endOfTask(blocks) {

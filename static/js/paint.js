@@ -18,7 +18,7 @@ export function painter(paint) {
 /** What was to be painted until now has been. */
 export const afterPaint = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
 
-/** Work that takes longer than this is followed by a rest, in which others have so many milliseconds for each of its own. */
+/** After work that takes longer than this comes a rest, `REST` times as long. */
 const SLOW_MS = 50;
 const REST = 3;
 
@@ -27,8 +27,11 @@ export class Pace {
   #work;
   #restsUntil = 0;
   #timer;
+  #isWorking = false;
+  /** How it is done again when it is over: the name of a method. */
+  #again = null;
 
-  /** @param {() => void} work */
+  /** @param {() => Promise<void> | undefined} work  returns a promise if it goes on in further tasks */
   constructor(work) {
     this.#work = work;
   }
@@ -36,19 +39,34 @@ export class Pace {
   /** Do the work, once its rest is over. */
   soon() {
     const rest = this.#restsUntil - performance.now();
-    if (rest > 0) this.#timer ??= setTimeout(() => this.now(), rest);
+    if (this.#isWorking) this.#again ??= "soon";
+    else if (rest > 0) this.#timer ??= setTimeout(() => this.now(), rest);
     else this.now();
   }
 
   now() {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const began = performance.now();
-    this.#work();
-    // The browser lays out what was made before it comes to this.
+    if (this.#isWorking) {
+      this.#again = "now";
+      return;
+    }
+    const began = { at: performance.now(), isHidden: document.hidden };
+    const further = this.#work();
+    this.#isWorking = further !== undefined;
+    if (further) further.finally(() => this.#measure(began));
+    else this.#measure(began);
+  }
+
+  #measure({ at, isHidden }) {
+    // The browser lays out what was made before it comes to this. In a hidden tab it comes late, whatever the work was.
     setTimeout(() => {
-      const took = performance.now() - began;
+      const took = isHidden || document.hidden ? 0 : performance.now() - at;
       this.#restsUntil = took > SLOW_MS ? performance.now() + REST * took : 0;
+      const again = this.#again;
+      this.#isWorking = false;
+      this.#again = null;
+      if (again) this[again]();
     });
   }
 }

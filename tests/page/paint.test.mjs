@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Pace } from "../../static/js/paint.js";
 
+globalThis.document = { hidden: false };
+
 /** Work that takes so many milliseconds each time, by a clock of the test. */
 function paced(t, takes) {
   t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -50,4 +52,41 @@ test("what is to be done now waits for no rest", (t) => {
   pace.now();
   pass(2000);
   assert.equal(done.length, 2);
+});
+
+test("work in a hidden tab, whose timers are slow, is followed by no rest", (t) => {
+  const { pace, done, pass } = paced(t, 200);
+  document.hidden = true;
+  pace.soon();
+  pass(1);
+  document.hidden = false;
+  pace.soon();
+  assert.equal(done.length, 2);
+});
+
+test("work in several tasks rests after the last, and is done once more if that is wanted meanwhile", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let now = 0;
+  t.mock.method(performance, "now", () => now);
+  const ends = [];
+  const pace = new Pace(() => new Promise((end) => ends.push(end)));
+  pace.soon();
+  pace.soon();
+  pace.soon();
+  now = 200;
+  ends[0]();
+  await new Promise(setImmediate);
+  t.mock.timers.tick(1);
+  assert.equal(ends.length, 1);
+  now = 799;
+  t.mock.timers.tick(599);
+  assert.equal(ends.length, 1);
+  now = 800;
+  t.mock.timers.tick(1);
+  assert.equal(ends.length, 2);
+  pace.now();
+  ends[1]();
+  await new Promise(setImmediate);
+  t.mock.timers.tick(1);
+  assert.equal(ends.length, 3);
 });
