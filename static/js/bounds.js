@@ -11,9 +11,10 @@ export const LIMITS = {
   stepsPerCharacter: 120,
   /** What a character costs each time that the lexer splits its text into blocks. */
   blockSteps: 20,
-  /** Elements of a block, and of a text; a block, and the frame of code or of a table, cost as much as some more. */
+  /** Elements of a block, and of a text. */
   blockElements: 5_000,
   elements: 20_000,
+  /** Each block counts as so many elements more, and so does the frame around code or a table. */
   elementsPerBlock: 10,
   elementsPerFrame: 10,
   /** Elements that are drawn in one task; more of them are drawn in further ones. */
@@ -38,8 +39,11 @@ const PILED = new RegExp(`(\\p{M}{${LIMITS.marks}})\\p{M}+`, "gu");
 /** The text without the marks that pile up on a letter beyond what any script needs. */
 export const legible = (text) => text.replace(PILED, "$1…");
 
+/** Half a character, or a joiner whose second part is not there. */
+const TORN = /[\ud800-\udbff\u200d]+$/;
+
 /** The beginning of a long text. */
-export const cut = (text, most = LIMITS.characters) => (text.length > most ? `${text.slice(0, most)}…` : text);
+export const cut = (text, most = LIMITS.characters) => (text.length > most ? `${text.slice(0, most).replace(TORN, "")}…` : text);
 
 const valuesIn = (value) => (typeof value === "object" && value !== null ? Object.values(value) : []);
 

@@ -11,6 +11,7 @@ export class Graphs {
   /** The tab's last choice, else that of the browser; null: the server's default. */
   chosen = sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
   #onChange;
+  #retry;
 
   /** @param {() => void} onChange */
   constructor(onChange) {
@@ -18,9 +19,11 @@ export class Graphs {
   }
 
   async load() {
+    clearTimeout(this.#retry);
     const served = await api.graphs().catch(() => null);
     if (!served) {
-      setTimeout(() => this.load(), RETRY_MS);
+      clearTimeout(this.#retry);
+      this.#retry = setTimeout(() => this.load(), RETRY_MS);
       return;
     }
     this.served = served;
@@ -46,7 +49,7 @@ export class Graphs {
 
   /**
    * The graph of the open thread, `{name, description?}`; undefined while it is not known. A thread
-   * that has begun keeps its graph, and so does one for which a message waits.
+   * that has begun keeps its graph. A new one whose first message waits to be sent has that of the message.
    *
    * @param {object} state  of the thread store
    */

@@ -14,6 +14,7 @@ export class Models {
   /** Models that take none. */
   #blind = new Set();
   #onChange;
+  #retry;
 
   /** @param {() => void} onChange */
   constructor(onChange) {
@@ -22,9 +23,11 @@ export class Models {
 
   /** Whoever is logged in may use other models than whoever was. */
   async load() {
+    clearTimeout(this.#retry);
     const loaded = await api.models().catch(() => null);
     if (!loaded) {
-      setTimeout(() => this.load(), RETRY_MS);
+      clearTimeout(this.#retry);
+      this.#retry = setTimeout(() => this.load(), RETRY_MS);
       return;
     }
     const { models, images } = loaded;

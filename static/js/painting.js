@@ -2,6 +2,7 @@
 
 import { render } from "../vendor/lit-html/lit-html.js";
 import { barView, noteView } from "./bar-view.js";
+import { cut } from "./bounds.js";
 import { isOpenToChoice } from "./graphs.js";
 import { painter } from "./paint.js";
 import { textOf } from "./parts.js";
@@ -147,5 +148,5 @@ const isSaved = ({ id, messages }) => id !== null && messages.length > 0;
 function titleOf({ messages }) {
   const [first] = messages;
   const said = first && (textOf(first) || first.parts.find(({ alt }) => alt)?.alt);
-  return said ? said.slice(0, 60) : "Thread";
+  return said ? cut(said, 60) : "Thread";
 }

@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { shortMoment } from "./days.js";
 import { formatInstant } from "./format.js";
+import { legible } from "./bounds.js";
 import { urlOf } from "./location.js";
 import { visible } from "./unseen.js";
 
@@ -35,8 +36,8 @@ const foundThread = ({ id, title, found, archived, updated_at: at }, openId, act
       @click=${(event) => actions.onOpen(event, id, placeOf(found))}
     >
       <span class="thread-name">
-        <span class="thread-title">${title ? marked(found.title) : "Untitled"}</span>
-        ${found.text ? html`<span class="thread-excerpt">${marked(found.text)}</span>` : nothing}
+        <span class="thread-title">${title ? marked(found.title, visible) : "Untitled"}</span>
+        ${found.text ? html`<span class="thread-excerpt">${marked(found.text, legible)}</span>` : nothing}
         <time class="thread-told" datetime=${at} title=${formatInstant(at)}>${shortMoment(at)}${archived ? ", archived" : ""}</time>
       </span>
     </a>
@@ -53,5 +54,5 @@ const placeOf = ({ text, message_id: message }) =>
       }
     : null;
 
-const marked = (segments) =>
-  segments.map(({ text, is_match: isMatch }) => (isMatch ? html`<mark>${visible(text)}</mark>` : visible(text)));
+const marked = (segments, shown) =>
+  segments.map(({ text, is_match: isMatch }) => (isMatch ? html`<mark>${shown(text)}</mark>` : shown(text)));

@@ -7,10 +7,11 @@
 
 import { LIMITS } from "./bounds.js";
 
-/** Characters that are none, blanks, and marks beyond what any script puts on a letter. */
-const UNSEEN =
-  "(?![ \\t\\n\\r])[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800\\u{1d159}\\u{13441}\\u{13442}]" +
-  `|(?<=\\p{M}{${LIMITS.marks}})\\p{M}`;
+/** Controls, blanks other than the usual ones, and whatever else leaves no trace. */
+const TRACELESS = "(?![ \\t\\n\\r])[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800\\u{1d159}\\u{13441}\\u{13442}]";
+
+/** Those, and marks beyond what any script puts on a letter. */
+const UNSEEN = `${TRACELESS}|(?<=\\p{M}{${LIMITS.marks}})\\p{M}`;
 
 /** Joiners that are seen: in Persian words between letters, in the scripts of India behind a virama. */
 const SPELLED =
@@ -28,11 +29,11 @@ function pattern() {
   }
 }
 
-/** Text in which all is seen, as most are: the long pattern costs a list of titles 50 ms. */
-const PLAIN = /^[\t\n\r\x20-\x7e]*$/;
+/** Most texts have none of it, which is found out in a tenth of the time that `PATTERN` takes. */
+const CANDIDATE = new RegExp(`${TRACELESS}|\\p{M}{${LIMITS.marks + 1}}`, "u");
 
 /** The text with escapes for what is not seen. */
-export const visible = (text) => (PLAIN.test(text) ? text : text.replace(PATTERN, shown));
+export const visible = (text) => (CANDIDATE.test(text) ? text.replace(PATTERN, shown) : text);
 
 const shown = (found, unseen) => (unseen ? found.split("").map(escaped).join("") : found);
 

@@ -2,6 +2,8 @@
 
 import * as api from "./api.js";
 import { isOnItsWay } from "./approvals.js";
+import { cut } from "./bounds.js";
+import { visible } from "./unseen.js";
 
 const WATCH_MS = 15_000;
 
@@ -46,8 +48,9 @@ export class WaitingApprovals {
   }
 
   /** @returns {Promise<boolean>}  whether the call waits no longer */
-  async decide({ id, tool_name: name }, decision) {
+  async decide({ id, tool_name: tool }, decision) {
     if (isOnItsWay(this.state.answers[id])) return false;
+    const name = visible(cut(tool));
     this.#answer(id, { state: "sending" });
     try {
       await api.decide(id, decision);

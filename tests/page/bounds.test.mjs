@@ -20,6 +20,8 @@ test("a letter has as many marks as any script needs", () => {
 test("a long text is cut, and says so", () => {
   assert.equal(cut("abc", 3), "abc");
   assert.equal(cut("abcd", 3), "abc…");
+  assert.equal(cut("ab👍", 3), "ab…");
+  assert.equal(cut("👩\u200d👩", 3), "👩…");
 });
 
 table(
