@@ -7,6 +7,7 @@ import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
 import { live } from "../vendor/lit-html/directives/live.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { icons } from "./icons.js";
+import { loaded } from "./notice.js";
 import { randomHex } from "./secure-context.js";
 
 const reader = () => import("./image-reader.js");
@@ -235,7 +236,7 @@ const isHeld = (address) => /^data:image\/(png|jpeg|gif|webp);/i.test(address);
 
 const enlarge = async ({ currentTarget }) => {
   const [picture] = currentTarget.children;
-  (await import("./image-viewer.js")).show(picture.src, picture.alt);
+  (await loaded(import("./image-viewer.js"))).show(picture.src, picture.alt);
 };
 
 /** Images of a message that was said. */

@@ -7,8 +7,8 @@ export async function copy(text, button) {
   try {
     await copyText(text);
     mark(button, "copied");
-  } catch {
-    mark(button, "failed");
+  } catch (error) {
+    mark(button, "failed", error);
   }
 }
 
@@ -16,10 +16,10 @@ export async function copy(text, button) {
 export const fileName = (title, ending) =>
   `${(title ?? "").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "data"}.${ending}`;
 
-function mark(button, state) {
+function mark(button, state, error) {
   if (!button) return;
   button.dataset.copy = state;
-  button.dispatchEvent(new CustomEvent("copied", { bubbles: true, detail: state }));
+  button.dispatchEvent(new CustomEvent("copied", { bubbles: true, detail: { state, error } }));
   setTimeout(() => delete button.dataset.copy, 1600);
 }
 

@@ -1,12 +1,16 @@
 /** What the keys of the page do; see `shortcuts.js` for which these are. */
 
-/** @param {{thread, editing, words, composer, panels, roving, threads: Element, log: Element, keys: Element, onOpen}} page */
+import { BUSY } from "./editing.js";
+import { loaded } from "./notice.js";
+
+/** @param {{thread, editing, words, composer, panels, roving, notice, threads: Element, log: Element, keys: Element, onOpen}} page */
 export function keyActions(page) {
-  const { thread, editing, words, composer, panels, roving, threads, log, keys } = page;
+  const { thread, editing, words, composer, panels, roving, notice, threads, log, keys } = page;
   const toList = () => {
     panels.show("threads", true);
     return threads.querySelector("input[type=search]");
   };
+  const refuse = (words) => notice.say(thread.busy ? BUSY : words);
   const actions = {
     async onNew() {
       await page.onOpen(null);
@@ -19,9 +23,12 @@ export function keyActions(page) {
     },
     onField: () => composer.focus(),
     onCopy() {
-      const buttons = log.querySelectorAll(".message.assistant .actions [aria-label^='Copy']");
-      [...buttons].at(-1)?.click();
+      const [reply] = [...log.querySelectorAll(".message.assistant")].slice(-1);
+      const button = reply?.querySelector(".actions [aria-label^='Copy']");
+      if (button) button.click();
+      else refuse("There is no reply to copy.");
     },
+    onEdit: () => actions.onEditLast() || refuse("There is no message to edit."),
     /** The message that was written last: one that is queued, or the last of the thread. */
     onEditLast() {
       const { outbox, messages } = thread.state;
@@ -33,7 +40,7 @@ export function keyActions(page) {
       return true;
     },
     async onKeys() {
-      const { showKeys } = await import("./keys-dialog.js");
+      const { showKeys } = await loaded(import("./keys-dialog.js"));
       showKeys(keys, actions);
     },
   };

@@ -13,7 +13,7 @@ const COMMANDS = {
   t: ["To the list of threads", "onThreads"],
   m: ["To the message field", "onField"],
   c: ["Copy the last reply", "onCopy"],
-  e: ["Edit the last message", "onEditLast"],
+  e: ["Edit the last message", "onEdit"],
 };
 
 /** Keys that are held together are a list; of several ways each is one. */
@@ -61,17 +61,18 @@ export function showKeys(dialog, actions) {
 
 function content(run) {
   const struck = (event) => {
-    const { key, ctrlKey, metaKey, altKey, repeat } = event;
-    if (ctrlKey || metaKey || altKey || repeat || !Object.hasOwn(COMMANDS, key)) return;
+    const { ctrlKey, metaKey, altKey, repeat } = event;
+    const letter = letterOf(event);
+    if (ctrlKey || metaKey || altKey || repeat || !Object.hasOwn(COMMANDS, letter)) return;
     event.preventDefault();
-    run(COMMANDS[key][1]);
+    run(COMMANDS[letter][1]);
   };
   return html`
     <form method="dialog" @keydown=${struck}>
       <h2 id="keys-title">Keys</h2>
       <div class="keys-groups" tabindex="0" role="group" aria-labelledby="keys-title">
         <section>
-          <h3>In this list</h3>
+          <h3>Commands: press the letter</h3>
           <ul>
             ${Object.entries(COMMANDS).map(
               ([letter, [words, name]]) => html`<li>
@@ -96,5 +97,8 @@ function content(run) {
     </form>
   `;
 }
+
+/** With Caps Lock too. Of a key that writes another script, the Latin letter that the key has on most keyboards. */
+const letterOf = ({ key, code }) => (/^\p{L}$/u.test(key) && !/^[a-z]$/i.test(key) ? code.replace("Key", "") : key).toLowerCase();
 
 const way = (keys) => html`<span class="keys-way">${keys.map((key) => html`<kbd>${key}</kbd>`)}</span> `;

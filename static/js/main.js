@@ -15,7 +15,7 @@ import { keyActions } from "./key-actions.js";
 import { ListActions } from "./list-actions.js";
 import { currentVersion, firstId, leaveBegun, showBegun, showId, showVersion, takeMessage, urlOf } from "./location.js";
 import { Models } from "./models.js";
-import { Notice } from "./notice.js";
+import { loaded, Notice } from "./notice.js";
 import { listen } from "./page-events.js";
 import { Painting } from "./painting.js";
 import { Panels } from "./panels.js";
@@ -208,7 +208,7 @@ const roving = new RovingList(element("thread-list"), {
   },
 });
 const keys = keyActions({
-  ...{ thread, editing, words, composer, panels, roving, log, onOpen: open },
+  ...{ thread, editing, words, composer, panels, roving, log, notice, onOpen: open },
   threads: element("threads"),
   keys: element("keys"),
 });
@@ -229,8 +229,8 @@ const painting = new Painting({
     },
     onKeys: keys.onKeys,
     onExport: (format) =>
-      notice.told(import("./export.js").then(({ exportThread }) => exportThread(thread.state, format))),
-    onPrint: () => notice.told(import("./print.js").then(({ printThread }) => printThread(thread))),
+      notice.told(loaded(import("./export.js")).then(({ exportThread }) => exportThread(thread.state, format))),
+    onPrint: () => notice.told(loaded(import("./print.js")).then(({ printThread }) => printThread(thread))),
     onInspect: () => panels.toggle("inspector"),
     onApprove() {
       panels.toggle("approvals");
@@ -296,7 +296,7 @@ async function open(id, { isBack = false, found = null } = {}) {
 
 /** See `UndoLine.show`; it is loaded with the first. */
 async function showUndo(words, undo, seconds) {
-  const { UndoLine } = await import("./undo-line.js");
+  const { UndoLine } = await loaded(import("./undo-line.js"));
   undoLine ??= new UndoLine(element("undo"), status);
   undoLine.show(words, undo, seconds);
 }

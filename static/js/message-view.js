@@ -17,6 +17,7 @@ import { enterHint, isComposing, sends } from "./keys.js";
 import { markdown } from "./markdown.js";
 import { imagesOf, RENDER, SELECT, textOf } from "./parts.js";
 import { selection } from "./selection.js";
+import { CUT_OFF } from "./sentences.js";
 import { speakersOf } from "./steps.js";
 import { toolCard } from "./tool-card.js";
 import { visible } from "./unseen.js";
@@ -170,8 +171,7 @@ const partView = (part, about, actions) =>
 const MARKS = {
   stopped: "Stopped",
   shutdown: "Stopped: the server shut down",
-  length: "Cut off: the model reached its limit of words",
-  "content-filter": "Cut off by the model's content filter",
+  ...CUT_OFF,
 };
 
 function mark({ ended, error, finishReason, running }) {

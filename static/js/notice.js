@@ -2,6 +2,19 @@
 
 const SHOWN_MS = 6000;
 
+/** A part of the page that is loaded when somebody needs it, and cannot be. */
+export class NotLoaded extends Error {
+  constructor() {
+    super("This part of the page could not be loaded. Try again when the server can be reached.");
+  }
+}
+
+/** @param {Promise<object>} importing @returns {Promise<object>}  rejected with NotLoaded */
+export const loaded = (importing) =>
+  importing.catch(() => {
+    throw new NotLoaded();
+  });
+
 export class Notice {
   /** Null: nothing did. */
   words = null;

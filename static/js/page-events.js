@@ -3,6 +3,7 @@
 import { copy } from "./clipboard.js";
 import { isComposing } from "./keys.js";
 import { currentId, currentVersion } from "./location.js";
+import { NotLoaded } from "./notice.js";
 import { lighten } from "./theme.js";
 
 const element = (id) => document.getElementById(id);
@@ -29,10 +30,15 @@ export function listen(page) {
 /** Said once: what has failed may fail with every painting. */
 function listenToFaults({ notice }) {
   let isSaid = false;
-  const say = ({ error, reason }) => {
-    if (isSaid || !(error ?? reason)) return;
-    isSaid = true;
-    notice.say(BROKEN);
+  const say = (event) => {
+    const fault = event.error ?? event.reason;
+    if (fault instanceof NotLoaded) {
+      event.preventDefault();
+      notice.say(fault.message);
+    } else if (fault && !isSaid) {
+      isSaid = true;
+      notice.say(BROKEN);
+    }
   };
   addEventListener("error", say);
   addEventListener("unhandledrejection", say);
@@ -51,7 +57,7 @@ function listenToRegions({ thread, follower, panels, notice, onOpen }) {
     if (button) copy(button.closest(".code").querySelector("code").textContent, button);
   });
   log.addEventListener("copied", ({ detail }) => {
-    if (detail === "failed") notice.say(NOT_COPIED);
+    if (detail.state === "failed") notice.say(detail.error instanceof NotLoaded ? detail.error.message : NOT_COPIED);
     else element("status").textContent = "Copied";
   });
 }

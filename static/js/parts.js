@@ -13,6 +13,9 @@ import { jsonOf } from "./interrupts.js";
 export const RENDER = "render_ui_component";
 export const SELECT = "request_user_selection";
 
+/** Of a call: the page shows a component or a question in its place. */
+export const isDrawn = ({ toolName }) => toolName === RENDER || toolName === SELECT;
+
 /** The approval that a form here asks for; a graph of another's own asks by an interrupt. */
 const approvalOf = ({ disposition, approval }) => (disposition === "approval" ? approval : undefined);
 

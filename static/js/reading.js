@@ -1,6 +1,7 @@
 /** Where a thread is read from: its end, where somebody read before, or a message that was found. */
 
 import { showVersion } from "./location.js";
+import { loaded } from "./notice.js";
 import { afterPaint } from "./paint.js";
 import { Places } from "./places.js";
 
@@ -73,7 +74,7 @@ export class Reading {
   /** Since it was found it may have been left for another version. */
   async #showFound(id, found, focused) {
     const { thread } = this.page;
-    const { versionWith, markFound } = await import("./found-message.js");
+    const { versionWith, markFound } = await loaded(import("./found-message.js"));
     const place = { message: found.message, px: -MARGIN_PX };
     if (!(await this.#goTo(id, place))) {
       if (!this.#isAtEnd(id) || thread.state.earlierFailed) return;

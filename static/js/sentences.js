@@ -9,6 +9,12 @@ const SENTENCES = {
   images_too_large: "The images are too large together. Send fewer of them.",
 };
 
+/** Of a reply whose model did not come to its end, by the reason. */
+export const CUT_OFF = {
+  length: "Cut off: the model reached its limit of words",
+  "content-filter": "Cut off by the model's content filter",
+};
+
 /** @param {Error & {code?: string}} error */
 export const sentenceOf = ({ code, message }) =>
   Object.hasOwn(SENTENCES, code ?? "") ? SENTENCES[code] : message.replace(/^(edit\.)?message(\.parts)?(?= (has|is) )/, "The message");

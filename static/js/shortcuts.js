@@ -1,23 +1,39 @@
 /**
  * Keys of the whole page. What is typed where nothing else takes it goes to the message field; the commands have letters
- * in the list of keys, which Control and "/" opens. Browsers and screen readers have neither this combination nor, of those with a
- * letter, the one of the search; on a Mac Safari has Command and "/", so it is Control there too.
+ * in the list of keys, which Control and "/" opens. No browser and no screen reader uses this combination, nor that of the
+ * search. Safari uses Command and "/", so it is Control on a Mac too.
  */
 
 import { isComposing } from "./keys.js";
 
 export const IS_MAC = /mac|iphone|ipad/i.test(navigator.userAgentData?.platform ?? navigator.platform);
 
-const TYPED_IN = "input, textarea, select, [contenteditable]";
+const TYPED_IN = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]";
 
 /** @param {{onSearch, onKeys, onField}} actions */
 export function listenForKeys(actions) {
+  let isLoading = false;
+  /** The key that was struck while the list of keys was being loaded: it is meant for the list. */
+  let early = null;
+  const run = async (command) => {
+    isLoading = command === "onKeys";
+    try {
+      await actions[command]();
+      if (early) document.activeElement.dispatchEvent(early);
+    } finally {
+      isLoading = false;
+      early = null;
+    }
+  };
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
     const command = commandOf(event);
     if (command) {
       event.preventDefault();
-      actions[command]();
+      run(command);
+    } else if (isLoading && isTyped(event)) {
+      event.preventDefault();
+      early = new KeyboardEvent("keydown", { key: event.key, code: event.code, bubbles: true, cancelable: true });
     } else if (isTyped(event) && !event.target.closest?.(TYPED_IN)) {
       // The field gets what this very key writes, since it has the focus by then.
       actions.onField();
@@ -39,9 +55,10 @@ function isSearch({ key, shiftKey, ctrlKey, metaKey, altKey }) {
 /** On some keyboards "/" needs Shift. */
 const isKeys = ({ key, ctrlKey, metaKey, altKey }) => key === "/" && ctrlKey && !metaKey && !altKey;
 
-/** A key that writes a character, or begins one. The space bar scrolls and presses buttons. */
+/** A key that writes a character, or begins one; on a Mac with Option too. The space bar scrolls and presses buttons. */
 function isTyped(event) {
   const { key, ctrlKey, metaKey, altKey } = event;
-  if ((ctrlKey || metaKey || altKey) && !event.getModifierState("AltGraph")) return false;
+  const isCommand = ctrlKey || metaKey || (altKey && !IS_MAC);
+  if (isCommand && !event.getModifierState("AltGraph")) return false;
   return isComposing(event) || key === "Dead" || (key !== " " && [...key].length === 1);
 }

@@ -1,6 +1,7 @@
 /** What a person does in the log of a thread. */
 
 import { BUSY } from "./editing.js";
+import { loaded } from "./notice.js";
 import { afterPaint } from "./paint.js";
 import { textOf } from "./parts.js";
 
@@ -16,7 +17,7 @@ export function threadActions(page) {
     composer.focus();
   };
   const walk = async () => {
-    const { VersionWalk } = await import("./version-walk.js");
+    const { VersionWalk } = await loaded(import("./version-walk.js"));
     return new VersionWalk(page);
   };
   return {

@@ -6,7 +6,8 @@
 import { inJson } from "./bounds.js";
 import { nameOf } from "./components/chart.js";
 import { whole } from "./components/props.js";
-import { RENDER, SELECT } from "./parts.js";
+import { isDrawn, RENDER, SELECT } from "./parts.js";
+import { CUT_OFF } from "./sentences.js";
 
 /** @param {{title: string, messages: object[]}} thread  with its parts as they are shown */
 export function threadMarkdown({ title, messages }) {
@@ -17,14 +18,19 @@ export function threadMarkdown({ title, messages }) {
 }
 
 /** The words of an answer, and the data of what it shows. */
-export const answerMarkdown = ({ parts }) => blocks(parts, (part) => (part.type === "text" ? part.text : shown(part)));
+export const answerMarkdown = ({ parts }) => blocks(parts, (part) => (part.type === "text" ? part.text : isDrawn(part) && (shown(part) || call(part))));
 
 const blocks = (parts, block) => parts.map(block).filter(Boolean).join("\n\n");
 
-function said({ role, parts, ended, error }, images) {
-  const body = blocks(parts, (part) => (VIEWS[part.type] ?? nothing)(part, images));
-  const end = error ? quoted(`Failed: ${inline(error.message)}`) : ended && quoted(`Not finished: ${inline(ended.reason)}`);
-  return [role === "user" ? "## You" : "## Assistant", body, end].filter(Boolean).join("\n\n");
+function said(message, images) {
+  const body = blocks(message.parts, (part) => (VIEWS[part.type] ?? nothing)(part, images));
+  return [message.role === "user" ? "## You" : "## Assistant", body, end(message)].filter(Boolean).join("\n\n");
+}
+
+function end({ ended, error, finishReason }) {
+  if (error) return quoted(`Failed: ${inline(error.message)}`);
+  if (ended) return quoted(`Not finished: ${inline(ended.reason)}`);
+  return Object.hasOwn(CUT_OFF, finishReason) ? quoted(CUT_OFF[finishReason]) : "";
 }
 
 const nothing = () => "";

@@ -1,12 +1,16 @@
 """The keys of the page, the list of them, and the list of threads as one stop of the Tab key."""
 
+import asyncio
+
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import LOOKS, Visitors, all_looks, both_looks, own_profile
+from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import beside_threads, show_list
+from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.serving import Client
 
 on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
@@ -21,6 +25,10 @@ async def leave_field(visit: Visit) -> None:
     await visit.field.focus()
     await visit.page.keyboard.press("Escape")
     await expect(visit.page.locator("#scroller")).to_be_focused()
+
+
+def notice(visit: Visit) -> Locator:
+    return visit.page.locator("#connection")
 
 
 async def command(visit: Visit, letter: str) -> None:
@@ -57,6 +65,49 @@ async def test_what_is_typed_without_focus_is_in_the_field_from_its_first_letter
     await expect(visit.field).to_have_value(words)
     await expect(visit.replies).to_have_count(1)
     assert await page.evaluate("() => navigator.clipboard.readText()") == "kept"
+
+
+@on_desktop
+async def test_a_letter_that_is_struck_before_the_list_of_keys_is_loaded_is_its_command(
+    visit: Visit,
+) -> None:
+    await visit.ask("Hello there")
+    loading = await hold(visit, "**/keys-dialog.js")
+    await visit.field.focus()
+    await visit.page.keyboard.press("Control+/")
+    await loading.arrived.wait()
+    await visit.page.keyboard.press("N")
+    loading.go_on.set()
+    await expect(visit.log.locator("article")).to_have_count(0)
+    await expect(visit.field).to_have_value("")
+    await expect(visit.page.get_by_role("dialog", name="Keys")).to_be_hidden()
+
+
+@on_desktop
+async def test_commands_that_cannot_be_done_say_why(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    visit = scripted_visit
+    await command(visit, "c")
+    await expect(notice(visit)).to_contain_text("no reply to copy")
+    await command(visit, "e")
+    await expect(notice(visit)).to_contain_text("no message to edit")
+    endpoint.script(Reply((Say("One "), Pause(go_on := asyncio.Event()))))
+    await visit.say("Count.")
+    await expect(visit.reply).to_contain_text("One")
+    for letter in ("c", "e"):
+        await command(visit, letter)
+        await expect(notice(visit)).to_contain_text("A reply is being written")
+    go_on.set()
+
+
+@on_desktop
+async def test_a_part_of_the_page_that_cannot_be_loaded_is_said_to_be_away(
+    visit: Visit,
+) -> None:
+    await visit.page.route("**/keys-dialog.js", lambda route: route.abort())
+    await visit.page.keyboard.press("Control+/")
+    await expect(notice(visit)).to_contain_text("could not be loaded. Try again")
 
 
 @on_desktop

@@ -44,6 +44,8 @@ test("thoughts, failures and cut ends are quoted", () => {
   assert.match(thread({ role: "assistant", parts: [thought] }), /## Assistant\n\n> Thought: Hm\.\n> Yes\.\n$/);
   assert.match(thread({ role: "assistant", parts: [], error: { message: "It *broke*" } }), /\n\n> Failed: It \\\*broke\\\*\n$/);
   assert.match(thread({ role: "assistant", parts: [], ended: { reason: "max steps" } }), /\n\n> Not finished: max steps\n$/);
+  assert.match(thread({ role: "assistant", parts: [], finishReason: "length" }), /\n\n> Cut off: the model reached its limit of words\n$/);
+  assert.doesNotMatch(thread({ role: "assistant", parts: [], finishReason: "stop" }), />/);
 });
 
 test("a part of an unknown kind is left out", () => {
@@ -71,10 +73,17 @@ table(
     ],
     ["report", { title: "Week", markdown: "- **one**" }, "**Week**\n\n- **one**"],
     ["alert", { message: "It *is* on" }, String.raw`> It \*is\* on`],
-    ["pie_chart", {}, ""],
-    ["line_chart", { x: [1, 2], series: [{ name: "a", data: [1] }] }, ""],
   ],
   (component, props, markdown) => assert.equal(answer(shown(component, props)), markdown),
+);
+
+table(
+  "a component that cannot be drawn is told as the call that it is",
+  [
+    ["pie_chart", {}],
+    ["line_chart", { x: [1, 2], series: [{ name: "a", data: [1] }] }],
+  ],
+  (component, props) => assert.match(answer(shown(component, props)), /^\*\*Tool render\\_ui\\_component\*\* \(shown\)\n/),
 );
 
 table(
