@@ -107,7 +107,7 @@ function blockOf(token, close) {
   const isClosed = close === null || token.type === "code" || token.raw.length > LIMITS.closedCharacters;
   try {
     const markup = legible(marked.parser(isClosed ? [token] : lexed(close(token.raw)).filter(isSeen)));
-    const elements = countOf(markup, /<[a-z]/g) + LIMITS.elementsPerFrame * countOf(markup, /<(?:pre|table)>/g);
+    const elements = countOf(markup, /<[a-z]/g) + LIMITS.elementsPerBlock * countOf(markup, /<(?:pre|table)>/g);
     return elements > LIMITS.blockElements ? plain(token.raw) : { text: token.raw, markup, elements };
   } catch {
     return plain(token.raw);

@@ -14,9 +14,8 @@ export const LIMITS = {
   /** Elements of a block, and of a text. */
   blockElements: 5_000,
   elements: 20_000,
-  /** Each block counts as so many elements more, and so does the frame around code or a table. */
+  /** So many more for each block, and for the frame around code or a table. */
   elementsPerBlock: 10,
-  elementsPerFrame: 10,
   /** Elements that are drawn in one task; more of them are drawn in further ones. */
   elementsPerTask: 4_000,
   /** A longer block is not closed while it is being written. */
@@ -39,7 +38,7 @@ const PILED = new RegExp(`(\\p{M}{${LIMITS.marks}})\\p{M}+`, "gu");
 /** The text without the marks that pile up on a letter beyond what any script needs. */
 export const legible = (text) => text.replace(PILED, "$1…");
 
-/** Half a character, or a joiner whose second part is not there. */
+/** Half a character, or a joiner at the end. */
 const TORN = /[\ud800-\udbff\u200d]+$/;
 
 /** The beginning of a long text. */

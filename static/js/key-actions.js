@@ -1,34 +1,21 @@
 /** What the keys of the page do; see `shortcuts.js` for which these are. */
 
-import { BUSY } from "./editing.js";
 import { loaded } from "./notice.js";
 
 /** @param {{thread, editing, words, composer, panels, roving, notice, threads: Element, log: Element, keys: Element, onOpen}} page */
 export function keyActions(page) {
-  const { thread, editing, words, composer, panels, roving, notice, threads, log, keys } = page;
+  const { thread, editing, words, composer, panels, roving, threads } = page;
   const toList = () => {
     panels.show("threads", true);
     return threads.querySelector("input[type=search]");
   };
-  const refuse = (words) => notice.say(thread.busy ? BUSY : words);
   const actions = {
-    async onNew() {
-      await page.onOpen(null);
-      composer.focus();
-    },
     onSearch: () => (toList() ?? roving).focus(),
     onThreads() {
       toList();
       roving.focus();
     },
     onField: () => composer.focus(),
-    onCopy() {
-      const [reply] = [...log.querySelectorAll(".message.assistant")].slice(-1);
-      const button = reply?.querySelector(".actions [aria-label^='Copy']");
-      if (button) button.click();
-      else refuse("There is no reply to copy.");
-    },
-    onEdit: () => actions.onEditLast() || refuse("There is no message to edit."),
     /** The message that was written last: one that is queued, or the last of the thread. */
     onEditLast() {
       const { outbox, messages } = thread.state;
@@ -41,7 +28,7 @@ export function keyActions(page) {
     },
     async onKeys() {
       const { showKeys } = await loaded(import("./keys-dialog.js"));
-      showKeys(keys, actions);
+      showKeys(page, actions);
     },
   };
   return actions;

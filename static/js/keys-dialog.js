@@ -1,20 +1,34 @@
 /** The list of keys, loaded with its styles when somebody asks for it. Its commands have letters while it is open. */
 
 import { html, render } from "../vendor/lit-html/lit-html.js";
+import { BUSY } from "./editing.js";
 import { IS_MAC } from "./shortcuts.js";
 import { styled } from "./styles.js";
 
 const CONTROL = IS_MAC ? "⌘" : "Ctrl";
 
-/** By letter: what it does, and the name of the action. */
-const COMMANDS = {
-  n: ["New thread", "onNew"],
-  s: ["Search the threads", "onSearch"],
-  t: ["To the list of threads", "onThreads"],
-  m: ["To the message field", "onField"],
-  c: ["Copy the last reply", "onCopy"],
-  e: ["Edit the last message", "onEdit"],
-};
+/** By letter: what it does, and how. @returns {Object<string, [string, () => void]>} */
+function commandsOf({ thread, composer, notice, log, onOpen }, actions) {
+  const refuse = (words) => notice.say(thread.busy ? BUSY : words);
+  const begin = async () => {
+    await onOpen(null);
+    composer.focus();
+  };
+  const copy = () => {
+    const reply = [...log.querySelectorAll(".message.assistant")].at(-1);
+    const button = reply?.querySelector(".actions [aria-label^='Copy']");
+    if (button) button.click();
+    else refuse("There is no reply to copy.");
+  };
+  return {
+    n: ["New thread", begin],
+    s: ["Search the threads", actions.onSearch],
+    t: ["To the list of threads", actions.onThreads],
+    m: ["To the message field", actions.onField],
+    c: ["Copy the last reply", copy],
+    e: ["Edit the last message", () => actions.onEditLast() || refuse("There is no message to edit.")],
+  };
+}
 
 /** Keys that are held together are a list; of several ways each is one. */
 const GROUPS = [
@@ -49,23 +63,24 @@ const GROUPS = [
 
 await styled("keys");
 
-/** @param {HTMLDialogElement} dialog @param {object} actions  by the names in `COMMANDS` */
-export function showKeys(dialog, actions) {
-  const run = (name) => {
+/** @param {object} page @param {object} actions  see `key-actions.js` */
+export function showKeys(page, actions) {
+  const { keys: dialog } = page;
+  const run = (command) => {
     dialog.close();
-    actions[name]();
+    command();
   };
-  render(content(run), dialog);
+  render(content(commandsOf(page, actions), run), dialog);
   if (!dialog.open) dialog.showModal();
 }
 
-function content(run) {
+function content(commands, run) {
   const struck = (event) => {
     const { ctrlKey, metaKey, altKey, repeat } = event;
     const letter = letterOf(event);
-    if (ctrlKey || metaKey || altKey || repeat || !Object.hasOwn(COMMANDS, letter)) return;
+    if (ctrlKey || metaKey || altKey || repeat || !Object.hasOwn(commands, letter)) return;
     event.preventDefault();
-    run(COMMANDS[letter][1]);
+    run(commands[letter][1]);
   };
   return html`
     <form method="dialog" @keydown=${struck}>
@@ -74,9 +89,9 @@ function content(run) {
         <section>
           <h3>Commands: press the letter</h3>
           <ul>
-            ${Object.entries(COMMANDS).map(
-              ([letter, [words, name]]) => html`<li>
-                <button type="button" class="quiet" @click=${() => run(name)}>${words} <kbd>${letter}</kbd></button>
+            ${Object.entries(commands).map(
+              ([letter, [words, command]]) => html`<li>
+                <button type="button" class="quiet" @click=${() => run(command)}>${words} <kbd>${letter}</kbd></button>
               </li>`,
             )}
           </ul>

@@ -28,7 +28,7 @@ export class Pace {
   #restsUntil = 0;
   #timer;
   #isWorking = false;
-  /** How it is done again when it is over: the name of a method. */
+  /** The method that does it again at its end. */
   #again = null;
 
   /** @param {() => Promise<void> | undefined} work  returns a promise if it goes on in further tasks */

@@ -12,14 +12,14 @@ const TYPED_IN = "input:not([type=radio], [type=checkbox]), textarea, select, [c
 
 /** @param {{onSearch, onKeys, onField}} actions */
 export function listenForKeys(actions) {
+  /** The list of keys is being loaded; a key that is struck meanwhile is for it. */
   let isLoading = false;
-  /** The key that was struck while the list of keys was being loaded: it is meant for the list. */
   let early = null;
   const run = async (command) => {
     isLoading = command === "onKeys";
     try {
       await actions[command]();
-      if (early) document.activeElement.dispatchEvent(early);
+      if (early) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", early));
     } finally {
       isLoading = false;
       early = null;
@@ -33,7 +33,7 @@ export function listenForKeys(actions) {
       run(command);
     } else if (isLoading && isTyped(event)) {
       event.preventDefault();
-      early = new KeyboardEvent("keydown", { key: event.key, code: event.code, bubbles: true, cancelable: true });
+      early = event;
     } else if (isTyped(event) && !event.target.closest?.(TYPED_IN)) {
       // The field gets what this very key writes, since it has the focus by then.
       actions.onField();
