@@ -18,6 +18,8 @@ SLICE := tests/http/test_chat.py tests/http/test_stop.py tests/browser/test_stre
 # Texts that cost a page much cost their tests too.
 COSTLY := tests/page/blocks.test.mjs tests/page/highlight.test.mjs tests/page/test_unseen.py \
 	tests/runs/test_every_provider.py
+# The folders under the names that they are imported by, for mypy and the import contracts.
+LINKS := build/links
 SEEDS ?= 1 2 3 4 5
 PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
@@ -27,7 +29,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: run quick test test-long races check fuzz bench soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
-	$(BIN)/python -m server $(ARGS)
+	$(BIN)/python -P -m turnstream.server $(ARGS)
 
 quick: $(DEV_READY) $(CLIENTS)  ## after each edit: rules, formats, runs, and a slice of the rest
 	$(PYTEST) -n 3 -m "not full and not long" --ignore-glob "tests/runs/test_*postgres*" \
@@ -50,8 +52,10 @@ races: $(DEV_READY) $(CLIENTS)  ## the whole suite in random order on a busy mac
 check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	mkdir -p $(LINKS)/turnstream
+	ln -sfn $(addprefix $(CURDIR)/,server graphs tools) $(LINKS)/turnstream
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	PYTHONPATH=$(LINKS) $(BIN)/lint-imports --no-cache
 	$(PYTEST) -q tests/unit/test_house.py
 
 fuzz: $(DEV_READY)  ## requests made of the OpenAPI document, without end; ARGS="--max-time 60" ends them
@@ -68,7 +72,7 @@ chaos: $(DEV_READY)  ## servers under random use while they are killed and cut o
 
 fleet-check: $(DEV_READY)  ## build the solar data set anew and compare it with the one that is shipped
 	$(PIP) --editable '.[dev,data]'
-	$(BIN)/python -m tools.solar.build --check
+	$(BIN)/python -P -m turnstream.tools.solar.build --check
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -85,4 +89,4 @@ $(CLIENTS): tests/clients/package-lock.json | $(DEV_READY)
 	@$(BIN)/python -m tests.clients.npm
 
 clean:
-	rm -rf $(VENV) *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

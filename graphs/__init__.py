@@ -1,0 +1,2 @@
+if __name__ != "turnstream.graphs":
+    raise ImportError("the package is turnstream.graphs")

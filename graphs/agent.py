@@ -10,21 +10,21 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 
-from graphs import stored
-from graphs.answers import client_view
-from graphs.budgets import last_step, limit_ended, same_call_again, tool_time_spent
-from graphs.calls import StreamedCall, call_ids
-from graphs.classify import ClassifiedCalls, Classifier, classify_all, refuse_all
-from graphs.context import TurnContext
-from graphs.history import close_pending, for_model
-from graphs.images import without_images
-from graphs.limits import Limits
-from graphs.model_output import ModelOutput, ask
-from graphs.no_data import fresh_misses
-from graphs.parts import kept_content, parts_metadata
-from graphs.replay import kept_extras
-from graphs.stored import Ended
-from tools.threads import beside_loop
+from turnstream.graphs import stored
+from turnstream.graphs.answers import client_view
+from turnstream.graphs.budgets import last_step, limit_ended, same_call_again, tool_time_spent
+from turnstream.graphs.calls import StreamedCall, call_ids
+from turnstream.graphs.classify import ClassifiedCalls, Classifier, classify_all, refuse_all
+from turnstream.graphs.context import TurnContext
+from turnstream.graphs.history import close_pending, for_model
+from turnstream.graphs.images import without_images
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.model_output import ModelOutput, ask
+from turnstream.graphs.no_data import fresh_misses
+from turnstream.graphs.parts import kept_content, parts_metadata
+from turnstream.graphs.replay import kept_extras
+from turnstream.graphs.stored import Ended
+from turnstream.tools.threads import beside_loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Agent:
     limits: Limits
     system_prompt: str
     provider: str | None = None
-    """Whose wire format the model speaks: see `graphs.models.provider_of`."""
+    """Whose wire format the model speaks: see `turnstream.graphs.models.provider_of`."""
     sees_images: bool = True
 
     async def step(self, messages: Sequence[AnyMessage], context: TurnContext) -> list[AnyMessage]:
@@ -102,7 +102,7 @@ _CUT_SENTENCE = "The message was too long and was cut off; this call was not mad
 @dataclass(frozen=True, slots=True)
 class TurnResults:
     """The results of the turn's tool calls so far, by call id or tool name, as the client may see
-    them. See `tools.contract.ResultLookup`."""
+    them. See `turnstream.tools.contract.ResultLookup`."""
 
     history: Sequence[AnyMessage]
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from graphs.chunk_shape import ModelFault
+from turnstream.graphs.chunk_shape import ModelFault
 
 PLAIN = {"Accept-Encoding": "identity"}
 MAX_ERROR_BYTES = 1_000_000

@@ -1,7 +1,7 @@
 """How a tool call ends: the tool message that answers it.
 
 The model reads `content`. The client sees `artifact`, or the JSON of `content` where there is no
-artifact. How the call ended is in the message's metadata (`graphs.stored`).
+artifact. How the call ended is in the message's metadata (`turnstream.graphs.stored`).
 A call that failed has the same `{"error": {"code", "message", "id"?}}` for both.
 """
 
@@ -11,11 +11,11 @@ from uuid import uuid4
 
 from langchain_core.messages import ToolCall, ToolMessage
 
-from graphs import stored
-from graphs.calls import StreamedCall
-from graphs.stored import End
-from tools import strict_json
-from tools.strict_json import clean_text, text_of
+from turnstream.graphs import stored
+from turnstream.graphs.calls import StreamedCall
+from turnstream.graphs.stored import End
+from turnstream.tools import strict_json
+from turnstream.tools.strict_json import clean_text, text_of
 
 _OUR_ID = re.compile(r"tool-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from langgraph.pregel import Pregel
 
-from graphs.faults import GraphError
-from graphs.graph_tools import tools_of
-from graphs.rights import EVERYTHING, ToolRights
-from tools.author_calls import AuthorCalls
-from tools.catalogue import Catalogue
-from tools.contract import approval_of
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.graph_tools import tools_of
+from turnstream.graphs.rights import EVERYTHING, ToolRights
+from turnstream.tools.author_calls import AuthorCalls
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import approval_of
 
 RULE_SECONDS = 10
 """How long a tool's own rule may take; after that the call needs an approval."""

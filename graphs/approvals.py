@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
-from graphs import stored
-from graphs.answers import client_view
-from graphs.stored_approvals import AskedApproval, Decision
-from tools.strict_json import text_of
+from turnstream.graphs import stored
+from turnstream.graphs.answers import client_view
+from turnstream.graphs.stored_approvals import AskedApproval, Decision
+from turnstream.tools.strict_json import text_of
 
 CHANGED = "A person changed the arguments of this call to "
 """With the arguments as JSON and a full stop, the first line of what the model reads of a result of

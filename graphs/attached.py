@@ -28,11 +28,11 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
-from graphs.client_state import NOTHING, ClientState
-from graphs.context import GraphContext
-from graphs.faults import GraphError
-from graphs.result_view import ResultView, declared_results
-from graphs.sibling_calls import keep_answers_apart
+from turnstream.graphs.client_state import NOTHING, ClientState
+from turnstream.graphs.context import GraphContext
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.result_view import ResultView, declared_results
+from turnstream.graphs.sibling_calls import keep_answers_apart
 
 logger = logging.getLogger(__name__)
 

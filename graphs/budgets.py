@@ -5,12 +5,12 @@ from collections.abc import Collection, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graphs import stored
-from graphs.calls import StreamedCall
-from graphs.context import TurnContext, run_messages
-from graphs.limits import Limits
-from graphs.stored import Ended
-from tools.strict_json import text_of
+from turnstream.graphs import stored
+from turnstream.graphs.calls import StreamedCall
+from turnstream.graphs.context import TurnContext, run_messages
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.stored import Ended
+from turnstream.tools.strict_json import text_of
 
 
 def same_call_again(

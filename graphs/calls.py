@@ -13,8 +13,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall, ToolCall
 
-from graphs.json_end import JsonEnd
-from tools.strict_json import clean_text, read_storable_object, text_of
+from turnstream.graphs.json_end import JsonEnd
+from turnstream.tools.strict_json import clean_text, read_storable_object, text_of
 
 MAX_ID_CHARS = 40
 MAX_VALUES = 50_000

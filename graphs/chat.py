@@ -25,21 +25,29 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 
-from graphs.agent import Agent
-from graphs.answers import failed
-from graphs.approval_rules import ApprovalRules
-from graphs.approvals import APPROVED_IN, is_approved, with_note
-from graphs.classify import Classifier
-from graphs.context import TurnContext
-from graphs.execution import INNER, execute, limits_of
-from graphs.images import takes_images
-from graphs.limits import Limits
-from graphs.models import provider_of
-from graphs.no_data import build_recovery, entry, marked_as
-from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
-from graphs.routing import AGENT, RECOVER, TOOLS, after_agent, after_recovery, after_tools, at_start
-from graphs.state import ChatState
-from tools.catalogue import Catalogue, as_function
+from turnstream.graphs.agent import Agent
+from turnstream.graphs.answers import failed
+from turnstream.graphs.approval_rules import ApprovalRules
+from turnstream.graphs.approvals import APPROVED_IN, is_approved, with_note
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.context import TurnContext
+from turnstream.graphs.execution import INNER, execute, limits_of
+from turnstream.graphs.images import takes_images
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.models import provider_of
+from turnstream.graphs.no_data import build_recovery, entry, marked_as
+from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
+from turnstream.graphs.routing import (
+    AGENT,
+    RECOVER,
+    TOOLS,
+    after_agent,
+    after_recovery,
+    after_tools,
+    at_start,
+)
+from turnstream.graphs.state import ChatState
+from turnstream.tools.catalogue import Catalogue, as_function
 
 BOUND_MODELS = 64
 """Sets of tools for which the bound model is kept."""

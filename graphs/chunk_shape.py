@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 MAX_NAME_CHARS = 1000
 """Of ids, names and reasons, which are stored beside a message."""
 MAX_CALLS = 250
-"""Largest number of calls in one delta; a message has `graphs.model_output.MAX_PARTS` parts."""
+"""Largest number of calls in one delta; a message has `turnstream.graphs.model_output.MAX_PARTS`
+parts."""
 MAX_INDEX = 2**31
 MAX_CHOICES = 16
 """One is asked for."""

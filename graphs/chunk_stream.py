@@ -18,8 +18,8 @@ import httpx2
 import openai
 from openai.resources.chat.completions import AsyncCompletions
 
-from graphs.chunk_folding import Chunk
-from graphs.model_wire import AsyncBoundedStream
+from turnstream.graphs.chunk_folding import Chunk
+from turnstream.graphs.model_wire import AsyncBoundedStream
 
 OPTIONS = {"extra_headers", "extra_query", "extra_body", "timeout"}
 """What the client takes for itself; requests that have it go its own way."""

@@ -14,18 +14,18 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ValidationError
 
-from graphs import stored
-from graphs.answers import failed, shown
-from graphs.approval_rules import ApprovalRules
-from graphs.calls import StreamedCall
-from graphs.parts import stored_call
-from graphs.rights import EVERYTHING, Refusal, ToolRights, refusal_by_name
-from graphs.stored import End
-from graphs.stored_approvals import AskedApproval
-from tools.catalogue import Catalogue
-from tools.contract import Disposition, ResultLookup, UITool
-from tools.schemas import misfit
-from tools.strict_json import clean_text
+from turnstream.graphs import stored
+from turnstream.graphs.answers import failed, shown
+from turnstream.graphs.approval_rules import ApprovalRules
+from turnstream.graphs.calls import StreamedCall
+from turnstream.graphs.parts import stored_call
+from turnstream.graphs.rights import EVERYTHING, Refusal, ToolRights, refusal_by_name
+from turnstream.graphs.stored import End
+from turnstream.graphs.stored_approvals import AskedApproval
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import Disposition, ResultLookup, UITool
+from turnstream.tools.schemas import misfit
+from turnstream.tools.strict_json import clean_text
 
 MAX_PROBLEM_CHARS = 2000
 

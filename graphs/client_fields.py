@@ -1,7 +1,7 @@
 """Which fields of its tools' results a graph declares for clients.
 
-A tool declares its own with `tools.contract.client_fields`; the module of the graph may have a
-table of them, which needs no import:
+A tool declares its own with `turnstream.tools.contract.client_fields`; the module of the graph may
+have a table of them, which needs no import:
 
     CLIENT_FIELDS = {"search": ["title", "url"], "book": ["*"]}
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
-from graphs.faults import GraphError
-from tools.contract import CLIENT_FIELDS
+from turnstream.graphs.faults import GraphError
+from turnstream.tools.contract import CLIENT_FIELDS
 
 TABLE = "CLIENT_FIELDS"
 MAX_NAMED = 20
@@ -57,7 +57,7 @@ def how_to_declare(undeclared: Collection[str]) -> str:
         f'clients see {{"hidden": true}} instead of the results of {", ".join(names[:MAX_NAMED])}'
         f"{more}: say which fields they may see, in the graph's module with "
         f'{TABLE} = {{"{names[0]}": ["a field"]}} or at the tool with client_fields of '
-        'tools.contract ("*": all fields), or set TURNSTREAM_UNDECLARED_RESULTS=show'
+        'turnstream.tools.contract ("*": all fields), or set TURNSTREAM_UNDECLARED_RESULTS=show'
     )
 
 

@@ -14,12 +14,12 @@ from langgraph.graph.state import CompiledStateGraph
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from graphs.faults import GraphError
-from graphs.limits import byte_size
-from tools import strict_json
-from tools.contract import MAX_RESULT_VALUES
-from tools.json_size import is_larger
-from tools.strict_json import clean_text
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.limits import byte_size
+from turnstream.tools import strict_json
+from turnstream.tools.contract import MAX_RESULT_VALUES
+from turnstream.tools.json_size import is_larger
+from turnstream.tools.strict_json import clean_text
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from pydantic import ValidationError
 
-from graphs import stored
-from graphs.rights import EVERYTHING, ToolRights
-from tools.catalogue import Catalogue
-from tools.contract import UITool
+from turnstream.graphs import stored
+from turnstream.graphs.rights import EVERYTHING, ToolRights
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import UITool
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolInvocationError
 
-from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal
-from tools.strict_json import text_of
+from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal
+from turnstream.tools.strict_json import text_of
 
 REFUSALS = (NOT_ALLOWED, NEEDS_APPROVAL)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graphs import stored
-from graphs.answers import was_refused
-from tools.contract import Disposition
+from turnstream.graphs import stored
+from turnstream.graphs.answers import was_refused
+from turnstream.tools.contract import Disposition
 
 Answers = Mapping[str, ToolMessage]
 """The answers of a history, by call id."""

@@ -12,16 +12,16 @@ from uuid import uuid4
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
-from graphs.answers import answer, bounded, client_view, failed
-from graphs.calls import parse_args
-from graphs.limits import Limits
-from graphs.stored import tool_metadata
-from tools import strict_json
-from tools.components import drawable
-from tools.contract import ASIDE, TIMEOUT_SECONDS
-from tools.json_size import is_larger
-from tools.strict_json import clean_text
-from tools.threads import in_thread
+from turnstream.graphs.answers import answer, bounded, client_view, failed
+from turnstream.graphs.calls import parse_args
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.stored import tool_metadata
+from turnstream.tools import strict_json
+from turnstream.tools.components import drawable
+from turnstream.tools.contract import ASIDE, TIMEOUT_SECONDS
+from turnstream.tools.json_size import is_larger
+from turnstream.tools.strict_json import clean_text
+from turnstream.tools.threads import in_thread
 
 logger = logging.getLogger(__name__)
 

@@ -17,11 +17,11 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from graphs import stored, stored_user
-from graphs.answers import failed
-from graphs.calls import MAX_ID_CHARS, derived_id, safe_name
-from graphs.images import is_image
-from graphs.replay import acceptable_name, from_others, replayed, with_last_word
+from turnstream.graphs import stored, stored_user
+from turnstream.graphs.answers import failed
+from turnstream.graphs.calls import MAX_ID_CHARS, derived_id, safe_name
+from turnstream.graphs.images import is_image
+from turnstream.graphs.replay import acceptable_name, from_others, replayed, with_last_word
 
 CHARS_A_TOKEN = 4
 IMAGE_TOKENS = 1000

@@ -7,7 +7,7 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel, ModelProfile
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graphs import stored_user
+from turnstream.graphs import stored_user
 
 Block = str | dict[str, Any]
 

@@ -20,18 +20,18 @@ from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
-from graphs.approval_rules import refuse_gated_tools, ungated
-from graphs.attached import AttachedGraph, attach
-from graphs.client_fields import Fields, table_of
-from graphs.client_state import MAX_STATE_BYTES, ClientState, check_names, state_keys
-from graphs.context import GraphContext
-from graphs.faults import GraphError
-from graphs.limits import Limits
-from graphs.own_storage import announce_own_storage
-from graphs.result_view import Undeclared, declared_results, own_result
-from graphs.sources import BUILT_IN, GraphSource, find, named, once
-from graphs.user_modules import import_file, user_imports
-from tools.catalogue import Catalogue
+from turnstream.graphs.approval_rules import refuse_gated_tools, ungated
+from turnstream.graphs.attached import AttachedGraph, attach
+from turnstream.graphs.client_fields import Fields, table_of
+from turnstream.graphs.client_state import MAX_STATE_BYTES, ClientState, check_names, state_keys
+from turnstream.graphs.context import GraphContext
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.own_storage import announce_own_storage
+from turnstream.graphs.result_view import Undeclared, declared_results, own_result
+from turnstream.graphs.sources import BUILT_IN, GraphSource, find, named, once
+from turnstream.graphs.user_modules import import_file, user_imports
+from turnstream.tools.catalogue import Catalogue
 
 __all__ = ["BUILT_IN", "Build", "LoadedGraph", "load", "open_graphs"]
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.limits import MAX_MESSAGE_BYTES
+from turnstream.graphs.limits import MAX_MESSAGE_BYTES
 
 Reasoning = Literal["off", "on", "low", "medium", "high"]
 """`off`: the model is not asked for it, and none is shown; `on`: as much as the model likes."""

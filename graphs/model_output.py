@@ -10,14 +10,14 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.runnables import Runnable
 
-from graphs import stored
-from graphs.calls import MAX_VALUES, StreamedCall, values_of
-from graphs.chunk_shape import ModelFault
-from graphs.limits import CUT_AT, byte_size
-from graphs.models import PROVIDERS, ModelUnavailable, is_empty_stream
-from graphs.parts import PartAssembler
-from graphs.stored import StoredTiming
-from graphs.sums import Content, Extras, add_metadata, joined
+from turnstream.graphs import stored
+from turnstream.graphs.calls import MAX_VALUES, StreamedCall, values_of
+from turnstream.graphs.chunk_shape import ModelFault
+from turnstream.graphs.limits import CUT_AT, byte_size
+from turnstream.graphs.models import PROVIDERS, ModelUnavailable, is_empty_stream
+from turnstream.graphs.parts import PartAssembler
+from turnstream.graphs.stored import StoredTiming
+from turnstream.graphs.sums import Content, Extras, add_metadata, joined
 
 Model = Runnable[LanguageModelInput, AIMessage]
 

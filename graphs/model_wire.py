@@ -15,11 +15,11 @@ from typing import Any
 import httpx2
 import openai
 
-from graphs.answer_bounds import PLAIN, max_answer_bytes, max_event_bytes, refusal
-from graphs.chunk_folding import Chunk, Folded
-from graphs.chunk_shape import ModelFault, check_chunk
-from tools import strict_json
-from tools.json_size import has_more_values
+from turnstream.graphs.answer_bounds import PLAIN, max_answer_bytes, max_event_bytes, refusal
+from turnstream.graphs.chunk_folding import Chunk, Folded
+from turnstream.graphs.chunk_shape import ModelFault, check_chunk
+from turnstream.tools import strict_json
+from turnstream.tools.json_size import has_more_values
 
 SLICE_BYTES = 8192
 MAX_EVENT_VALUES = 10_000

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.images import told_of_images
-from graphs.model_options import ModelOptions
-from graphs.offline import OfflineChatModel
+from turnstream.graphs.images import told_of_images
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.offline import OfflineChatModel
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 OFFLINE = "offline"
@@ -40,26 +40,28 @@ class Provider:
 
 PROVIDERS: Mapping[str, Provider] = {
     "openai": Provider(
-        "graphs.openai_model",
+        "turnstream.graphs.openai_model",
         "langchain_openai",
         "",
         ("OPENAI_API_KEY",),
         ("OPENAI_BASE_URL",),
     ),
     "anthropic": Provider(
-        "graphs.providers.anthropic",
+        "turnstream.graphs.providers.anthropic",
         "langchain_anthropic",
         "anthropic",
         ("ANTHROPIC_API_KEY",),
         ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"),
     ),
     "google_genai": Provider(
-        "graphs.providers.google_genai",
+        "turnstream.graphs.providers.google_genai",
         "langchain_google_genai",
         "google-genai",
         ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     ),
-    "ollama": Provider("graphs.providers.ollama", "langchain_ollama", "ollama", host="OLLAMA_HOST"),
+    "ollama": Provider(
+        "turnstream.graphs.providers.ollama", "langchain_ollama", "ollama", host="OLLAMA_HOST"
+    ),
 }
 
 _KINDS = {
@@ -119,8 +121,8 @@ def _is_set(name: str, given: Mapping[str, str | None]) -> bool:
 
 
 def provider_of(model: BaseChatModel) -> str | None:
-    """Whose wire format a model speaks, as `graphs.replay` names it; None: that of a class which is
-    not one of the four."""
+    """Whose wire format a model speaks, as `turnstream.graphs.replay` names it; None: that of a
+    class which is not one of the four."""
     return getattr(model, "provider", None) or _KINDS.get(model._llm_type)
 
 

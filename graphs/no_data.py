@@ -17,16 +17,16 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from graphs import stored
-from graphs.answers import client_view
-from graphs.approval_rules import ApprovalRules
-from graphs.context import TurnContext, run_messages
-from graphs.execution import execute
-from graphs.limits import Limits
-from graphs.rights import ToolRights, refusal_by_name
-from tools import strict_json
-from tools.catalogue import Catalogue
-from tools.contract import AVAILABILITY_TOOL
+from turnstream.graphs import stored
+from turnstream.graphs.answers import client_view
+from turnstream.graphs.approval_rules import ApprovalRules
+from turnstream.graphs.context import TurnContext, run_messages
+from turnstream.graphs.execution import execute
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.rights import ToolRights, refusal_by_name
+from turnstream.tools import strict_json
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import AVAILABILITY_TOOL
 
 MISSES = ("no_data", "no_data_in_window")
 ASK = "request_user_selection"

@@ -15,12 +15,12 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graphs.calls import set_calls
-from graphs.chunk_stream import ChunkCompletions
-from graphs.limits import MAX_MESSAGE_BYTES
-from graphs.model_options import ModelOptions, possible_reasoning
-from graphs.model_wire import ModelClients, model_clients
-from graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
+from turnstream.graphs.calls import set_calls
+from turnstream.graphs.chunk_stream import ChunkCompletions
+from turnstream.graphs.limits import MAX_MESSAGE_BYTES
+from turnstream.graphs.model_options import ModelOptions, possible_reasoning
+from turnstream.graphs.model_wire import ModelClients, model_clients
+from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
 
 
 class BoundedChatOpenAI(ChatOpenAI):
@@ -36,7 +36,7 @@ class BoundedChatOpenAI(ChatOpenAI):
         default_chunk_class: type,  # noqa: ARG002  what a server calls itself changes nothing
         base_generation_info: dict[str, Any] | None,
     ) -> ChatGenerationChunk | None:
-        """`chunk` has the shape that `graphs.chunk_shape` checked."""
+        """`chunk` has the shape that `turnstream.graphs.chunk_shape` checked."""
         bare, calls = _without_calls(chunk)
         made = super()._convert_chunk_to_generation_chunk(
             bare, AIMessageChunk, base_generation_info
@@ -73,7 +73,7 @@ class BoundedChatOpenAI(ChatOpenAI):
 async def open_model(name: str, options: ModelOptions) -> AsyncIterator[ChatOpenAI]:
     """A model with connections of its own, which are closed at the end."""
     if options.reasoning != "off" and _reasons_at_openai(name, options):
-        from graphs.providers import openai_responses
+        from turnstream.graphs.providers import openai_responses
 
         async with openai_responses.open_model(name, options) as reasoning:
             yield reasoning

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 from langchain_core.messages import AIMessage, ToolCall
 
-from graphs import stored
-from graphs.calls import CallAssembler, StreamedCall
-from graphs.stored import PROVIDER, Layout
-from tools.strict_json import clean_text, text_of
+from turnstream.graphs import stored
+from turnstream.graphs.calls import CallAssembler, StreamedCall
+from turnstream.graphs.stored import PROVIDER, Layout
+from turnstream.tools.strict_json import clean_text, text_of
 
 Kind = Literal["text", "reasoning"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dotenv import dotenv_values
 
-from graphs.faults import GraphError
+from turnstream.graphs.faults import GraphError
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ signed, or means nothing to anybody else. Of its own, a provider gets what it wa
     ollama        its reasoning, beside the text
     openai_responses    its reasoning, encrypted; OpenAI's chat completions take none
 
-Read in the LangChain packages of `graphs.providers` and measured against servers that refuse what
-the real ones refuse.
+Read in the LangChain packages of `turnstream.graphs.providers` and measured against servers that
+refuse what the real ones refuse.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +18,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
 
-from graphs import stored
-from graphs.images import with_names
-from graphs.stored import PROVIDER
-from graphs.sums import Content
+from turnstream.graphs import stored
+from turnstream.graphs.images import with_names
+from turnstream.graphs.stored import PROVIDER
+from turnstream.graphs.sums import Content
 
 SIGNATURES = "__gemini_function_call_thought_signatures__"
 """Where langchain-google-genai keeps them, by call id, in a message's `additional_kwargs`."""

@@ -1,7 +1,8 @@
 """What clients see of tool results: one decision for the stream, the thread and replays.
 
 Of what turnstream wrote they see `client_view`, always. Of the results of a graph that is not ours
-they see the fields that the tool declares (`graphs.client_fields`), or `{"hidden": true}`.
+they see the fields that the tool declares (`turnstream.graphs.client_fields`), or `{"hidden":
+true}`.
 """
 
 import logging
@@ -14,15 +15,15 @@ from langgraph.pregel import Pregel
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from graphs.answers import bounded, client_view, is_ours, truncated
-from graphs.client_fields import Fields, declared, how_to_declare
-from graphs.denials import denial
-from graphs.graph_tools import tools_of
-from graphs.limits import Limits, byte_size
-from tools import strict_json
-from tools.contract import ALL_FIELDS, MAX_RESULT_CHARS, MAX_RESULT_VALUES
-from tools.json_size import has_more_values, is_larger
-from tools.strict_json import clean_text
+from turnstream.graphs.answers import bounded, client_view, is_ours, truncated
+from turnstream.graphs.client_fields import Fields, declared, how_to_declare
+from turnstream.graphs.denials import denial
+from turnstream.graphs.graph_tools import tools_of
+from turnstream.graphs.limits import Limits, byte_size
+from turnstream.tools import strict_json
+from turnstream.tools.contract import ALL_FIELDS, MAX_RESULT_CHARS, MAX_RESULT_VALUES
+from turnstream.tools.json_size import has_more_values, is_larger
+from turnstream.tools.strict_json import clean_text
 
 logger = logging.getLogger(__name__)
 

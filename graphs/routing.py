@@ -6,13 +6,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.graph import END
 from langgraph.types import Send
 
-from graphs import stored
-from graphs.approvals import approved_calls
-from graphs.classify import Classifier, ends_turn
-from graphs.dispositions import of_message
-from graphs.history import pending_calls
-from graphs.no_data import fresh_misses
-from tools.contract import Disposition
+from turnstream.graphs import stored
+from turnstream.graphs.approvals import approved_calls
+from turnstream.graphs.classify import Classifier, ends_turn
+from turnstream.graphs.dispositions import of_message
+from turnstream.graphs.history import pending_calls
+from turnstream.graphs.no_data import fresh_misses
+from turnstream.tools.contract import Disposition
 
 AGENT, TOOLS, RECOVER = "agent", "tools", "recover"
 

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from graphs.faults import GraphError
-from graphs.project_file import ProjectFile
-from graphs.user_modules import place_of
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.project_file import ProjectFile
+from turnstream.graphs.user_modules import place_of
 
-BUILT_IN = "graphs.chat:build"
+BUILT_IN = "turnstream.graphs.chat:build"
+FORMER_NAME = "graphs.chat:build"
+"""Of the built-in one, when our packages were not parts of `turnstream`."""
 MAX_FAULT_CHARS = 500
 
 
@@ -70,6 +72,8 @@ def once(*folders: Path) -> tuple[Path, ...]:
 
 
 def _refusal(setting: str, fault: str) -> str:
+    if setting == FORMER_NAME:
+        fault += f"; the built-in one is {BUILT_IN}"
     return f"TURNSTREAM_GRAPH cannot be {setting!r}: {fault}."
 
 

@@ -28,8 +28,8 @@ from typing import Any, Literal, TypedDict, cast
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from graphs.stored_approvals import AskedApproval, Decision
-from tools.contract import Disposition
+from turnstream.graphs.stored_approvals import AskedApproval, Decision
+from turnstream.tools.contract import Disposition
 
 FORMAT = 2
 

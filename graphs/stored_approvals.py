@@ -1,4 +1,4 @@
-"""What is stored of the approvals of a message's calls: a part of `graphs.stored`."""
+"""What is stored of the approvals of a message's calls: a part of `turnstream.graphs.stored`."""
 
 from typing import Any, NotRequired, TypedDict
 

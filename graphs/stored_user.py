@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from graphs.stored import FORMAT
+from turnstream.graphs.stored import FORMAT
 
 
 def human_metadata(

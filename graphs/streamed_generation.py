@@ -1,8 +1,8 @@
 """A model's chunks as LangChain takes them, bounded and summed at the cost of their size.
 
 LangChain parses the argument text of every sum of chunks as JSON that may be cut off anywhere: that
-takes the square of its length. Here a sum is made once, by the rule of `graphs.calls`. Read in
-langchain-core 1.7.2 (`AIMessageChunk.init_tool_calls`, `merge_chat_generation_chunks`).
+takes the square of its length. Here a sum is made once, by the rule of `turnstream.graphs.calls`.
+Read in langchain-core 1.7.2 (`AIMessageChunk.init_tool_calls`, `merge_chat_generation_chunks`).
 """
 
 from typing import Any
@@ -13,10 +13,10 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
 from pydantic import PrivateAttr
 
-from graphs.calls import CallAssembler, set_calls
-from graphs.limits import CUT_AT, byte_size
-from graphs.stored import PROVIDER
-from graphs.sums import Content, Extras, add_metadata, joined
+from turnstream.graphs.calls import CallAssembler, set_calls
+from turnstream.graphs.limits import CUT_AT, byte_size
+from turnstream.graphs.stored import PROVIDER
+from turnstream.graphs.sums import Content, Extras, add_metadata, joined
 
 _TEXTS = ("text", "thinking", "reasoning")
 """Keys of a content block that hold what the model says."""

@@ -1,45 +1,52 @@
-"""Imports the modules of a graph that is not ours, whatever they are called.
+"""Imports the modules of a graph that is not ours."""
 
-A folder of a user may have packages that are named as ours are. Ours are then set aside while the
-user's code is imported and its factories run; what was imported keeps what it has found.
-"""
-
-import ast
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from graphs.faults import GraphError
+_HERE = Path(__file__).parent
+_CLONE = _HERE.parent
+OURS = frozenset(("server", "graphs", "tools", "static"))
 
-OURS = ("server", "graphs", "tools")
-_HERE = Path(__file__).parent.parent
+
+class FoldersHidden(MetaPathFinder):
+    """In a clone the folders of ours are found by their bare names, if the clone is searched. Then
+    a user's package of such a name is found instead, or nothing."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if path is not None or fullname not in OURS or not (_CLONE / ".package").is_dir():
+            return None
+        elsewhere = [place for place in sys.path if Path(place).resolve() != _CLONE]
+        found = PathFinder.find_spec(fullname, elsewhere)
+        if found is None:
+            said = f"No module named {fullname!r}; ours is 'turnstream.{fullname}'"
+            raise ModuleNotFoundError(said, name=fullname)
+        return found
+
+
+FOLDERS_HIDDEN = FoldersHidden()
 
 
 @contextmanager
 def user_imports(folders: Sequence[Path]) -> Iterator[None]:
-    """Within, modules are looked for in these folders first; behind it, in these folders last.
-
-    Raises GraphError for a function that would import a package of a name of ours later: it would
-    get ours.
-    """
-    taken = [name for name in OURS if any(_has(folder, name) for folder in folders)]
-    ours = _taken_out(taken)
+    """Within, modules are looked for in these folders first; behind it, in these folders last."""
+    if FOLDERS_HIDDEN not in sys.meta_path:
+        sys.meta_path.insert(0, FOLDERS_HIDDEN)
     places = [str(folder) for folder in folders]
     sys.path[:0] = places
     importlib.invalidate_caches()
     try:
         yield
-        for module in list(sys.modules.values()):
-            if taken and _is_within(module, folders):
-                _check_later_imports(module, taken)
     finally:
-        _taken_out(taken)
-        sys.modules.update(ours)
         for place in places:
             sys.path.remove(place)
         sys.path.extend(place for place in places if place not in sys.path)
@@ -107,57 +114,11 @@ def place_of(error: BaseException, folders: Sequence[Path]) -> str:
     for file, line in places[:1] + places[:0:-1]:
         for folder in folders:
             inside = file.is_relative_to(folder) and "site-packages" not in file.parts
-            if inside and not file.is_relative_to(_HERE / "graphs"):
+            if inside and not file.is_relative_to(_HERE):
                 return f"{file.relative_to(folder)}, line {line}"
     return ""
-
-
-def _has(folder: Path, name: str) -> bool:
-    """Whether a folder has a module of this name that is not our own."""
-    package = folder / name
-    if folder.resolve() == _HERE:
-        return False
-    return (folder / f"{name}.py").is_file() or any(package.glob("**/*.py"))
-
-
-def _taken_out(names: Sequence[str]) -> dict[str, ModuleType]:
-    if not names:
-        return {}
-    return {
-        name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in names
-    }
-
-
-def _is_within(module: Any, folders: Sequence[Path]) -> bool:
-    file = _file_of(module)
-    if file is None or "site-packages" in file.parts:
-        return False
-    return any(file.is_relative_to(folder) for folder in folders)
 
 
 def _file_of(module: Any) -> Path | None:
     file = getattr(module, "__file__", None)
     return Path(file).resolve() if isinstance(file, str) and file.endswith(".py") else None
-
-
-def _check_later_imports(module: ModuleType, taken: Sequence[str]) -> None:
-    file = _file_of(module)
-    assert file is not None
-    for function in ast.walk(ast.parse(file.read_bytes())):
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            continue
-        for node in ast.walk(function):
-            for name in _imported(node):
-                if name.partition(".")[0] in taken:
-                    raise GraphError(
-                        f"{file.name}, line {node.lineno}, imports {name!r} inside a function, "  # type: ignore[attr-defined]
-                        "when that is the server's own package; import it at the top of the file"
-                    )
-
-
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and not node.level and node.module:
-        return [node.module]
-    return []

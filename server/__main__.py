@@ -1,4 +1,5 @@
-"""`turnstream`, or `python -m server`: settings -> uvicorn. What keeps it from starting is a line.
+"""`turnstream`, or `python -P -m turnstream.server`: settings -> uvicorn. What keeps it from
+starting is a line.
 
 The first argument may be the graph: `turnstream ./agent.py:graph`. In a folder with a
 langgraph.json it is that project's, unless another is named.
@@ -20,22 +21,22 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 from pydantic_settings.exceptions import SettingsError
 
-from graphs.faults import GraphError
-from graphs.model_options import ModelSetupError
-from server.announcement import announce, is_loopback
-from server.app import create_app
-from server.connections import ConnectionLimits
-from server.logs.formats import LogFormat
-from server.logs.messages import escape
-from server.logs.setup import configure, log_stray_failures
-from server.metrics import MetricsSetupError
-from server.serving import Server, with_state
-from server.settings import Settings
-from server.settings_faults import faults
-from server.storage.interfaces import StorageError
-from server.traces import TracesSetupError
-from server.users.principal import AuthSetupError
-from tools.contract import CatalogueError
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.model_options import ModelSetupError
+from turnstream.server.announcement import announce, is_loopback
+from turnstream.server.app import create_app
+from turnstream.server.connections import ConnectionLimits
+from turnstream.server.logs.formats import LogFormat
+from turnstream.server.logs.messages import escape
+from turnstream.server.logs.setup import configure, log_stray_failures
+from turnstream.server.metrics import MetricsSetupError
+from turnstream.server.serving import Server, with_state
+from turnstream.server.settings import Settings
+from turnstream.server.settings_faults import faults
+from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.traces import TracesSetupError
+from turnstream.server.users.principal import AuthSetupError
+from turnstream.tools.contract import CatalogueError
 
 PROJECT_FILE = "langgraph.json"
 GC_THRESHOLDS = (10_000, 10, 50)
@@ -43,7 +44,8 @@ GC_THRESHOLDS = (10_000, 10, 50)
 each 1200 objects, of which a stream has a thousand, and finds next to nothing: what a run leaves is
 freed by its reference counts, but for some 40 objects."""
 ADMINISTRATION = ("keys", "threads", "audit", "migrate")
-"""First arguments that are commands of `server.commands`; a graph's name has a colon or a dot."""
+"""First arguments that are commands of `turnstream.server.commands`; a graph's name has a colon or
+a dot."""
 
 logger = logging.getLogger("turnstream")
 
@@ -77,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     configure("text")
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] and arguments[0] in ADMINISTRATION:
-        from server.commands import run
+        from turnstream.server.commands import run
 
         return run(arguments)
     try:

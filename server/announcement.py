@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from graphs.loading import BUILT_IN
-from graphs.models import OFFLINE, ModelName
-from server.settings import LOOPBACK, Settings
+from turnstream.graphs.loading import BUILT_IN
+from turnstream.graphs.models import OFFLINE, ModelName
+from turnstream.server.settings import LOOPBACK, Settings
 
 logger = logging.getLogger("turnstream")
 

@@ -8,60 +8,60 @@ from pathlib import Path
 from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 
-from graphs.attached import AttachedGraph
-from graphs.classify import Classifier
-from graphs.graph_tools import tools_of
-from graphs.loading import BUILT_IN, load, open_graphs
-from graphs.rights import UNENFORCED
-from server.authentication import open_audit_trail, open_authentication
-from server.graph_resources import open_graph_store, open_models
-from server.http.bodies import anonymous_bodies, callers_bodies
-from server.http.event_streams import EventStreams
-from server.http.guard import LoopbackOnly
-from server.http.middleware import middleware
-from server.http.problem_handlers import HANDLERS
-from server.http.routes import ROUTES
-from server.http.state import AppState
-from server.http.static import static_files
-from server.http.unread import unread_budget
-from server.logs.formats import name_worker
-from server.logs.setup import configure, log_stray_failures
-from server.observation import observation, observing
-from server.protocols import BodyLimits
-from server.runs.checkpoints import Checkpoints
-from server.runs.lives import Observer
-from server.runs.reader import RunReader
-from server.runs.recovery import LostRuns
-from server.runs.run_audit import RunAudit
-from server.runs.runs import Runs
-from server.runs.served_graphs import ServedGraphs
-from server.runs.served_models import ServedModels
-from server.runs.start import RunLimits, RunSettings
-from server.settings import Settings
-from server.storage.memory_logs import MemoryLogs
-from server.storage.opened import Storage, StorageOptions, open_storage
-from server.storage.sharing import open_shared_counters, open_sharing
-from server.storage.workers import Workers
-from server.tool_sources import open_tools
-from server.upkeep import upkeep
-from server.users.audit import Audit
-from server.users.authentication import Authentication
-from server.users.failed_logins import FailedLogins
-from server.users.policy import Policy, open_policy
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
-from tools.contract import Disposition
-from tools.current import CurrentCatalogue
+from turnstream.graphs.attached import AttachedGraph
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.graph_tools import tools_of
+from turnstream.graphs.loading import BUILT_IN, load, open_graphs
+from turnstream.graphs.rights import UNENFORCED
+from turnstream.server.authentication import open_audit_trail, open_authentication
+from turnstream.server.graph_resources import open_graph_store, open_models
+from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
+from turnstream.server.http.event_streams import EventStreams
+from turnstream.server.http.guard import LoopbackOnly
+from turnstream.server.http.middleware import middleware
+from turnstream.server.http.problem_handlers import HANDLERS
+from turnstream.server.http.routes import ROUTES
+from turnstream.server.http.state import AppState
+from turnstream.server.http.static import static_files
+from turnstream.server.http.unread import unread_budget
+from turnstream.server.logs.formats import name_worker
+from turnstream.server.logs.setup import configure, log_stray_failures
+from turnstream.server.observation import observation, observing
+from turnstream.server.protocols import BodyLimits
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.lives import Observer
+from turnstream.server.runs.reader import RunReader
+from turnstream.server.runs.recovery import LostRuns
+from turnstream.server.runs.run_audit import RunAudit
+from turnstream.server.runs.runs import Runs
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.served_models import ServedModels
+from turnstream.server.runs.start import RunLimits, RunSettings
+from turnstream.server.settings import Settings
+from turnstream.server.storage.memory_logs import MemoryLogs
+from turnstream.server.storage.opened import Storage, StorageOptions, open_storage
+from turnstream.server.storage.sharing import open_shared_counters, open_sharing
+from turnstream.server.storage.workers import Workers
+from turnstream.server.tool_sources import open_tools
+from turnstream.server.upkeep import upkeep
+from turnstream.server.users.audit import Audit
+from turnstream.server.users.authentication import Authentication
+from turnstream.server.users.failed_logins import FailedLogins
+from turnstream.server.users.policy import Policy, open_policy
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import Disposition
+from turnstream.tools.current import CurrentCatalogue
 
 STATIC = Path(__file__).parent.parent / "static"
 
 
 def create() -> Starlette:
     """The application by its environment alone, for any ASGI server:
-    `uvicorn server.app:create --factory`.
+    `uvicorn turnstream.server.app:create --factory`.
 
     Such a server ends live runs when it stops instead of letting them finish. The process's log is
-    set up as that of `python -m server`.
+    set up as that of `python -P -m turnstream.server`.
     """
     settings = Settings.model_validate({})
     configure(settings.log_format)

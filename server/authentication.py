@@ -4,16 +4,16 @@ others."""
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from graphs.user_modules import own_object
-from server.project_auth import file_with_auth, project_folders
-from server.settings import Settings
-from server.storage.audit_store import SqlAuditStore
-from server.storage.opened import ServerStore
-from server.user_settings import NAMED
-from server.users.audit import Audit, expire, open_audit
-from server.users.authentication import Authentication, AuthFunction, TokenVerifier
-from server.users.principal import AuthSetupError
-from server.users.proxies import ProxyHeaders, networks
+from turnstream.graphs.user_modules import own_object
+from turnstream.server.project_auth import file_with_auth, project_folders
+from turnstream.server.settings import Settings
+from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.storage.opened import ServerStore
+from turnstream.server.user_settings import NAMED
+from turnstream.server.users.audit import Audit, expire, open_audit
+from turnstream.server.users.authentication import Authentication, AuthFunction, TokenVerifier
+from turnstream.server.users.principal import AuthSetupError
+from turnstream.server.users.proxies import ProxyHeaders, networks
 
 
 @asynccontextmanager
@@ -24,9 +24,9 @@ async def open_authentication(
     if not settings.authenticates:
         yield None
         return
-    from server.storage.credential_store import SqlCredentialStore
-    from server.users.keys import ApiKeys
-    from server.users.sessions import Sessions
+    from turnstream.server.storage.credential_store import SqlCredentialStore
+    from turnstream.server.users.keys import ApiKeys
+    from turnstream.server.users.sessions import Sessions
 
     credentials = SqlCredentialStore(store)
     async with AsyncExitStack() as opened:
@@ -56,7 +56,7 @@ async def open_audit_trail(settings: Settings, store: ServerStore) -> AsyncItera
 
 
 async def _token_verifier(settings: Settings, opened: AsyncExitStack) -> TokenVerifier:
-    from server.users.tokens import TokenSettings, open_token_verifier
+    from turnstream.server.users.tokens import TokenSettings, open_token_verifier
 
     return await opened.enter_async_context(
         open_token_verifier(
@@ -91,6 +91,6 @@ def _own_function(settings: Settings) -> AuthFunction | None:
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise AuthSetupError(f"{source}: {names[0]} cannot be loaded ({reason})") from error
-    from server.users.own_function import OwnFunction
+    from turnstream.server.users.own_function import OwnFunction
 
     return OwnFunction(names[0], target, source, refuses_rules=bool(file and not settings.policy))

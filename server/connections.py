@@ -25,10 +25,10 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from server.accepting import Acceptor
-from server.http.problems import SHUTTING_DOWN, Problem
-from server.http.readers import TRANSPORT
-from server.settings import Settings
+from turnstream.server.accepting import Acceptor
+from turnstream.server.http.problems import SHUTTING_DOWN, Problem
+from turnstream.server.http.readers import TRANSPORT
+from turnstream.server.settings import Settings
 
 READ_IN = {"uvicorn": "0.54.0", "h11": "0.16.0"}
 UNACKNOWLEDGED_MS = 30_000

@@ -6,11 +6,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
-from graphs.loading import BUILT_IN
-from graphs.model_options import ModelOptions, Reasoning
-from graphs.models import open_models as open_named
-from server.settings import Settings
-from server.storage.opened import Storage
+from turnstream.graphs.loading import BUILT_IN
+from turnstream.graphs.model_options import ModelOptions, Reasoning
+from turnstream.graphs.models import open_models as open_named
+from turnstream.server.settings import Settings
+from turnstream.server.storage.opened import Storage
 
 
 def open_graph_store(

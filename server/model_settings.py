@@ -1,12 +1,12 @@
-"""The settings of the models: a part of `server.settings`."""
+"""The settings of the models: a part of `turnstream.server.settings`."""
 
 from typing import Annotated
 
 from pydantic import AliasChoices, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
-from graphs.model_options import Reasoning
-from graphs.models import DEFAULT_MODEL, OFFLINE, ModelName
+from turnstream.graphs.model_options import Reasoning
+from turnstream.graphs.models import DEFAULT_MODEL, OFFLINE, ModelName
 
 
 class ModelSettings(BaseSettings):

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from starlette.middleware import Middleware
 
-from server.graph_resources import open_title_model
-from server.runs.lives import Observer
-from server.runs.runs import Runs
-from server.settings import Settings
-from server.storage.opened import Storage
+from turnstream.server.graph_resources import open_title_model
+from turnstream.server.runs.lives import Observer
+from turnstream.server.runs.runs import Runs
+from turnstream.server.settings import Settings
+from turnstream.server.storage.opened import Storage
 
 if TYPE_CHECKING:
-    from server.metrics.metrics import Metrics
-    from server.runs.titles import Titles
+    from turnstream.server.metrics.metrics import Metrics
+    from turnstream.server.runs.titles import Titles
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ def observation(settings: Settings) -> Observation:
     observers: list[Observer] = []
     metrics = titles = None
     if settings.metrics_port is not None:
-        from server.metrics.measured import Measured
-        from server.metrics.metrics import Metrics
+        from turnstream.server.metrics.measured import Measured
+        from turnstream.server.metrics.metrics import Metrics
 
         metrics = Metrics()
         middleware.append(Middleware(Measured, metrics=metrics))
         observers.append(partial(partial, metrics.run_ended))
     if settings.traces:
-        from server.traces.requests import TracedRequests
-        from server.traces.traces import Traces
+        from turnstream.server.traces.requests import TracedRequests
+        from turnstream.server.traces.traces import Traces
 
         middleware.append(Middleware(TracedRequests))
         observers.append(Traces().run_begins)
     if settings.title_model:
-        from server.runs.titles import Titles
+        from turnstream.server.runs.titles import Titles
 
         titles = Titles()
         observers.append(titles.run_begins)
@@ -74,7 +74,7 @@ async def observing(
 async def _serving(
     metrics: "Metrics", settings: Settings, runs: Runs, storage: Storage
 ) -> AsyncIterator[None]:
-    from server.metrics.endpoint import serve_metrics
+    from turnstream.server.metrics.endpoint import serve_metrics
 
     assert settings.metrics_port is not None
     metrics.live_runs.set_function(lambda: runs.live)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphs.faults import GraphError
-from graphs.project_file import ProjectFile, project_file
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.project_file import ProjectFile, project_file
 
 
 def with_project_auth(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,9 +22,9 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.announcement import notify
-from server.connections import BoundedServer, Connection, ConnectionLimits
-from server.runs.runs import Runs
+from turnstream.server.announcement import notify
+from turnstream.server.connections import BoundedServer, Connection, ConnectionLimits
+from turnstream.server.runs.runs import Runs
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CLOSE_SECONDS = 5

@@ -17,16 +17,16 @@ from pydantic import (
 )
 from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
 
-from graphs.client_state import MAX_STATE_BYTES
-from graphs.limits import Limits
-from graphs.loading import BUILT_IN
-from graphs.result_view import Undeclared
-from server.logs.formats import LogFormat
-from server.model_settings import ModelSettings
-from server.project_auth import with_project_auth
-from server.storage_settings import StorageSettings
-from server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
-from server.user_settings import UserSettings
+from turnstream.graphs.client_state import MAX_STATE_BYTES
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.loading import BUILT_IN
+from turnstream.graphs.result_view import Undeclared
+from turnstream.server.logs.formats import LogFormat
+from turnstream.server.model_settings import ModelSettings
+from turnstream.server.project_auth import with_project_auth
+from turnstream.server.storage_settings import StorageSettings
+from turnstream.server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
+from turnstream.server.user_settings import UserSettings
 
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 """How names begin that mean something to LangGraph among configurable values."""

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, PlainValidator, PositiveFloat, PositiveInt, SecretStr, model_validator
 from pydantic_settings import BaseSettings
 
-from server.storage.location import Location, PostgresUrl, location
+from turnstream.server.storage.location import Location, PostgresUrl, location
 
 
 class StorageSettings(BaseSettings):

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 
-from server.settings import Settings
-from tools.catalogue import Catalogue
-from tools.contract import CatalogueError
-from tools.current import CurrentCatalogue
-from tools.remote import with_remote_tools
+from turnstream.server.settings import Settings
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import CatalogueError
+from turnstream.tools.current import CurrentCatalogue
+from turnstream.tools.remote import with_remote_tools
 
 
 @asynccontextmanager
@@ -26,7 +26,7 @@ async def open_tools(settings: Settings, catalogue: Catalogue) -> AsyncIterator[
             return
         if find_spec("mcp") is None:
             raise CatalogueError("TURNSTREAM_MCP needs a package: pip install 'turnstream[mcp]'")
-        from tools.mcp.joining import with_mcp_tools
+        from turnstream.tools.mcp.joining import with_mcp_tools
 
         async with with_mcp_tools(joined, settings.mcp) as tools:
             yield tools

@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from server.runs.indexing import open_indexing
-from server.runs.retention import open_retention
-from server.runs.runs import Runs
-from server.runs.served_graphs import ServedGraphs
-from server.runs.sweep import open_sweep
-from server.runs.undo_time import open_undo_time
-from server.settings import Settings
-from server.storage.opened import ServerStore
+from turnstream.server.runs.indexing import open_indexing
+from turnstream.server.runs.retention import open_retention
+from turnstream.server.runs.runs import Runs
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.sweep import open_sweep
+from turnstream.server.runs.undo_time import open_undo_time
+from turnstream.server.settings import Settings
+from turnstream.server.storage.opened import ServerStore
 
 
 @asynccontextmanager

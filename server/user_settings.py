@@ -1,4 +1,4 @@
-"""The settings of who may call: a part of `server.settings`."""
+"""The settings of who may call: a part of `turnstream.server.settings`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode
 
-from server.users.proxies import networks
+from turnstream.server.users.proxies import networks
 
 OFF = "off"
 NAMED = ("keys", "jwt", "header")

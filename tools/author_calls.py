@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tools.threads import in_thread
+from turnstream.tools.threads import in_thread
 
 MAX_THREADS = 32
 

@@ -2,13 +2,13 @@
 
 from langchain_core.tools import BaseTool
 
-from tools.calculator import calculator, multiply
-from tools.catalogue import Catalogue
-from tools.clock import get_current_time
-from tools.contract import UITool
-from tools.solar import SOLAR_TOOLS
-from tools.ui import render_ui_component, request_user_selection
-from tools.units import convert_units
+from turnstream.tools.calculator import calculator, multiply
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.clock import get_current_time
+from turnstream.tools.contract import UITool
+from turnstream.tools.solar import SOLAR_TOOLS
+from turnstream.tools.ui import render_ui_component, request_user_selection
+from turnstream.tools.units import convert_units
 
 REAL: tuple[BaseTool, ...] = (
     calculator,

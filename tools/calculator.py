@@ -16,8 +16,8 @@ from typing import Any
 from langchain_core.tools import ToolException
 from simpleeval import InvalidExpression, SimpleEval  # type: ignore[import-untyped]
 
-from tools.contract import real_tool
-from tools.numbers import Number
+from turnstream.tools.contract import real_tool
+from turnstream.tools.numbers import Number
 
 MAX_CHARS = 1000
 MAX_VALUE = sys.float_info.max

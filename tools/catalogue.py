@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
-from tools.contract import CLIENT_FIELDS, CatalogueError, UITool
+from turnstream.tools.contract import CLIENT_FIELDS, CatalogueError, UITool
 
 Tool: TypeAlias = BaseTool | UITool
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from langchain_core.tools import ToolException
 
-from tools.contract import real_tool
+from turnstream.tools.contract import real_tool
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 REGIONS = {

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from tools.arguments import (
+from turnstream.tools.arguments import (
     Arguments,
     NumberOrNull,
     NumberOrText,
@@ -17,7 +17,7 @@ from tools.arguments import (
     shorten,
     unstorable,
 )
-from tools.contract import ResultLookup
+from turnstream.tools.contract import ResultLookup
 
 Text: TypeAlias = Annotated[str, Field(max_length=2000)]
 ShortText: TypeAlias = Annotated[str, Field(max_length=80)]

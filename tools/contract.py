@@ -24,9 +24,9 @@ from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from tools import strict_json
-from tools.json_size import is_larger
-from tools.threads import in_thread
+from turnstream.tools import strict_json
+from turnstream.tools.json_size import is_larger
+from turnstream.tools.threads import in_thread
 
 ASIDE = (100_000, 5_000)
 """Characters and values of a result that are handled on another thread."""

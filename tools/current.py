@@ -5,7 +5,7 @@ A run takes the catalogue as it is at its start, and keeps it to its end.
 
 from dataclasses import dataclass
 
-from tools.catalogue import Catalogue
+from turnstream.tools.catalogue import Catalogue
 
 
 @dataclass(slots=True)

@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from tools import strict_json
-from tools.catalogue import Catalogue
-from tools.contract import ALL_FIELDS, CLIENT_FIELDS, CatalogueError
-from tools.schemas import SchemaFault, accept
+from turnstream.tools import strict_json
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import ALL_FIELDS, CLIENT_FIELDS, CatalogueError
+from turnstream.tools.schemas import SchemaFault, accept
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Integer, listed, parse, shorten, unstorable
+from turnstream.tools.arguments import Arguments, Integer, listed, parse, shorten, unstorable
 
 Kind = Literal["single", "multiple", "date", "date_range"]
 CHOICES = ("single", "multiple")

@@ -6,9 +6,9 @@ top; the description says the rest, and validation holds it.
 
 from typing import Any, get_args
 
-from tools.components import Component, validate_render
-from tools.contract import UITool
-from tools.selection import MAX_OPTIONS, Kind, check_answer, validate_selection
+from turnstream.tools.components import Component, validate_render
+from turnstream.tools.contract import UITool
+from turnstream.tools.selection import MAX_OPTIONS, Kind, check_answer, validate_selection
 
 RENDER_DESCRIPTION = """\
 Show something to the user in the chat: a chart, a table, cards, a report or an alert. It ends \

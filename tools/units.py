@@ -14,8 +14,8 @@ from typing import Any
 import pint
 from langchain_core.tools import ToolException
 
-from tools.contract import real_tool
-from tools.numbers import Number
+from turnstream.tools.contract import real_tool
+from turnstream.tools.numbers import Number
 
 MAX_CHARS = 60
 MAX_MATCHES = 5

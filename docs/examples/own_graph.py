@@ -15,11 +15,11 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, Send
 
-from graphs.execution import execute
-from graphs.history import for_model, pending_calls
-from graphs.limits import Limits
-from graphs.state import ChatState
-from tools.catalogue import Catalogue
+from turnstream.graphs.execution import execute
+from turnstream.graphs.history import for_model, pending_calls
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.state import ChatState
+from turnstream.tools.catalogue import Catalogue
 
 
 def build(

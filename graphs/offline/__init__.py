@@ -16,7 +16,7 @@ A result that offers its points (`data_from`, `draws`) is shown by naming it; no
 again. A result without data is tried once more: see `again`.
 """
 
-from graphs.offline.examples import EXAMPLES
-from graphs.offline.model import OfflineChatModel
+from turnstream.graphs.offline.examples import EXAMPLES
+from turnstream.graphs.offline.model import OfflineChatModel
 
 __all__ = ["EXAMPLES", "OfflineChatModel"]

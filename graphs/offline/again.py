@@ -5,16 +5,16 @@
            | attempt attempt question attempt    (the server asked the user for a window)
 
 The server says that a try is due by adding `recovery` to the result, and asks by itself after the
-second miss; see `graphs.no_data`.
+second miss; see `turnstream.graphs.no_data`.
 """
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from graphs.no_data import MISSES, QUESTION
-from graphs.offline.ask import SELECT, Ask
-from graphs.offline.history import Result, Step
+from turnstream.graphs.no_data import MISSES, QUESTION
+from turnstream.graphs.offline.ask import SELECT, Ask
+from turnstream.graphs.offline.history import Result, Step
 
 WIDER = timedelta(days=7)
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from graphs.offline.figure import Figure, listed
-from graphs.offline.figures import chosen, clock, figures, place
-from graphs.offline.history import Result
-from graphs.offline.maintenance_words import DECLINED
-from graphs.offline.maintenance_words import WORDS as MAINTENANCE_WORDS
-from graphs.offline.solar_words import WORDS as SOLAR_WORDS
+from turnstream.graphs.offline.figure import Figure, listed
+from turnstream.graphs.offline.figures import chosen, clock, figures, place
+from turnstream.graphs.offline.history import Result
+from turnstream.graphs.offline.maintenance_words import DECLINED
+from turnstream.graphs.offline.maintenance_words import WORDS as MAINTENANCE_WORDS
+from turnstream.graphs.offline.solar_words import WORDS as SOLAR_WORDS
 
 MAX_FIELDS = 6
 MAX_CHARS = 300

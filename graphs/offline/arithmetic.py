@@ -2,7 +2,7 @@
 
 import ast
 
-from graphs.offline.ask import NUMBER, Ask, Facts, any_case, number
+from turnstream.graphs.offline.ask import NUMBER, Ask, Facts, any_case, number
 
 MAX_CHARS = 500
 """Of an expression. Longer ones are none."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphs.offline.history import Result
+from turnstream.graphs.offline.history import Result
 
 RENDER, SELECT = "render_ui_component", "request_user_selection"
 

@@ -14,7 +14,7 @@ from itertools import islice
 from re import Pattern
 from typing import Any
 
-from graphs.offline.ask import RENDER, SELECT, SIGNED, Ask, Facts, any_case, number
+from turnstream.graphs.offline.ask import RENDER, SELECT, SIGNED, Ask, Facts, any_case, number
 
 MAX_TOOLS, MAX_PROPERTIES, MAX_OPTIONS, MAX_NAME_CHARS = 4, 16, 50, 64
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from graphs.offline.ask import SELECT, Ask, Facts, any_case, past
+from turnstream.graphs.offline.ask import SELECT, Ask, Facts, any_case, past
 
 MAX_OPTIONS = 100
 

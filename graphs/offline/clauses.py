@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from re import Pattern
 
-from graphs.offline.ask import BLANKS_BEFORE, any_case, past
-from graphs.offline.screen import COMPONENT, SHOW
+from turnstream.graphs.offline.ask import BLANKS_BEFORE, any_case, past
+from turnstream.graphs.offline.screen import COMPONENT, SHOW
 
 MAX_CLAUSES = 50
 """Of a message; what stands behind is not searched for asks."""

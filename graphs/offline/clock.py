@@ -3,7 +3,7 @@
 import functools
 from zoneinfo import available_timezones
 
-from graphs.offline.ask import Ask, Facts, any_case
+from turnstream.graphs.offline.ask import Ask, Facts, any_case
 
 _CUE = any_case(r"\b(?:what time|(?:the|current) time|time is it|time in)\b")
 _WHERE = any_case(r"\b(?:in|at|for)\s+(.+)")

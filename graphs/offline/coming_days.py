@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from re import Match, Pattern
 
-from graphs.offline.ask import any_case
-from graphs.offline.solar_days import ISO, MONTH, MONTHS, ONE, TH, WEEKDAYS, YEAR
+from turnstream.graphs.offline.ask import any_case
+from turnstream.graphs.offline.solar_days import ISO, MONTH, MONTHS, ONE, TH, WEEKDAYS, YEAR
 
 _ORDINALS = (
     *("first", "second", "third", "fourth", "fifth"),

@@ -1,6 +1,6 @@
 """Prompts that show what the offline model can do with our tools, those of the demo first."""
 
-from tools.solar import PROMPTS
+from turnstream.tools.solar import PROMPTS
 
 PLANNING = PROMPTS[-1]
 

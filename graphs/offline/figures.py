@@ -6,10 +6,10 @@ from datetime import datetime
 from itertools import starmap
 from typing import Any
 
-from graphs.offline.figure import Figure, Value, listed
-from graphs.offline.history import Result
-from graphs.offline.maintenance_words import FIGURES as MAINTENANCE_FIGURES
-from graphs.offline.solar_words import FIGURES as SOLAR_FIGURES
+from turnstream.graphs.offline.figure import Figure, Value, listed
+from turnstream.graphs.offline.history import Result
+from turnstream.graphs.offline.maintenance_words import FIGURES as MAINTENANCE_FIGURES
+from turnstream.graphs.offline.solar_words import FIGURES as SOLAR_FIGURES
 
 WINDOW = re.compile(r"^(\d{4}-\d{2}-\d{2})/(\d{4}-\d{2}-\d{2})$")
 """How an option of a question names a window of days."""

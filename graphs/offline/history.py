@@ -9,11 +9,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs import stored_user
-from graphs.approvals import CHANGED
-from graphs.images import has_image, is_image
-from tools import strict_json
-from tools.image_header import header_of_url
+from turnstream.graphs import stored_user
+from turnstream.graphs.approvals import CHANGED
+from turnstream.graphs.images import has_image, is_image
+from turnstream.tools import strict_json
+from turnstream.tools.image_header import header_of_url
 
 _KINDS = {"png": "PNG", "jpeg": "JPEG", "gif": "GIF", "webp": "WebP"}
 _NUMBERED = re.compile(r"call_(\d{1,9})")

@@ -1,14 +1,14 @@
 """The intents, in the order in which a clause is offered to them."""
 
-from graphs.offline.arithmetic import arithmetic
-from graphs.offline.ask import Ask, Facts, Intent
-from graphs.offline.by_name import called_by_name, named_in_words
-from graphs.offline.choice import selection
-from graphs.offline.clock import time_of_day
-from graphs.offline.maintenance import maintenance
-from graphs.offline.screen import render
-from graphs.offline.solar import solar
-from graphs.offline.units import conversion
+from turnstream.graphs.offline.arithmetic import arithmetic
+from turnstream.graphs.offline.ask import Ask, Facts, Intent
+from turnstream.graphs.offline.by_name import called_by_name, named_in_words
+from turnstream.graphs.offline.choice import selection
+from turnstream.graphs.offline.clock import time_of_day
+from turnstream.graphs.offline.maintenance import maintenance
+from turnstream.graphs.offline.screen import render
+from turnstream.graphs.offline.solar import solar
+from turnstream.graphs.offline.units import conversion
 
 INTENTS: tuple[Intent, ...] = (
     called_by_name,

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from graphs.offline.ask import Ask, Facts, any_case, past
-from graphs.offline.coming_days import find_coming_day, needs_today
-from graphs.offline.screen import COMPONENT
-from graphs.offline.solar import LOGGER, UNIT, find_target
-from graphs.offline.solar_days import find_days, today_of
+from turnstream.graphs.offline.ask import Ask, Facts, any_case, past
+from turnstream.graphs.offline.coming_days import find_coming_day, needs_today
+from turnstream.graphs.offline.screen import COMPONENT
+from turnstream.graphs.offline.solar import LOGGER, UNIT, find_target
+from turnstream.graphs.offline.solar_days import find_days, today_of
 
 SCHEDULE, LIST, CANCEL = "schedule_maintenance", "list_maintenance", "cancel_maintenance"
 MAX_VISITS = 10

@@ -21,7 +21,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graphs.offline.plan import Call, Plan, Tools, plan
+from turnstream.graphs.offline.plan import Call, Plan, Tools, plan
 
 NAME = "offline"
 FRAGMENT_CHARS = 8

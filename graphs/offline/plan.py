@@ -6,18 +6,18 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from graphs.offline.again import next_try, outcome, tried
-from graphs.offline.answers import words
-from graphs.offline.ask import RENDER, SELECT, Ask, Facts
-from graphs.offline.clauses import means_all, points_back, resolve, steps
-from graphs.offline.figure import listed
-from graphs.offline.figures import figures, latest_value
-from graphs.offline.history import Result, Step, Turn, read
-from graphs.offline.intents import asks_of
-from graphs.offline.solar import LIST
-from graphs.offline.solar_words import CHARTS, chart_title
-from graphs.offline.talk import sees, talk
-from graphs.offline.today import asked_today
+from turnstream.graphs.offline.again import next_try, outcome, tried
+from turnstream.graphs.offline.answers import words
+from turnstream.graphs.offline.ask import RENDER, SELECT, Ask, Facts
+from turnstream.graphs.offline.clauses import means_all, points_back, resolve, steps
+from turnstream.graphs.offline.figure import listed
+from turnstream.graphs.offline.figures import figures, latest_value
+from turnstream.graphs.offline.history import Result, Step, Turn, read
+from turnstream.graphs.offline.intents import asks_of
+from turnstream.graphs.offline.solar import LIST
+from turnstream.graphs.offline.solar_words import CHARTS, chart_title
+from turnstream.graphs.offline.talk import sees, talk
+from turnstream.graphs.offline.today import asked_today
 
 MAX_CHARS = 4000
 """Of a message; what stands behind is not searched for asks."""

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from re import Pattern
 from typing import Any
 
-from graphs.offline.ask import BLANKS_BEFORE, RENDER, Ask, Facts, any_case, past
-from graphs.offline.figure import Figure
-from graphs.offline.figures import figures
-from graphs.offline.history import Result
-from graphs.offline.series import inline_figures
+from turnstream.graphs.offline.ask import BLANKS_BEFORE, RENDER, Ask, Facts, any_case, past
+from turnstream.graphs.offline.figure import Figure
+from turnstream.graphs.offline.figures import figures
+from turnstream.graphs.offline.history import Result
+from turnstream.graphs.offline.series import inline_figures
 
 COMPONENT = (
     r"(?:(?P<bar_chart>bar (?:chart|graph|plot)|bars)|(?P<table>table)"

@@ -2,8 +2,8 @@
 
 import string
 
-from graphs.offline.ask import BLANKS_BEFORE, SIGNED, any_case, number
-from graphs.offline.figure import Figure
+from turnstream.graphs.offline.ask import BLANKS_BEFORE, SIGNED, any_case, number
+from turnstream.graphs.offline.figure import Figure
 
 _SEPARATOR = any_case(rf"{BLANKS_BEFORE}(?:,\s*+and\b|[,;|])\s*+|(?<!\s)\s++and\s++")
 _COUNTED = any_case(rf"\A(?P<value>{SIGNED})\s++(?P<label>[^\W\d].*)")

@@ -5,8 +5,8 @@ from datetime import date
 from re import Pattern
 from typing import Any
 
-from graphs.offline.ask import Ask, Facts, any_case, past
-from graphs.offline.solar_days import find_days, is_day_word, needs_today, today_of
+from turnstream.graphs.offline.ask import Ask, Facts, any_case, past
+from turnstream.graphs.offline.solar_days import find_days, is_day_word, needs_today, today_of
 
 LIST, ERRORS, FORECAST = "list_loggers", "diagnose_error_codes", "forecast_production"
 

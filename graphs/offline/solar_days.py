@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from re import Match, Pattern
 
-from graphs.offline.ask import Facts, any_case
+from turnstream.graphs.offline.ask import Facts, any_case
 
 Days = tuple[date, date]
 ONE = timedelta(days=1)

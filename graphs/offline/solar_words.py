@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from graphs.offline.figure import Figure, listed
-from graphs.offline.history import Result
+from turnstream.graphs.offline.figure import Figure, listed
+from turnstream.graphs.offline.history import Result
 
 MAX_NAMED = 3
 

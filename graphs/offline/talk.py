@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from re import Match, Pattern
 from typing import Any
 
-from graphs.offline.ask import RENDER, any_case, past
-from graphs.offline.examples import EXAMPLES, PLANNING
-from graphs.offline.figure import listed
-from graphs.offline.history import Turn
-from graphs.offline.maintenance import NO_COMMAND, SCHEDULE, UNPLANNED
-from tools.solar import offers_demo
+from turnstream.graphs.offline.ask import RENDER, any_case, past
+from turnstream.graphs.offline.examples import EXAMPLES, PLANNING
+from turnstream.graphs.offline.figure import listed
+from turnstream.graphs.offline.history import Turn
+from turnstream.graphs.offline.maintenance import NO_COMMAND, SCHEDULE, UNPLANNED
+from turnstream.tools.solar import offers_demo
 
 MAX_WORDS = 5000
 STORY_WORDS = 300

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from graphs.offline import maintenance, solar
-from graphs.offline.ask import Facts
+from turnstream.graphs.offline import maintenance, solar
+from turnstream.graphs.offline.ask import Facts
 
 ASK_TODAY = "list the loggers"
 """The clause that finds it out."""

@@ -1,6 +1,6 @@
 """Conversions of units, for `convert_units`."""
 
-from graphs.offline.ask import SIGNED, Ask, Facts, any_case, number
+from turnstream.graphs.offline.ask import SIGNED, Ask, Facts, any_case, number
 
 _UNIT = r"(?:degrees? |square |cubic )?[a-z°µ%][\w°µ/²³^*-]{0,40}+(?: per \w{1,40}+)?+"
 _FORWARD = any_case(

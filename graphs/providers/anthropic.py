@@ -14,10 +14,10 @@ from langchain_core.messages import AIMessageChunk, ToolCallChunk
 from langchain_core.messages.tool import tool_call_chunk
 from pydantic import PrivateAttr, SecretStr
 
-from graphs.answer_bounds import PLAIN, bounding_hook
-from graphs.model_options import ModelOptions, Reasoning, possible_reasoning
-from graphs.providers.bounded import BoundedChat
-from graphs.stored import PROVIDER
+from turnstream.graphs.answer_bounds import PLAIN, bounding_hook
+from turnstream.graphs.model_options import ModelOptions, Reasoning, possible_reasoning
+from turnstream.graphs.providers.bounded import BoundedChat
+from turnstream.graphs.stored import PROVIDER
 
 BUDGETS: Mapping[Reasoning, int] = {"on": 4096, "low": 2048, "medium": 8192, "high": 16_384}
 """Tokens of thinking, of models that take a budget."""

@@ -9,10 +9,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 
-from graphs.answer_bounds import answers_closed
-from graphs.limits import MAX_MESSAGE_BYTES
-from graphs.stored import PROVIDER
-from graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
+from turnstream.graphs.answer_bounds import answers_closed
+from turnstream.graphs.limits import MAX_MESSAGE_BYTES
+from turnstream.graphs.stored import PROVIDER
+from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
 
 
 class BoundedChat(BaseChatModel):

@@ -9,10 +9,10 @@ import httpx
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_google_genai import ChatGoogleGenerativeAI
 
-from graphs.answer_bounds import PLAIN, bounding_hook
-from graphs.model_options import ModelOptions, Reasoning, possible_reasoning
-from graphs.providers.bounded import BoundedChat
-from graphs.streamed_generation import Room, StreamedGeneration
+from turnstream.graphs.answer_bounds import PLAIN, bounding_hook
+from turnstream.graphs.model_options import ModelOptions, Reasoning, possible_reasoning
+from turnstream.graphs.providers.bounded import BoundedChat
+from turnstream.graphs.streamed_generation import Room, StreamedGeneration
 
 BUDGETS: Mapping[Reasoning, int] = {"low": 1024, "medium": 8192, "high": 24_576}
 """Tokens of thinking, of the models that take a budget."""

@@ -10,10 +10,10 @@ import httpx
 import ollama
 from langchain_ollama import ChatOllama
 
-from graphs.answer_bounds import PLAIN, bounding_hook
-from graphs.images import set_takes_images
-from graphs.model_options import ModelOptions, ModelSetupError, Reasoning, cannot_reason
-from graphs.providers.bounded import BoundedChat
+from turnstream.graphs.answer_bounds import PLAIN, bounding_hook
+from turnstream.graphs.images import set_takes_images
+from turnstream.graphs.model_options import ModelOptions, ModelSetupError, Reasoning, cannot_reason
+from turnstream.graphs.providers.bounded import BoundedChat
 
 ASK_SECONDS = 5.0
 """How long the server may take to say whether it has a model."""

@@ -14,11 +14,11 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graphs.answer_bounds import PLAIN, bounding_hook
-from graphs.model_options import ModelOptions
-from graphs.models import ModelUnavailable
-from graphs.providers.bounded import BoundedChat
-from graphs.streamed_generation import Room, StreamedGeneration
+from turnstream.graphs.answer_bounds import PLAIN, bounding_hook
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.models import ModelUnavailable
+from turnstream.graphs.providers.bounded import BoundedChat
+from turnstream.graphs.streamed_generation import Room, StreamedGeneration
 
 
 class ReasoningChatOpenAI(BoundedChat, ChatOpenAI):

@@ -13,12 +13,12 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_settings.exceptions import SettingsError
 
-from server.commands import audit, keys, migrate, threads
-from server.commands.command import Command, CommandError
-from server.settings import Settings
-from server.settings_faults import faults
-from server.storage.interfaces import StorageError, StorageUnavailable
-from server.storage.opened import StorageOptions, open_command_store
+from turnstream.server.commands import audit, keys, migrate, threads
+from turnstream.server.commands.command import Command, CommandError
+from turnstream.server.settings import Settings
+from turnstream.server.settings_faults import faults
+from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
+from turnstream.server.storage.opened import StorageOptions, open_command_store
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from server.commands.command import Command, add_command, moment, shown_time, write_table
-from server.storage.audit_records import AuditEvent, AuditFilter, AuditRecord
-from server.storage.audit_store import SqlAuditStore
+from turnstream.server.commands.command import Command, add_command, moment, shown_time, write_table
+from turnstream.server.storage.audit_records import AuditEvent, AuditFilter, AuditRecord
+from turnstream.server.storage.audit_store import SqlAuditStore
 
 PAGE = 1000
 """Records that are read at once, and whose columns have one width."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from server.logs.messages import escape
-from server.settings import Settings
-from server.storage.audit_records import AuditEvent, AuditRecord, Records
-from server.storage.opened import ServerStore
+from turnstream.server.logs.messages import escape
+from turnstream.server.settings import Settings
+from turnstream.server.storage.audit_records import AuditEvent, AuditRecord, Records
+from turnstream.server.storage.opened import ServerStore
 
 _DAYS = re.compile(r"([1-9][0-9]{0,4})d")
 DAY_SECONDS = 86_400

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Any
 
-from server.commands.command import (
+from turnstream.server.commands.command import (
     Command,
     CommandError,
     add_command,
@@ -12,8 +12,8 @@ from server.commands.command import (
     shown_time,
     write_table,
 )
-from server.storage.credential_store import SqlCredentialStore
-from server.users.keys import new_key
+from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.users.keys import new_key
 
 
 def add_to(groups: Any) -> None:

@@ -4,9 +4,9 @@ import argparse
 import sys
 from typing import Any
 
-from server.commands.command import CommandError
-from server.settings import Settings
-from server.storage.opened import migrate
+from turnstream.server.commands.command import CommandError
+from turnstream.server.settings import Settings
+from turnstream.server.storage.opened import migrate
 
 
 def add_to(groups: Any) -> None:

@@ -3,9 +3,9 @@
 import sys
 from typing import Any
 
-from server.commands.command import Command, CommandError, add_command
-from server.storage.ownership import assign
-from server.users.principal import check_id
+from turnstream.server.commands.command import Command, CommandError, add_command
+from turnstream.server.storage.ownership import assign
+from turnstream.server.users.principal import check_id
 
 
 def add_to(groups: Any) -> None:

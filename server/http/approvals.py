@@ -12,18 +12,18 @@ from typing import Any
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.problems import Problem
-from server.http.state import ApiRequest, owner, principal, rights
-from server.http.thread_listing import number
-from server.protocols import DEFAULT, BodyLimits, approval_body
-from server.runs.busy_threads import RunInProgress
-from server.runs.lives import StreamLost
-from server.runs.waiting_approvals import asker_of
-from server.storage.interfaces import WaitingApproval
-from server.turns.header import LOCAL_OWNER
-from server.turns.requests import InvalidRequest, TurnRequest
-from server.users.policy import Forbidden
-from server.users.rights import LimitExceeded
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.state import ApiRequest, owner, principal, rights
+from turnstream.server.http.thread_listing import number
+from turnstream.server.protocols import DEFAULT, BodyLimits, approval_body
+from turnstream.server.runs.busy_threads import RunInProgress
+from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.waiting_approvals import asker_of
+from turnstream.server.storage.interfaces import WaitingApproval
+from turnstream.server.turns.header import LOCAL_OWNER
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.server.users.policy import Forbidden
+from turnstream.server.users.rights import LimitExceeded
 
 MAX_CALLS = 100
 """Largest page."""

@@ -7,11 +7,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.http.authenticated import PRINCIPAL, session_cookie
-from server.http.problems import PROBLEM_CODE
-from server.storage.audit_records import AuditEvent, AuditRecord, Records
-from server.users.audit import Audit
-from server.users.principal import Principal
+from turnstream.server.http.authenticated import PRINCIPAL, session_cookie
+from turnstream.server.http.problems import PROBLEM_CODE
+from turnstream.server.storage.audit_records import AuditEvent, AuditRecord, Records
+from turnstream.server.users.audit import Audit
+from turnstream.server.users.principal import Principal
 
 REFUSALS = (401, 403, 429)
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")

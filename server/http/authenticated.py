@@ -15,12 +15,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.http.guard import SAFE_METHODS
-from server.http.problems import Problem
-from server.http.proxies import PEER
-from server.users.authentication import Authentication, Credentials
-from server.users.failed_logins import FailedLogins
-from server.users.principal import LOCAL, AuthenticationUnavailable, Principal, Unauthenticated
+from turnstream.server.http.guard import SAFE_METHODS
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.proxies import PEER
+from turnstream.server.users.authentication import Authentication, Credentials
+from turnstream.server.users.failed_logins import FailedLogins
+from turnstream.server.users.principal import (
+    LOCAL,
+    AuthenticationUnavailable,
+    Principal,
+    Unauthenticated,
+)
 
 PRINCIPAL = "principal"
 COOKIE, SECURE_COOKIE = "turnstream_session", "__Host-turnstream_session"

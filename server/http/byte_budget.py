@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from server.http.problems import Problem, limit_reached
+from turnstream.server.http.problems import Problem, limit_reached
 
 CALLERS_SHARE = 8
 """Each caller may have an eighth of the room."""

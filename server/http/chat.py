@@ -8,17 +8,24 @@ from functools import partial
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.cursors import position
-from server.http.problems import Problem, unknown_thread
-from server.http.state import ApiRequest, owner, principal, rights, thread_key
-from server.protocols import DEFAULT, BodyFormat, PostedTurn, WireFormat, parse, wire_format
-from server.protocols.format import StreamContext, View
-from server.runs.lives import StreamLost
-from server.runs.reader import LoggedRun
-from server.storage.interfaces import StorageUnavailable
-from server.turns.header import ThreadKey
-from server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
-from server.users.rights import LimitExceeded
+from turnstream.server.http.cursors import position
+from turnstream.server.http.problems import Problem, unknown_thread
+from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
+from turnstream.server.protocols import (
+    DEFAULT,
+    BodyFormat,
+    PostedTurn,
+    WireFormat,
+    parse,
+    wire_format,
+)
+from turnstream.server.protocols.format import StreamContext, View
+from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
+from turnstream.server.users.rights import LimitExceeded
 
 MAX_KEY_CHARS = 255
 EXPOSED_HEADERS = (

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from server.runs.reader import LoggedRun, RunReader
-from server.turns.header import ThreadKey
+from turnstream.server.runs.reader import LoggedRun, RunReader
+from turnstream.server.turns.header import ThreadKey
 
 LOST = "cursor-lost"
 """The id of the event that tells of a lost cursor; a reader that comes back with it is done."""

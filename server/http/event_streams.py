@@ -21,19 +21,19 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from server.http.byte_budget import ByteBudget
-from server.http.cursors import LOST
-from server.http.problems import limit_reached
-from server.http.sse_response import ServerSentEvents
-from server.http.unread import counted, joined
-from server.protocols import WireFormat
-from server.protocols.format import Encoder, NamedEvent, StreamContext, View
-from server.runs.reader import LoggedRun
-from server.storage.run_logs import Batch, RunLog
-from server.turns.chunks import Chunk, Done, Error
-from server.turns.codec import Unknown
-from server.users.rights import Rights
-from tools.threads import beside_loop
+from turnstream.server.http.byte_budget import ByteBudget
+from turnstream.server.http.cursors import LOST
+from turnstream.server.http.problems import limit_reached
+from turnstream.server.http.sse_response import ServerSentEvents
+from turnstream.server.http.unread import counted, joined
+from turnstream.server.protocols import WireFormat
+from turnstream.server.protocols.format import Encoder, NamedEvent, StreamContext, View
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.storage.run_logs import Batch, RunLog
+from turnstream.server.turns.chunks import Chunk, Done, Error
+from turnstream.server.turns.codec import Unknown
+from turnstream.server.users.rights import Rights
+from turnstream.tools.threads import beside_loop
 
 HEADERS = {"Cache-Control": "no-cache, no-transform"}
 NO_HEADERS: Mapping[str, str] = {}

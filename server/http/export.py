@@ -9,18 +9,18 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from server.http.audited import record_now
-from server.http.problems import Problem
-from server.http.readers import respond_in_time
-from server.http.state import ApiRequest, owner, principal
-from server.http.thread_content import consistent
-from server.http.thread_json import thread_json
-from server.http.thread_listing import shown
-from server.http.unread import counted, in_pieces
-from server.protocols import DEFAULT, WireFormat, wire_format
-from server.storage.interfaces import StorageUnavailable, ThreadEntry
-from server.turns.header import ThreadKey
-from tools.threads import beside_loop
+from turnstream.server.http.audited import record_now
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.readers import respond_in_time
+from turnstream.server.http.state import ApiRequest, owner, principal
+from turnstream.server.http.thread_content import consistent
+from turnstream.server.http.thread_json import thread_json
+from turnstream.server.http.thread_listing import shown
+from turnstream.server.http.unread import counted, in_pieces
+from turnstream.server.protocols import DEFAULT, WireFormat, wire_format
+from turnstream.server.storage.interfaces import StorageUnavailable, ThreadEntry
+from turnstream.server.turns.header import ThreadKey
+from turnstream.tools.threads import beside_loop
 
 PAGE = 100
 FILE_NAME = "turnstream-export.ndjson"

@@ -5,9 +5,9 @@ from typing import Any
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from graphs.attached import AttachedGraph
-from server.http.state import ApiRequest
-from server.runs.client_values import allowed_names
+from turnstream.graphs.attached import AttachedGraph
+from turnstream.server.http.state import ApiRequest
+from turnstream.server.runs.client_values import allowed_names
 
 
 class Graphs(HTTPEndpoint):

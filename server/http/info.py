@@ -6,12 +6,12 @@ from typing import Any
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from graphs.models import OFFLINE
-from graphs.offline import EXAMPLES
-from server.http.guard import FOREIGN_HOST
-from server.http.state import ApiRequest
-from server.storage.interfaces import StorageUnavailable
-from tools.solar import offers_demo
+from turnstream.graphs.models import OFFLINE
+from turnstream.graphs.offline import EXAMPLES
+from turnstream.server.http.guard import FOREIGN_HOST
+from turnstream.server.http.state import ApiRequest
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.tools.solar import offers_demo
 
 READY_SECONDS = 2.0
 """A database that takes longer to answer is not ready."""

@@ -7,20 +7,20 @@ from typing import Any
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.audited import records
-from server.http.authenticated import (
+from turnstream.server.http.audited import records
+from turnstream.server.http.authenticated import (
     check_origin,
     cookie_header,
     credentials,
     recognised,
     session_cookie,
 )
-from server.http.bodies import MAX_ANONYMOUS_BYTES
-from server.http.personal_data import delete_all
-from server.http.problems import Problem
-from server.http.state import ApiRequest, principal
-from server.users.policy import Forbidden
-from server.users.principal import Principal, Unauthenticated
+from turnstream.server.http.bodies import MAX_ANONYMOUS_BYTES
+from turnstream.server.http.personal_data import delete_all
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.state import ApiRequest, principal
+from turnstream.server.users.policy import Forbidden
+from turnstream.server.users.principal import Principal, Unauthenticated
 
 MAX_CREDENTIAL_CHARS = 10_000
 

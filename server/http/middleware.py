@@ -3,14 +3,14 @@
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
-from server.http.audited import Audited
-from server.http.chat import EXPOSED_HEADERS
-from server.http.guard import Guard
-from server.http.headers import ApiHeaders
-from server.http.problem_handlers import UnexpectedErrors
-from server.http.proxies import TrustedProxies
-from server.http.unread import LargeResponses
-from server.settings import Settings
+from turnstream.server.http.audited import Audited
+from turnstream.server.http.chat import EXPOSED_HEADERS
+from turnstream.server.http.guard import Guard
+from turnstream.server.http.headers import ApiHeaders
+from turnstream.server.http.problem_handlers import UnexpectedErrors
+from turnstream.server.http.proxies import TrustedProxies
+from turnstream.server.http.unread import LargeResponses
+from turnstream.server.settings import Settings
 
 
 def middleware(settings: Settings) -> list[Middleware]:

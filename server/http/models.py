@@ -5,10 +5,10 @@ from typing import get_args
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from graphs.images import takes_images
-from graphs.models import ModelName
-from server.http.state import ApiRequest, rights
-from tools.image_header import Kind
+from turnstream.graphs.images import takes_images
+from turnstream.graphs.models import ModelName
+from turnstream.server.http.state import ApiRequest, rights
+from turnstream.tools.image_header import Kind
 
 _TEXT_BYTES = 64_000
 """Left for the rest of a body that has images."""

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from server.http.audited import records
-from server.http.problems import Problem
-from server.http.state import ApiRequest, principal
-from server.turns.header import ThreadKey
-from server.users.principal import Principal
+from turnstream.server.http.audited import records
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.state import ApiRequest, principal
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.users.principal import Principal
 
 PAGE = 100
 

@@ -15,16 +15,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.http.problems import SHUTTING_DOWN, Problem, limit_reached, unknown_thread
-from server.runs.busy_threads import RunInProgress
-from server.runs.capacity import TooManyRuns
-from server.runs.deadline import ThreadStillBusy
-from server.runs.shutdown import ShuttingDown
-from server.runs.thread_version import ThreadChanged, UnknownThread
-from server.storage.interfaces import StorageFault, StorageUnavailable
-from server.turns.requests import InvalidRequest
-from server.users.policy import Forbidden
-from server.users.rights import LimitExceeded
+from turnstream.server.http.problems import SHUTTING_DOWN, Problem, limit_reached, unknown_thread
+from turnstream.server.runs.busy_threads import RunInProgress
+from turnstream.server.runs.capacity import TooManyRuns
+from turnstream.server.runs.deadline import ThreadStillBusy
+from turnstream.server.runs.shutdown import ShuttingDown
+from turnstream.server.runs.thread_version import ThreadChanged, UnknownThread
+from turnstream.server.storage.interfaces import StorageFault, StorageUnavailable
+from turnstream.server.turns.requests import InvalidRequest
+from turnstream.server.users.policy import Forbidden
+from turnstream.server.users.rights import LimitExceeded
 
 logger = logging.getLogger(__name__)
 

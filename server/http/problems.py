@@ -11,7 +11,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from server.turns.header import ThreadKey
+from turnstream.server.turns.header import ThreadKey
 
 PROBLEM_CODE = "problem_code"
 """In a request's scope: the code of the problem that is its answer."""

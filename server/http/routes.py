@@ -3,20 +3,20 @@
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from server.http.approvals import Approval, Approvals
-from server.http.authenticated import Authenticated
-from server.http.chat import Chat, ChatStop, ChatStream, chat_in
-from server.http.export import Export
-from server.http.graphs import Graphs
-from server.http.info import Health, Live, Ready
-from server.http.langgraph.routes import LANGGRAPH_ROUTES
-from server.http.login import Login, Logout, Me
-from server.http.models import Models
-from server.http.openapi.endpoint import OpenApi
-from server.http.permitted import Permitted
-from server.http.threads import Restore, Thread, Threads
-from server.http.tools import Tool, Tools
-from server.protocols import BODY_FORMATS
+from turnstream.server.http.approvals import Approval, Approvals
+from turnstream.server.http.authenticated import Authenticated
+from turnstream.server.http.chat import Chat, ChatStop, ChatStream, chat_in
+from turnstream.server.http.export import Export
+from turnstream.server.http.graphs import Graphs
+from turnstream.server.http.info import Health, Live, Ready
+from turnstream.server.http.langgraph.routes import LANGGRAPH_ROUTES
+from turnstream.server.http.login import Login, Logout, Me
+from turnstream.server.http.models import Models
+from turnstream.server.http.openapi.endpoint import OpenApi
+from turnstream.server.http.permitted import Permitted
+from turnstream.server.http.threads import Restore, Thread, Threads
+from turnstream.server.http.tools import Tool, Tools
+from turnstream.server.protocols import BODY_FORMATS
 
 PUBLIC_ROUTES = (
     Route("/health", Health),

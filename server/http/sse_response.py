@@ -8,8 +8,8 @@ from typing import Any, cast
 from sse_starlette import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
-from server.http.readers import respond_in_time
-from server.http.unread import in_pieces
+from turnstream.server.http.readers import respond_in_time
+from turnstream.server.http.unread import in_pieces
 
 PING = b": ping\n\n"
 

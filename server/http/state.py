@@ -4,25 +4,25 @@ from typing import TypedDict
 
 from starlette.requests import Request
 
-from graphs.limits import Limits
-from server.http.bodies import Bodies
-from server.http.byte_budget import ByteBudget
-from server.http.event_streams import EventStreams
-from server.protocols import BodyLimits
-from server.runs.reader import RunReader
-from server.runs.runs import Runs
-from server.runs.served_graphs import ServedGraphs
-from server.runs.served_models import ServedModels
-from server.storage.unavailable import Database
-from server.storage.undo import UndoStore
-from server.turns.header import ThreadKey
-from server.users.audit import Audit
-from server.users.authentication import Authentication
-from server.users.failed_logins import FailedLogins
-from server.users.policy import Policy
-from server.users.principal import Principal
-from server.users.rights import Rights
-from tools.current import CurrentCatalogue
+from turnstream.graphs.limits import Limits
+from turnstream.server.http.bodies import Bodies
+from turnstream.server.http.byte_budget import ByteBudget
+from turnstream.server.http.event_streams import EventStreams
+from turnstream.server.protocols import BodyLimits
+from turnstream.server.runs.reader import RunReader
+from turnstream.server.runs.runs import Runs
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.served_models import ServedModels
+from turnstream.server.storage.unavailable import Database
+from turnstream.server.storage.undo import UndoStore
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.users.audit import Audit
+from turnstream.server.users.authentication import Authentication
+from turnstream.server.users.failed_logins import FailedLogins
+from turnstream.server.users.policy import Policy
+from turnstream.server.users.principal import Principal
+from turnstream.server.users.rights import Rights
+from turnstream.tools.current import CurrentCatalogue
 
 
 class AppState(TypedDict):
@@ -60,13 +60,13 @@ ApiRequest = Request[AppState]
 
 
 def principal(request: ApiRequest) -> Principal:
-    """Who calls. Of a route that is not public: `server.http.authenticated` says it."""
+    """Who calls. Of a route that is not public: `turnstream.server.http.authenticated` says it."""
     caller: Principal = request.scope["principal"]
     return caller
 
 
 def rights(request: ApiRequest) -> Rights:
-    """What the caller may do: `server.http.permitted` says it."""
+    """What the caller may do: `turnstream.server.http.permitted` says it."""
     permitted: Rights = request.scope["rights"]
     return permitted
 

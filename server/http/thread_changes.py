@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from server.protocols import allowed_tools
-from server.protocols.fields import mapping, only, shown
-from server.storage.titles import one_line
-from server.turns.requests import InvalidRequest
+from turnstream.server.protocols import allowed_tools
+from turnstream.server.protocols.fields import mapping, only, shown
+from turnstream.server.storage.titles import one_line
+from turnstream.server.turns.requests import InvalidRequest
 
 MAX_TITLE_CHARS = 200
 _KEYS = ("title", "allowed_tools", "pinned", "archived")

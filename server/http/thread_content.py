@@ -6,20 +6,20 @@ from typing import Any
 
 from langchain_core.messages import ToolCall
 
-from server.http.problems import unknown_thread
-from server.http.state import ApiRequest
-from server.protocols import WireFormat
-from server.protocols.metadata import interrupt_json
-from server.runs.reader import LoggedRun, RunReader
-from server.runs.thread_state import ThreadState
-from server.runs.versions import Path, VersionTree
-from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import ThreadEntry, WaitingApproval
-from server.turns.graph_state import Values
-from server.turns.header import ThreadKey
-from server.turns.messages import Turn
-from server.turns.pages import WHOLE, TurnPage
-from tools.threads import beside_loop
+from turnstream.server.http.problems import unknown_thread
+from turnstream.server.http.state import ApiRequest
+from turnstream.server.protocols import WireFormat
+from turnstream.server.protocols.metadata import interrupt_json
+from turnstream.server.runs.reader import LoggedRun, RunReader
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.versions import Path, VersionTree
+from turnstream.server.runs.waiting_approvals import waiting_approvals
+from turnstream.server.storage.interfaces import ThreadEntry, WaitingApproval
+from turnstream.server.turns.graph_state import Values
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.messages import Turn
+from turnstream.server.turns.pages import WHOLE, TurnPage
+from turnstream.tools.threads import beside_loop
 
 Content = tuple[tuple[Turn, ...], dict[str, Any]]
 """A thread's turns, and what else its answer says: `pending`, `run`, and more in some formats."""

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, get_args
 
-from server.http.problems import Problem
-from server.http.state import ApiRequest, owner
-from server.storage.excerpts import Segment, excerpt, marked
-from server.storage.interfaces import ThreadEntry, ThreadRunState
-from server.storage.searching import Found
-from server.storage.words import MAX_WORDS, Wanted, wanted
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.state import ApiRequest, owner
+from turnstream.server.storage.excerpts import Segment, excerpt, marked
+from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
+from turnstream.server.storage.searching import Found
+from turnstream.server.storage.words import MAX_WORDS, Wanted, wanted
 
 STATES: tuple[str, ...] = get_args(ThreadRunState)
 PAGE_SIZE, MAX_PAGE_SIZE = 30, 100

@@ -6,17 +6,17 @@ from functools import partial
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.problems import Problem, unknown_thread
-from server.http.state import ApiRequest, rights, thread_key
-from server.http.thread_changes import changes_of
-from server.http.thread_content import consistent
-from server.http.thread_json import thread_json
-from server.http.thread_listing import flag, number, page, shown
-from server.protocols import DEFAULT, wire_format
-from server.runs.tool_choice import check_choice
-from server.storage.interfaces import MAX_PINNED, TooManyPinned
-from server.turns.pages import WHOLE, TurnPage
-from tools.threads import beside_loop
+from turnstream.server.http.problems import Problem, unknown_thread
+from turnstream.server.http.state import ApiRequest, rights, thread_key
+from turnstream.server.http.thread_changes import changes_of
+from turnstream.server.http.thread_content import consistent
+from turnstream.server.http.thread_json import thread_json
+from turnstream.server.http.thread_listing import flag, number, page, shown
+from turnstream.server.protocols import DEFAULT, wire_format
+from turnstream.server.runs.tool_choice import check_choice
+from turnstream.server.storage.interfaces import MAX_PINNED, TooManyPinned
+from turnstream.server.turns.pages import WHOLE, TurnPage
+from turnstream.tools.threads import beside_loop
 
 MESSAGES, MAX_MESSAGES = 50, 1000
 """Of a page of a thread."""

@@ -10,17 +10,17 @@ from langchain_core.tools import BaseTool
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from graphs import stored
-from graphs.answers import client_view
-from graphs.approval_rules import ApprovalRules
-from graphs.classify import check_args
-from graphs.execution import execute, limits_of
-from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
-from server.http.audited import note_call
-from server.http.problems import Problem
-from server.http.state import ApiRequest, rights
-from server.runs.graph_user import AUTH_USER, GraphUser
-from tools.catalogue import Catalogue
+from turnstream.graphs import stored
+from turnstream.graphs.answers import client_view
+from turnstream.graphs.approval_rules import ApprovalRules
+from turnstream.graphs.classify import check_args
+from turnstream.graphs.execution import execute, limits_of
+from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
+from turnstream.server.http.audited import note_call
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.state import ApiRequest, rights
+from turnstream.server.runs.graph_user import AUTH_USER, GraphUser
+from turnstream.tools.catalogue import Catalogue
 
 STATUSES = {"tool_error": 422, "tool_timeout": 504}
 """Of a call that failed; 500 for all else."""

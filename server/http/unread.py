@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.http.authenticated import PRINCIPAL
-from server.http.byte_budget import ByteBudget, callers_budget
-from server.http.guard import SAFE_METHODS
-from server.http.problems import Problem
-from server.http.readers import SendClock
+from turnstream.server.http.authenticated import PRINCIPAL
+from turnstream.server.http.byte_budget import ByteBudget, callers_budget
+from turnstream.server.http.guard import SAFE_METHODS
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.readers import SendClock
 
 PIECE_BYTES = 128_000
 """A reader takes a piece in `readers.SEND_TIMEOUT_SECONDS`, or is cut off. A shorter response is

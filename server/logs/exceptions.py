@@ -8,10 +8,11 @@ import errno
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from traceback import walk_tb
 from typing import Any
 
-from server.logs.messages import escape
+from turnstream.server.logs.messages import escape
 
 MAX_FRAMES = 40
 """The innermost are kept."""
@@ -77,6 +78,9 @@ def _provider_code(error: BaseException) -> str | None:
     return code if isinstance(code, str) and _CODE.fullmatch(code) else None
 
 
+_OURS = str(Path(__file__).parents[2])
+
+
 def _attribute(holder: object, name: str) -> Any:
     try:
         return getattr(holder, name, None)
@@ -99,6 +103,8 @@ def _frames(error: BaseException) -> Iterator[str]:
 
 
 def _short(path: str) -> str:
-    """A file as it is imported: without the folder that is searched for it."""
-    folders = [f"{folder}/" for folder in sys.path if folder and path.startswith(f"{folder}/")]
+    """A file as it is imported: without the folder that is searched for it. One of ours as it is
+    named in the repository."""
+    searched = [folder for folder in (*sys.path, _OURS) if folder]
+    folders = [f"{folder}/" for folder in searched if path.startswith(f"{folder}/")]
     return path.removeprefix(max(folders, key=len, default=""))

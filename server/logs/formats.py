@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from server.logs.exceptions import Description, describe
-from server.logs.messages import escape, fields, message, name
+from turnstream.server.logs.exceptions import Description, describe
+from turnstream.server.logs.messages import escape, fields, message, name
 
 LogFormat = Literal["text", "json"]
 

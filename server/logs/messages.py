@@ -17,10 +17,10 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-from tools import strict_json
+from turnstream.tools import strict_json
 
-OUR_LOGGERS = ("turnstream", "server", "graphs", "tools")
-"""The loggers under these names are trusted with what they say."""
+OURS = "turnstream"
+"""The loggers under this name are trusted with what they say."""
 
 _PLACEHOLDER = re.compile(r"%(?:\(\w++\))?+[-#0 +]*+(?:\*|\d++)?+(?:\.(?:\*|\d++))?+[a-zA-Z]")
 
@@ -47,7 +47,7 @@ def escape(text: str) -> str:
 
 
 def is_ours(record: logging.LogRecord) -> bool:
-    return record.name.partition(".")[0] in OUR_LOGGERS
+    return record.name.partition(".")[0] == OURS
 
 
 def _is_uvicorns_own(record: logging.LogRecord) -> bool:

@@ -7,8 +7,8 @@ import warnings
 from contextlib import suppress
 from typing import TextIO
 
-from server.logs.formats import FORMATS, LogFormat
-from server.logs.messages import OUR_LOGGERS
+from turnstream.server.logs.formats import FORMATS, LogFormat
+from turnstream.server.logs.messages import OURS
 
 logger = logging.getLogger("turnstream")
 
@@ -56,8 +56,7 @@ def configure(log_format: LogFormat) -> None:
         for handler in logging.getLogger(name).handlers:
             if type(handler) in _PLAIN:
                 handler.setFormatter(FORMATS[log_format]())
-    for package in OUR_LOGGERS:
-        logging.getLogger(package).setLevel(logging.INFO)
+    logging.getLogger(OURS).setLevel(logging.INFO)
 
 
 def log_stray_failures() -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import start_http_server
 
-from server.http.guard import is_allowed_host
-from server.metrics import MetricsSetupError
-from server.metrics.metrics import Metrics
+from turnstream.server.http.guard import is_allowed_host
+from turnstream.server.metrics import MetricsSetupError
+from turnstream.server.metrics.metrics import Metrics
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment

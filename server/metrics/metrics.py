@@ -8,10 +8,10 @@ Labels have as many values as the server has graphs, models and tools; of any mo
 from collections.abc import Sequence
 from time import monotonic
 
-from server.metrics import MetricsSetupError
-from server.runs.run import Run
-from server.storage.write_meter import WriteMeter
-from server.turns.chunks import (
+from turnstream.server.metrics import MetricsSetupError
+from turnstream.server.runs.run import Run
+from turnstream.server.storage.write_meter import WriteMeter
+from turnstream.server.turns.chunks import (
     Chunk,
     Error,
     MessageFinish,

@@ -6,19 +6,19 @@ A body of `POST /chat` is recognised by its shape:
     {"messages": [...], "trigger", ...}     AI SDK
     any other object                        native, answered in assistant-transport
 
-Other forms have an address of their own. Each may also have what `server.protocols.graph_values`
-reads: the `graph`, values for it, and the answers that it is resumed with, and which
-state of the thread it was made on.
+Other forms have an address of their own. Each may also have what
+`turnstream.server.protocols.graph_values` reads: the `graph`, values for it, and the answers that
+it is resumed with, and which state of the thread it was made on.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.protocols import ag_ui, ai_sdk, assistant_transport, langgraph_sdk, native
-from server.protocols.fields import BodyLimits, mapping, shown
-from server.protocols.format import BodyFormat, View, WireFormat
-from server.protocols.graph_values import (
+from turnstream.server.protocols import ag_ui, ai_sdk, assistant_transport, langgraph_sdk, native
+from turnstream.server.protocols.fields import BodyLimits, mapping, shown
+from turnstream.server.protocols.format import BodyFormat, View, WireFormat
+from turnstream.server.protocols.graph_values import (
     allowed_tools,
     based_on,
     graph_name,
@@ -29,8 +29,8 @@ from server.protocols.graph_values import (
     resume,
     version,
 )
-from server.protocols.native.request import approval_body
-from server.turns.requests import AttachRequest, InvalidRequest, Resume, TurnRequest
+from turnstream.server.protocols.native.request import approval_body
+from turnstream.server.turns.requests import AttachRequest, InvalidRequest, Resume, TurnRequest
 
 __all__ = [
     "BODY_FORMATS",

@@ -1,5 +1,5 @@
 """JSON Schemas of what the bodies of several formats have in common. Each format's own are in the
-`schemas.py` of its folder; `server.protocols.schemas` has them all.
+`schemas.py` of its folder; `turnstream.server.protocols.schemas` has them all.
 
 A schema says what its reader accepts, no less and no more, as far as JSON Schema can: that images
 can be read, that a tool's parameters are a schema, and sums over several values, it cannot say.
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.protocols.fields import MAX_ALT_CHARS, BodyLimits
-from server.protocols.graph_values import MAX_TOOL_NAME_CHARS, MAX_TOOL_NAMES
+from turnstream.server.protocols.fields import MAX_ALT_CHARS, BodyLimits
+from turnstream.server.protocols.graph_values import MAX_TOOL_NAME_CHARS, MAX_TOOL_NAMES
 
 Schema = dict[str, Any]
 

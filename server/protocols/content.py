@@ -7,15 +7,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from server.protocols.fields import MAX_ALT_CHARS, BodyLimits, mapping, sequence, shown, string
-from server.turns.requests import (
+from turnstream.server.protocols.fields import (
+    MAX_ALT_CHARS,
+    BodyLimits,
+    mapping,
+    sequence,
+    shown,
+    string,
+)
+from turnstream.server.turns.requests import (
     ImageContent,
     InvalidRequest,
     TextContent,
     UserContent,
     UserMessage,
 )
-from tools.image_header import image_header
+from turnstream.tools.image_header import image_header
 
 PartReader = Callable[[Mapping[str, Any], str], UserContent]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from reprlib import Repr
 from typing import Any
 
-from server.protocols.json_text import dumps
-from server.turns.requests import InvalidRequest
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.turns.requests import InvalidRequest
 
 _THREAD_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -8,12 +8,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from server.protocols.fields import BodyLimits
-from server.turns.chunks import Chunk, Interrupt
-from server.turns.graph_state import Values
-from server.turns.header import RunHeader
-from server.turns.messages import AssistantTurn, Turn
-from server.turns.requests import AttachRequest, TurnRequest
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.turns.chunks import Chunk, Interrupt
+from turnstream.server.turns.graph_state import Values
+from turnstream.server.turns.header import RunHeader
+from turnstream.server.turns.messages import AssistantTurn, Turn
+from turnstream.server.turns.requests import AttachRequest, TurnRequest
 
 View = Any
 """Of a reader whose body said nothing about its view, or who posted none: None."""
@@ -114,6 +114,7 @@ class BodyFormat:
     """Of a form with an address of its own, such as `/ag-ui`. `{address}/{graph}` names the graph
     too."""
     of_graph: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda body: body
-    """Where a body says what any body may say of the graph (`server.protocols.graph_values`)."""
+    """Where a body says what any body may say of the graph
+    (`turnstream.server.protocols.graph_values`)."""
     has_history: bool = False
     """Whether a client posts its messages each time: beside a `resume` they are nothing new."""

@@ -15,9 +15,16 @@ version        the id of a version of a message: go on from the branch of the th
 from collections.abc import Mapping
 from typing import Any
 
-from server.protocols.fields import BodyLimits, mapping, plain_json, sequence, shown, string
-from server.turns.requests import GraphValues, InvalidRequest, OnInterrupt, Resume
-from tools import strict_json
+from turnstream.server.protocols.fields import (
+    BodyLimits,
+    mapping,
+    plain_json,
+    sequence,
+    shown,
+    string,
+)
+from turnstream.server.turns.requests import GraphValues, InvalidRequest, OnInterrupt, Resume
+from turnstream.tools import strict_json
 
 VALUES = ("context", "configurable", "input")
 OF_THREAD = ("must_exist", "based_on", "version")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Any
 
-from tools.strict_json import write
+from turnstream.tools.strict_json import write
 
 DONE = "[DONE]"
 """The payload with which formats of this family end: a bare word, not JSON."""

@@ -9,9 +9,9 @@ block   = {"type": "text", "text"} | {"type": "image_url", "image_url": {"url"},
 from collections.abc import Sequence
 from typing import Any
 
-from server.protocols.json_text import dumps
-from server.turns.messages import MessagePart, Reasoning, Text, ToolCall, UserTurn
-from server.turns.requests import ImageContent, TextContent, UserContent
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.turns.messages import MessagePart, Reasoning, Text, ToolCall, UserTurn
+from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 
 Json = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     Approval,
     Custom,
     GraphState,
@@ -14,8 +14,8 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.messages import AssistantTurn, Step
-from server.turns.versions import Versions
+from turnstream.server.turns.messages import AssistantTurn, Step
+from turnstream.server.turns.versions import Versions
 
 
 def total(turn: AssistantTurn | None) -> Usage | None:

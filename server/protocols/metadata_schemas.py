@@ -1,9 +1,9 @@
-"""JSON Schemas of what `server.protocols.metadata` writes."""
+"""JSON Schemas of what `turnstream.server.protocols.metadata` writes."""
 
 from typing import get_args
 
-from server.protocols.body_schemas import Schema, choice, closed_object
-from server.turns.terms import EndReason
+from turnstream.server.protocols.body_schemas import Schema, choice, closed_object
+from turnstream.server.turns.terms import EndReason
 
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _TEXT: Schema = {"type": "string"}

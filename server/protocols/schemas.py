@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 
-from server.protocols.ag_ui import schemas as ag_ui
-from server.protocols.ai_sdk import schemas as ai_sdk
-from server.protocols.assistant_transport import schemas as assistant_transport
-from server.protocols.body_schemas import Schema, Served, ref
-from server.protocols.langgraph_sdk import event_schemas as langgraph_events
-from server.protocols.langgraph_sdk import schemas as langgraph_sdk
-from server.protocols.native import schemas as native
+from turnstream.server.protocols.ag_ui import schemas as ag_ui
+from turnstream.server.protocols.ai_sdk import schemas as ai_sdk
+from turnstream.server.protocols.assistant_transport import schemas as assistant_transport
+from turnstream.server.protocols.body_schemas import Schema, Served, ref
+from turnstream.server.protocols.langgraph_sdk import event_schemas as langgraph_events
+from turnstream.server.protocols.langgraph_sdk import schemas as langgraph_sdk
+from turnstream.server.protocols.native import schemas as native
 
 BODIES = (assistant_transport, ai_sdk, native)
-"""Of `POST /chat`, in the order of `server.protocols.BODY_FORMATS`."""
+"""Of `POST /chat`, in the order of `turnstream.server.protocols.BODY_FORMATS`."""
 AT_OWN_ADDRESSES = (ag_ui, langgraph_sdk)
 
 MESSAGES: Mapping[str, Schema] = {

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from server.protocols.fields import (
+from turnstream.server.protocols.fields import (
     BodyLimits,
     flag,
     mapping,
@@ -20,7 +20,7 @@ from server.protocols.fields import (
     shown,
     string,
 )
-from server.turns.requests import ApprovalAnswer, ClientTool, InvalidRequest, ToolAnswer
+from turnstream.server.turns.requests import ApprovalAnswer, ClientTool, InvalidRequest, ToolAnswer
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What the models' providers take: any other name fails the whole request."""

@@ -1,9 +1,9 @@
 """What clients see of a call's approval: the question, or the decision."""
 
-from graphs.approvals import open_question, question_id
-from graphs.stored_approvals import AskedApproval, Decision
-from server.turns.chunks import Approval, End
-from server.turns.header import LOCAL_OWNER
+from turnstream.graphs.approvals import open_question, question_id
+from turnstream.graphs.stored_approvals import AskedApproval, Decision
+from turnstream.server.turns.chunks import Approval, End
+from turnstream.server.turns.header import LOCAL_OWNER
 
 
 def shown_approval(

@@ -8,18 +8,18 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 
-from graphs.answers import failed
-from graphs.approvals import asked_at, asked_in, open_question, with_decisions
-from graphs.classify import check_args
-from graphs.stored_approvals import AskedApproval, Decision
-from server.runs.approval_view import decided_approval
-from server.runs.client_answers import decisions_in
-from server.runs.thread_state import ThreadState
-from server.turns.chunks import Approval, ToolApproval
-from server.turns.requests import ApprovalAnswer, InvalidRequest, TurnRequest
-from server.users.principal import Principal
-from tools.catalogue import Catalogue
-from tools.strict_json import read_storable, write
+from turnstream.graphs.answers import failed
+from turnstream.graphs.approvals import asked_at, asked_in, open_question, with_decisions
+from turnstream.graphs.classify import check_args
+from turnstream.graphs.stored_approvals import AskedApproval, Decision
+from turnstream.server.runs.approval_view import decided_approval
+from turnstream.server.runs.client_answers import decisions_in
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.turns.chunks import Approval, ToolApproval
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest, TurnRequest
+from turnstream.server.users.principal import Principal
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.strict_json import read_storable, write
 
 MAY_HAVE_RUN = "The call was approved, and may have run before its run was cut off."
 

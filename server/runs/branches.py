@@ -5,11 +5,17 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graphs import stored, stored_user
-from graphs.history import from_user
-from server.runs.thread_state import ThreadState
-from server.runs.transcript import assistant_id, user_content
-from server.turns.requests import Branch, InvalidRequest, TextContent, TurnRequest, UserContent
+from turnstream.graphs import stored, stored_user
+from turnstream.graphs.history import from_user
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.transcript import assistant_id, user_content
+from turnstream.server.turns.requests import (
+    Branch,
+    InvalidRequest,
+    TextContent,
+    TurnRequest,
+    UserContent,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,16 @@ or by one that is over and could not be noted."""
 import asyncio
 from collections.abc import Collection
 
-from server.runs.claims import Claims
-from server.runs.deadline import in_time
-from server.runs.lives import StreamLost
-from server.runs.other_workers import OtherWorkers
-from server.runs.reader import LoggedRun, RunReader
-from server.runs.signals import STOPPED
-from server.runs.thread_version import check_may_stop
-from server.storage.interfaces import Held, StorageUnavailable, ThreadStore
-from server.turns.header import ThreadKey
-from server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.server.runs.claims import Claims
+from turnstream.server.runs.deadline import in_time
+from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.other_workers import OtherWorkers
+from turnstream.server.runs.reader import LoggedRun, RunReader
+from turnstream.server.runs.signals import STOPPED
+from turnstream.server.runs.thread_version import check_may_stop
+from turnstream.server.storage.interfaces import Held, StorageUnavailable, ThreadStore
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 POLL_SECONDS = 0.5
 

@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from server.runs.start import RunStart
-from server.storage.audit_records import AuditRecord
-from server.turns.chunks import (
+from turnstream.server.runs.start import RunStart
+from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Disposition,

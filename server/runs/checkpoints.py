@@ -14,22 +14,22 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START
 from langgraph.types import Command, StateSnapshot
 
-from graphs.attached import ENTRY, AttachedGraph
-from graphs.context import TurnContext
-from graphs.dispositions import Fallback, all_carry, of_history
-from server.runs.branches import BranchPoint
-from server.runs.graph_user import as_caller
-from server.runs.interrupts import asked, breakpoints, takes_bare_answer
-from server.runs.saver import Checkpointer, Writes, forget_bare_answer, put_beginning
-from server.runs.speakers import Speakers
-from server.runs.thread_state import ThreadState
-from server.runs.versions import VersionTree
-from server.storage.interfaces import ThreadStore
-from server.turns.chunks import Interrupt
-from server.turns.header import ThreadKey
-from server.turns.requests import NO_VALUES, GraphValues
-from server.users.rights import Rights
-from tools.threads import beside_loop
+from turnstream.graphs.attached import ENTRY, AttachedGraph
+from turnstream.graphs.context import TurnContext
+from turnstream.graphs.dispositions import Fallback, all_carry, of_history
+from turnstream.server.runs.branches import BranchPoint
+from turnstream.server.runs.graph_user import as_caller
+from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_answer
+from turnstream.server.runs.saver import Checkpointer, Writes, forget_bare_answer, put_beginning
+from turnstream.server.runs.speakers import Speakers
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.versions import VersionTree
+from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import NO_VALUES, GraphValues
+from turnstream.server.users.rights import Rights
+from turnstream.tools.threads import beside_loop
 
 MAX_LEFT_BRANCHES = 20
 """So many are found: each is a thread to load."""

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from graphs.stored import Ended
-from server.runs.plan import Plan
-from server.runs.retries import Retries, Write
-from server.runs.signals import StopSignal, StopSignals
-from server.storage.audit_records import Records
-from server.storage.interfaces import (
+from turnstream.graphs.stored import Ended
+from turnstream.server.runs.plan import Plan
+from turnstream.server.runs.retries import Retries, Write
+from turnstream.server.runs.signals import StopSignal, StopSignals
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.interfaces import (
     ClaimResult,
     Granted,
     Held,
@@ -24,10 +24,10 @@ from server.storage.interfaces import (
     ThreadEntry,
     ThreadStore,
 )
-from server.storage.kept_versions import NO_CHANGES
-from server.storage.run_logs import RunLog, RunLogs
-from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
+from turnstream.server.storage.kept_versions import NO_CHANGES
+from turnstream.server.storage.run_logs import RunLog, RunLogs
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey
 
 _ALPHABET = string.ascii_letters + string.digits
 

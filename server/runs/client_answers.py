@@ -5,11 +5,11 @@ from typing import Any
 
 from langchain_core.messages import ToolCall, ToolMessage
 
-from graphs.answers import answer, failed
-from server.runs.thread_state import ThreadState
-from server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
-from tools.catalogue import Catalogue
-from tools.strict_json import text_of
+from turnstream.graphs.answers import answer, failed
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.strict_json import text_of
 
 
 def new_answers(request: TurnRequest, state: ThreadState) -> Sequence[ToolAnswer]:

@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from server.turns.requests import ClientTool, InvalidRequest
-from tools.catalogue import Catalogue
-from tools.contract import ResultLookup, UITool
-from tools.schemas import CHECKING_STEPS, READING_STEPS, Budget, SchemaFault, ToolSchema, accept
-from tools.strict_json import write
+from turnstream.server.turns.requests import ClientTool, InvalidRequest
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import ResultLookup, UITool
+from turnstream.tools.schemas import (
+    CHECKING_STEPS,
+    READING_STEPS,
+    Budget,
+    SchemaFault,
+    ToolSchema,
+    accept,
+)
+from turnstream.tools.strict_json import write
 
 MAX_TOOLS, MAX_SCHEMA_CHARS = 64, 100_000
 """Of one request."""

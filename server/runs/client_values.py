@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from graphs.attached import AttachedGraph
-from server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.graphs.attached import AttachedGraph
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 
 def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection[str]) -> None:

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakValueDictionary
 
-from server.runs.claims import new_run_id
-from server.runs.deadline import in_time
-from server.runs.retries import Retries
-from server.runs.run_audit import RunAudit
-from server.runs.served_graphs import ServedGraphs
-from server.storage.audit_records import Records
-from server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry
-from server.storage.run_logs import RunLogs
-from server.storage.undo import UndoStore
-from server.turns.header import ThreadKey
+from turnstream.server.runs.claims import new_run_id
+from turnstream.server.runs.deadline import in_time
+from turnstream.server.runs.retries import Retries
+from turnstream.server.runs.run_audit import RunAudit
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry
+from turnstream.server.storage.run_logs import RunLogs
+from turnstream.server.storage.undo import UndoStore
+from turnstream.server.turns.header import ThreadKey
 
 UNDOABLE = "undoable-"
 """Begins the id of a deletion that is to hide its thread: so whoever takes the claim over knows."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graphs import stored
-from graphs.history import pending_calls
-from graphs.stored import Ended
-from server.storage.interfaces import ThreadRunState
-from server.turns.chunks import (
+from turnstream.graphs import stored
+from turnstream.graphs.history import pending_calls
+from turnstream.graphs.stored import Ended
+from turnstream.server.storage.interfaces import ThreadRunState
+from turnstream.server.turns.chunks import (
     Chunk,
     Error,
     FinishReason,

@@ -15,10 +15,10 @@ from langchain_core.exceptions import (
     ModelTimeoutError,
 )
 
-from graphs.chunk_shape import ModelFault
-from graphs.models import ModelUnavailable
-from graphs.stored import StoredError
-from server.storage.interfaces import STORAGE_FAULTS, StorageUnavailable
+from turnstream.graphs.chunk_shape import ModelFault
+from turnstream.graphs.models import ModelUnavailable
+from turnstream.graphs.stored import StoredError
+from turnstream.server.storage.interfaces import STORAGE_FAULTS, StorageUnavailable
 
 SENTENCES: Mapping[str, str] = {
     "model_rate_limited": "The model's provider is limiting requests. Try again in a moment.",

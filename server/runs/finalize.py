@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graphs import stored
-from graphs.history import close_pending
-from graphs.stored import Ended
-from server.runs.approvals import asked_again
-from server.runs.checkpoints import Checkpoints
-from server.runs.failures import Failure
-from server.runs.kept_words import unsaved_messages
-from server.runs.plan import Plan
-from server.runs.thread_state import ThreadState
-from server.runs.told_state import ToldState
-from server.runs.translate import Translator
-from server.turns.chunks import Chunk
-from server.turns.header import ThreadKey
+from turnstream.graphs import stored
+from turnstream.graphs.history import close_pending
+from turnstream.graphs.stored import Ended
+from turnstream.server.runs.approvals import asked_again
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.failures import Failure
+from turnstream.server.runs.kept_words import unsaved_messages
+from turnstream.server.runs.plan import Plan
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.told_state import ToldState
+from turnstream.server.runs.translate import Translator
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.header import ThreadKey
 
 _STOPPED = "The run was stopped before this call finished."
 _FAILED = "The run failed before this call finished."

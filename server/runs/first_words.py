@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AnyMessage
 
-from graphs.history import from_user
-from server.runs.transcript import user_content
-from server.storage.interfaces import ThreadStore
-from server.storage.kept_versions import FirstWords
-from server.storage.titles import is_first_title, short_title
-from server.turns.header import ThreadKey
-from server.turns.requests import UserMessage
+from turnstream.graphs.history import from_user
+from turnstream.server.runs.transcript import user_content
+from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.kept_versions import FirstWords
+from turnstream.server.storage.titles import is_first_title, short_title
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import UserMessage
 
 
 def first_words(messages: Sequence[AnyMessage]) -> str | None:

@@ -8,10 +8,10 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 
-from graphs.attached import AttachedGraph
-from graphs.denials import Denials
-from server.users.principal import Principal
-from server.users.rights import Rights
+from turnstream.graphs.attached import AttachedGraph
+from turnstream.graphs.denials import Denials
+from turnstream.server.users.principal import Principal
+from turnstream.server.users.rights import Rights
 
 AUTH_USER = "langgraph_auth_user"
 

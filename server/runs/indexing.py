@@ -7,11 +7,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from server.runs.searchable import texts
-from server.runs.served_graphs import ServedGraphs
-from server.storage.interfaces import StorageUnavailable
-from server.storage.searching import SearchableTexts, Unsearchable
-from tools.threads import beside_loop
+from turnstream.server.runs.searchable import texts
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.searching import SearchableTexts, Unsearchable
+from turnstream.tools.threads import beside_loop
 
 CHECK_SECONDS = 600.0
 AT_ONCE = 50

@@ -10,11 +10,11 @@ from langgraph.types import Command, PregelTask, StateSnapshot
 from langgraph.types import Interrupt as GraphInterrupt
 from pydantic_core import to_jsonable_python
 
-from graphs.sibling_calls import is_asked_by_its_task
-from server.runs.reviewed_calls import reviewed_calls
-from server.turns.chunks import Interrupt
-from server.turns.requests import InvalidRequest, Resume, TurnRequest
-from tools import strict_json
+from turnstream.graphs.sibling_calls import is_asked_by_its_task
+from turnstream.server.runs.reviewed_calls import reviewed_calls
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.requests import InvalidRequest, Resume, TurnRequest
+from turnstream.tools import strict_json
 
 logger = logging.getLogger(__name__)
 

@@ -12,14 +12,14 @@ from typing import Self
 
 from langchain_core.messages import AIMessage, message_to_dict, messages_from_dict
 
-from graphs import stored
-from graphs.history import close_pending
-from graphs.parts import partial_message
-from server.runs.checkpoints import Checkpoints
-from server.runs.thread_state import ThreadState
-from server.runs.translate import Translator
-from server.storage.interfaces import LeaseLost, StorageError, ThreadStore
-from server.turns.header import ThreadKey
+from turnstream.graphs import stored
+from turnstream.graphs.history import close_pending
+from turnstream.graphs.parts import partial_message
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.translate import Translator
+from turnstream.server.storage.interfaces import LeaseLost, StorageError, ThreadStore
+from turnstream.server.turns.header import ThreadKey
 
 logger = logging.getLogger(__name__)
 

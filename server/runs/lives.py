@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from server.runs.claims import Claim, Claims
-from server.runs.first_words import changed_words, follow_words
-from server.runs.lost_chunks import LOST_END
-from server.runs.other_workers import OtherWorkers
-from server.runs.recovery import LostRuns, Recovered
-from server.runs.run import RequestNotSaved, Run
-from server.runs.run_audit import RunAudit
-from server.runs.searchable import changes
-from server.runs.start import RunSettings
-from server.runs.summary import all_chunks, summary
-from server.storage.audit_records import Records
-from server.storage.interfaces import (
+from turnstream.server.runs.claims import Claim, Claims
+from turnstream.server.runs.first_words import changed_words, follow_words
+from turnstream.server.runs.lost_chunks import LOST_END
+from turnstream.server.runs.other_workers import OtherWorkers
+from turnstream.server.runs.recovery import LostRuns, Recovered
+from turnstream.server.runs.run import RequestNotSaved, Run
+from turnstream.server.runs.run_audit import RunAudit
+from turnstream.server.runs.searchable import changes
+from turnstream.server.runs.start import RunSettings
+from turnstream.server.runs.summary import all_chunks, summary
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.interfaces import (
     LeaseLost,
     LostRun,
     StorageError,
@@ -25,10 +25,10 @@ from server.storage.interfaces import (
     ThreadStore,
     WaitingApproval,
 )
-from server.storage.run_logs import RunLogs
-from server.turns.chunks import Chunk, Done, MessageFinish, Usage
-from server.turns.header import ThreadKey
-from tools.threads import beside_loop
+from turnstream.server.storage.run_logs import RunLogs
+from turnstream.server.turns.chunks import Chunk, Done, MessageFinish, Usage
+from turnstream.server.turns.header import ThreadKey
+from turnstream.tools.threads import beside_loop
 
 logger = logging.getLogger(__name__)
 

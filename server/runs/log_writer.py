@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from server.storage.interfaces import LeaseLost
-from server.storage.run_logs import RunLog
-from server.turns.chunks import Chunk, Path, TextDelta
+from turnstream.server.storage.interfaces import LeaseLost
+from turnstream.server.storage.run_logs import RunLog
+from turnstream.server.turns.chunks import Chunk, Path, TextDelta
 
 MERGE_SECONDS = 0.01
 """Deltas of one part that come closer than this become one chunk."""

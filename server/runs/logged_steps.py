@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from langchain_core.messages import AIMessage
 
-from graphs.calls import StreamedCall
-from graphs.classify import Classifier
-from graphs.dispositions import of_message
-from graphs.parts import Kind, PartAssembler, StreamedText
-from graphs.result_view import ResultView
-from server.runs.endings import timing_of, usage_of
-from server.runs.speakers import Speaker
-from server.runs.step import StreamedStep
-from server.runs.told_steps import ToldSteps
-from server.turns.chunks import (
+from turnstream.graphs.calls import StreamedCall
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.dispositions import of_message
+from turnstream.graphs.parts import Kind, PartAssembler, StreamedText
+from turnstream.graphs.result_view import ResultView
+from turnstream.server.runs.endings import timing_of, usage_of
+from turnstream.server.runs.speakers import Speaker
+from turnstream.server.runs.step import StreamedStep
+from turnstream.server.runs.told_steps import ToldSteps
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     PartFinish,

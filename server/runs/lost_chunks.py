@@ -10,17 +10,17 @@ from contextlib import aclosing
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from graphs import stored
-from graphs.classify import Classifier
-from server.runs.checkpoints import Checkpoints
-from server.runs.failures import SENTENCES, Failure
-from server.runs.logged_steps import LoggedSteps
-from server.runs.thread_changes import ThreadBefore
-from server.runs.thread_state import ThreadState
-from server.runs.translate import Translator
-from server.storage.interfaces import ThreadRunState
-from server.storage.run_logs import RunLog
-from server.turns.chunks import (
+from turnstream.graphs import stored
+from turnstream.graphs.classify import Classifier
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.failures import SENTENCES, Failure
+from turnstream.server.runs.logged_steps import LoggedSteps
+from turnstream.server.runs.thread_changes import ThreadBefore
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.translate import Translator
+from turnstream.server.storage.interfaces import ThreadRunState
+from turnstream.server.storage.run_logs import RunLog
+from turnstream.server.turns.chunks import (
     Chunk,
     Done,
     Error,
@@ -30,8 +30,8 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.graph_state import state_after
-from server.turns.header import RunHeader
+from turnstream.server.turns.graph_state import state_after
+from turnstream.server.turns.header import RunHeader
 
 INTERRUPTED = Failure("run_interrupted", SENTENCES["run_interrupted"], None)
 LOST_END: tuple[Chunk, ...] = (

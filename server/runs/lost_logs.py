@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from graphs.classify import Classifier
-from server.runs.lost_chunks import last_chunks, told_so_far
-from server.runs.recovery import Recovered
-from server.runs.served_graphs import ServedGraphs
-from server.storage.interfaces import LeaseLost, StorageUnavailable, ThreadStore
-from server.storage.run_logs import RunLog, SharedLogs
-from server.turns.chunks import Chunk
-from server.turns.header import RunHeader
+from turnstream.graphs.classify import Classifier
+from turnstream.server.runs.lost_chunks import last_chunks, told_so_far
+from turnstream.server.runs.recovery import Recovered
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.storage.interfaces import LeaseLost, StorageUnavailable, ThreadStore
+from turnstream.server.storage.run_logs import RunLog, SharedLogs
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.header import RunHeader
 
 logger = logging.getLogger(__name__)
 

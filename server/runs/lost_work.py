@@ -4,12 +4,12 @@ import logging
 from contextlib import suppress
 from functools import partial
 
-from server.runs.deletions import Forgetting
-from server.runs.lost_logs import LostLogs
-from server.runs.recovery import LostRuns
-from server.runs.retries import Retries
-from server.runs.run_audit import RunAudit
-from server.storage.interfaces import LeaseLost, LostRun, StorageError, ThreadStore
+from turnstream.server.runs.deletions import Forgetting
+from turnstream.server.runs.lost_logs import LostLogs
+from turnstream.server.runs.recovery import LostRuns
+from turnstream.server.runs.retries import Retries
+from turnstream.server.runs.run_audit import RunAudit
+from turnstream.server.storage.interfaces import LeaseLost, LostRun, StorageError, ThreadStore
 
 logger = logging.getLogger(__name__)
 

@@ -12,19 +12,19 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 
-from graphs.classify import Classifier
-from graphs.stored import Ended
-from server.runs.claims import Claim, Claims
-from server.runs.deletions import Forgetting
-from server.runs.lost_logs import LostLogs
-from server.runs.lost_work import LostWork
-from server.runs.recovery import LostRuns
-from server.runs.retries import Retries
-from server.runs.run_audit import RunAudit
-from server.runs.start import RunSettings
-from server.storage.interfaces import LostRun, StorageUnavailable
-from server.storage.workers import Holder, Workers
-from server.turns.header import RunHeader, ThreadKey
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.stored import Ended
+from turnstream.server.runs.claims import Claim, Claims
+from turnstream.server.runs.deletions import Forgetting
+from turnstream.server.runs.lost_logs import LostLogs
+from turnstream.server.runs.lost_work import LostWork
+from turnstream.server.runs.recovery import LostRuns
+from turnstream.server.runs.retries import Retries
+from turnstream.server.runs.run_audit import RunAudit
+from turnstream.server.runs.start import RunSettings
+from turnstream.server.storage.interfaces import LostRun, StorageUnavailable
+from turnstream.server.storage.workers import Holder, Workers
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 logger = logging.getLogger(__name__)
 

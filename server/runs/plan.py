@@ -17,10 +17,10 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
-from graphs import stored, stored_user
-from graphs.answers import client_view, failed
-from graphs.state import add_messages_in_order
-from server.runs.approvals import (
+from turnstream.graphs import stored, stored_user
+from turnstream.graphs.answers import client_view, failed
+from turnstream.graphs.state import add_messages_in_order
+from turnstream.server.runs.approvals import (
     MAY_HAVE_RUN,
     Decided,
     Decider,
@@ -29,23 +29,23 @@ from server.runs.approvals import (
     expired,
     may_have_run,
 )
-from server.runs.branches import BranchPoint
-from server.runs.client_answers import new_answers, result_of
-from server.runs.endings import broke_off, settled, was_cut
-from server.runs.interrupts import resume_command
-from server.runs.thread_changes import ThreadBefore
-from server.runs.thread_state import ThreadState
-from server.runs.transcript import assistant_id, last_spoken, last_turn_id
-from server.storage.kept_versions import NO_CHANGES, VersionChanges
-from server.turns.chunks import ToolApproval, ToolSettled
-from server.turns.requests import (
+from turnstream.server.runs.branches import BranchPoint
+from turnstream.server.runs.client_answers import new_answers, result_of
+from turnstream.server.runs.endings import broke_off, settled, was_cut
+from turnstream.server.runs.interrupts import resume_command
+from turnstream.server.runs.thread_changes import ThreadBefore
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.transcript import assistant_id, last_spoken, last_turn_id
+from turnstream.server.storage.kept_versions import NO_CHANGES, VersionChanges
+from turnstream.server.turns.chunks import ToolApproval, ToolSettled
+from turnstream.server.turns.requests import (
     ImageContent,
     InvalidRequest,
     TextContent,
     TurnRequest,
     UserMessage,
 )
-from tools.catalogue import Catalogue
+from turnstream.tools.catalogue import Catalogue
 
 
 @dataclass(frozen=True)

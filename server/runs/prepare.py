@@ -6,19 +6,19 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from server.runs.approvals import Decider
-from server.runs.branches import BranchPoint, branch_point, with_answers
-from server.runs.checkpoints import Checkpoints
-from server.runs.first_words import changed_words
-from server.runs.interrupts import check_goes_past
-from server.runs.plan import Plan, plan
-from server.runs.review_answers import resuming
-from server.runs.thread_state import NEW_THREAD, ThreadState
-from server.runs.versions import Begun, Left, changes
-from server.turns.header import ThreadKey
-from server.turns.requests import InvalidRequest, TurnRequest
-from tools.catalogue import Catalogue
-from tools.threads import beside_loop
+from turnstream.server.runs.approvals import Decider
+from turnstream.server.runs.branches import BranchPoint, branch_point, with_answers
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.first_words import changed_words
+from turnstream.server.runs.interrupts import check_goes_past
+from turnstream.server.runs.plan import Plan, plan
+from turnstream.server.runs.review_answers import resuming
+from turnstream.server.runs.thread_state import NEW_THREAD, ThreadState
+from turnstream.server.runs.versions import Begun, Left, changes
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.threads import beside_loop
 
 
 async def prepare(

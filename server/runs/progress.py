@@ -9,8 +9,8 @@ import logging
 from collections.abc import Container
 from typing import Any
 
-from server.turns.chunks import Custom, ToolProgress
-from tools import strict_json
+from turnstream.server.turns.chunks import Custom, ToolProgress
+from turnstream.tools import strict_json
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
-from server.runs.served_graphs import ServedGraphs
-from server.runs.thread_state import ThreadState
-from server.runs.transcript import Transcript
-from server.runs.versions import (
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.transcript import Transcript
+from turnstream.server.runs.versions import (
     NO_OTHERS,
     NO_VERSIONS,
     ShownVersions,
@@ -18,15 +18,15 @@ from server.runs.versions import (
     with_empty_answer,
     with_versions,
 )
-from server.storage.interfaces import ThreadStore
-from server.storage.run_logs import RunLog, RunLogs
-from server.turns.accumulate import accumulate, is_in_order
-from server.turns.chunks import Chunk
-from server.turns.graph_state import Values, state_after
-from server.turns.header import RunHeader, ThreadKey
-from server.turns.messages import AssistantTurn, Step, Turn
-from server.turns.pages import WHOLE, TurnPage
-from tools.threads import beside_loop
+from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.run_logs import RunLog, RunLogs
+from turnstream.server.turns.accumulate import accumulate, is_in_order
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.graph_state import Values, state_after
+from turnstream.server.turns.header import RunHeader, ThreadKey
+from turnstream.server.turns.messages import AssistantTurn, Step, Turn
+from turnstream.server.turns.pages import WHOLE, TurnPage
+from turnstream.tools.threads import beside_loop
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from graphs import stored
-from graphs.history import from_user
-from server.runs.approvals import may_have_run
-from server.runs.endings import ENDS_FROM_OUTSIDE, broke_off
-from server.runs.first_words import changed_words, first_words, follow_words
-from server.runs.kept_words import restored
-from server.runs.run_audit import RunAudit
-from server.runs.served_graphs import ServedGraphs
-from server.runs.thread_state import ThreadState
-from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import LostRun, StorageError, ThreadRunState, ThreadStore
-from server.storage.titles import is_first_title
+from turnstream.graphs import stored
+from turnstream.graphs.history import from_user
+from turnstream.server.runs.approvals import may_have_run
+from turnstream.server.runs.endings import ENDS_FROM_OUTSIDE, broke_off
+from turnstream.server.runs.first_words import changed_words, first_words, follow_words
+from turnstream.server.runs.kept_words import restored
+from turnstream.server.runs.run_audit import RunAudit
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.waiting_approvals import waiting_approvals
+from turnstream.server.storage.interfaces import LostRun, StorageError, ThreadRunState, ThreadStore
+from turnstream.server.storage.titles import is_first_title
 
 logger = logging.getLogger(__name__)
 

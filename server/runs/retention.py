@@ -6,9 +6,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from server.storage.interfaces import StorageUnavailable
-from server.storage.retention import IdleThread, RetentionStore
-from server.turns.header import ThreadKey
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.retention import IdleThread, RetentionStore
+from turnstream.server.turns.header import ThreadKey
 
 DAY_SECONDS = 86_400
 CHECK_SECONDS = 3_600.0

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 
-from server.storage.interfaces import LeaseLost, StorageUnavailable
+from turnstream.server.storage.interfaces import LeaseLost, StorageUnavailable
 
 logger = logging.getLogger(__name__)
 

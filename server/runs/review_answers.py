@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from server.runs.client_answers import as_approval
-from server.runs.reviewed_calls import review_answer
-from server.turns.chunks import Approval, Interrupt
-from server.turns.requests import ApprovalAnswer, InvalidRequest, Resume, TurnRequest
+from turnstream.server.runs.client_answers import as_approval
+from turnstream.server.runs.reviewed_calls import review_answer
+from turnstream.server.turns.chunks import Approval, Interrupt
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest, Resume, TurnRequest
 
 
 def resuming(request: TurnRequest, interrupts: Sequence[Interrupt]) -> TurnRequest:

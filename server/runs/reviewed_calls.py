@@ -18,9 +18,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
-from server.turns.chunks import Interrupt
-from server.turns.requests import ApprovalAnswer, InvalidRequest
-from tools.schemas import misfit
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest
+from turnstream.tools.schemas import misfit
 
 
 def reviewed_calls(value: Any, schema: Any, messages: Sequence[AnyMessage]) -> tuple[str, ...]:

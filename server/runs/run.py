@@ -11,34 +11,34 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage
 
-from graphs import stored
-from graphs.dispositions import of_message
-from graphs.stored import Ended
-from server.runs.cancelling import cancelled
-from server.runs.checkpoints import Checkpoints
-from server.runs.exits import contained_exits
-from server.runs.failures import Failure, failure
-from server.runs.finalize import Unfinished, finalize
-from server.runs.kept_words import KeptWords
-from server.runs.log_writer import LogWriter, Watch
-from server.runs.saver import Writes
-from server.runs.signals import StopSignal
-from server.runs.start import RunStart
-from server.runs.telling import Item, Telling
-from server.runs.thread_changes import added_messages
-from server.runs.token_count import TokenCount
-from server.runs.told_state import ToldState
-from server.runs.translate import Translator
-from server.runs.unread import ended_when_unread
-from server.runs.waiting_approvals import waiting_approvals
-from server.storage.interfaces import (
+from turnstream.graphs import stored
+from turnstream.graphs.dispositions import of_message
+from turnstream.graphs.stored import Ended
+from turnstream.server.runs.cancelling import cancelled
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.exits import contained_exits
+from turnstream.server.runs.failures import Failure, failure
+from turnstream.server.runs.finalize import Unfinished, finalize
+from turnstream.server.runs.kept_words import KeptWords
+from turnstream.server.runs.log_writer import LogWriter, Watch
+from turnstream.server.runs.saver import Writes
+from turnstream.server.runs.signals import StopSignal
+from turnstream.server.runs.start import RunStart
+from turnstream.server.runs.telling import Item, Telling
+from turnstream.server.runs.thread_changes import added_messages
+from turnstream.server.runs.token_count import TokenCount
+from turnstream.server.runs.told_state import ToldState
+from turnstream.server.runs.translate import Translator
+from turnstream.server.runs.unread import ended_when_unread
+from turnstream.server.runs.waiting_approvals import waiting_approvals
+from turnstream.server.storage.interfaces import (
     LeaseLost,
     StorageUnavailable,
     ThreadStore,
     WaitingApproval,
 )
-from server.storage.run_logs import RunLog
-from server.turns.chunks import (
+from turnstream.server.storage.run_logs import RunLog
+from turnstream.server.turns.chunks import (
     Chunk,
     Disposition,
     Done,
@@ -48,8 +48,8 @@ from server.turns.chunks import (
     TextPart,
     Usage,
 )
-from server.turns.size import text_bytes
-from tools.threads import beside_loop
+from turnstream.server.turns.size import text_bytes
+from turnstream.tools.threads import beside_loop
 
 logger = logging.getLogger(__name__)
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from langchain_core.messages import ToolCall
 
-from graphs.approvals import APPROVED_IN, approved_calls
-from server.runs.call_records import CallRecords
-from server.runs.log_writer import Watch
-from server.runs.run import Run
-from server.runs.start import RunStart
-from server.runs.thread_state import ThreadState
-from server.storage.audit_records import AuditEvent, AuditRecord, Records
-from server.storage.interfaces import LostRun
-from server.turns.chunks import Approval, Chunk, MessageFinish
-from server.turns.header import ThreadKey
-from server.users.audit import Audit
+from turnstream.graphs.approvals import APPROVED_IN, approved_calls
+from turnstream.server.runs.call_records import CallRecords
+from turnstream.server.runs.log_writer import Watch
+from turnstream.server.runs.run import Run
+from turnstream.server.runs.start import RunStart
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.storage.audit_records import AuditEvent, AuditRecord, Records
+from turnstream.server.storage.interfaces import LostRun
+from turnstream.server.turns.chunks import Approval, Chunk, MessageFinish
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.users.audit import Audit
 
 
 class RunAudit:

@@ -4,26 +4,26 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from graphs.classify import Classifier
-from graphs.context import TurnContext
-from graphs.rights import UNENFORCED
-from server.runs.approvals import Decider
-from server.runs.claims import NewRun, new_run_id
-from server.runs.client_tools import as_ui_tools
-from server.runs.client_values import check_values
-from server.runs.graph_user import GraphUser
-from server.runs.prepare import prepare
-from server.runs.served_graphs import ServedGraphs
-from server.runs.served_models import ServedModels
-from server.runs.setup_hash import setup_hash
-from server.runs.start import RunSettings, RunStart
-from server.runs.thread_version import UnknownThread, check_version
-from server.runs.tool_choice import narrowed
-from server.turns.header import ThreadKey
-from server.turns.requests import TurnRequest
-from server.users.principal import Principal
-from server.users.rights import Rights
-from tools.current import CurrentCatalogue
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.context import TurnContext
+from turnstream.graphs.rights import UNENFORCED
+from turnstream.server.runs.approvals import Decider
+from turnstream.server.runs.claims import NewRun, new_run_id
+from turnstream.server.runs.client_tools import as_ui_tools
+from turnstream.server.runs.client_values import check_values
+from turnstream.server.runs.graph_user import GraphUser
+from turnstream.server.runs.prepare import prepare
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.served_models import ServedModels
+from turnstream.server.runs.setup_hash import setup_hash
+from turnstream.server.runs.start import RunSettings, RunStart
+from turnstream.server.runs.thread_version import UnknownThread, check_version
+from turnstream.server.runs.tool_choice import narrowed
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import TurnRequest
+from turnstream.server.users.principal import Principal
+from turnstream.server.users.rights import Rights
+from turnstream.tools.current import CurrentCatalogue
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,41 +10,41 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
-from graphs.classify import Classifier
-from server.runs.busy_threads import BusyThreads
-from server.runs.capacity import Capacity
-from server.runs.claims import Claim, Claims
-from server.runs.deletions import Deletions, Forgetting
-from server.runs.endings import told_end
-from server.runs.lives import Lives, Observer, StreamLost
-from server.runs.lost_chunks import told_so_far
-from server.runs.other_workers import join
-from server.runs.reader import LoggedRun, RunReader
-from server.runs.recovery import LostRuns
-from server.runs.retries import Retries
-from server.runs.run import Run
-from server.runs.run_audit import RunAudit
-from server.runs.run_starts import RunStarts
-from server.runs.served_graphs import ServedGraphs
-from server.runs.served_models import ServedModels
-from server.runs.shutdown import Shutdown
-from server.runs.signals import STOPPED
-from server.runs.start import RunSettings, RunStart
-from server.storage.interfaces import (
+from turnstream.graphs.classify import Classifier
+from turnstream.server.runs.busy_threads import BusyThreads
+from turnstream.server.runs.capacity import Capacity
+from turnstream.server.runs.claims import Claim, Claims
+from turnstream.server.runs.deletions import Deletions, Forgetting
+from turnstream.server.runs.endings import told_end
+from turnstream.server.runs.lives import Lives, Observer, StreamLost
+from turnstream.server.runs.lost_chunks import told_so_far
+from turnstream.server.runs.other_workers import join
+from turnstream.server.runs.reader import LoggedRun, RunReader
+from turnstream.server.runs.recovery import LostRuns
+from turnstream.server.runs.retries import Retries
+from turnstream.server.runs.run import Run
+from turnstream.server.runs.run_audit import RunAudit
+from turnstream.server.runs.run_starts import RunStarts
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.served_models import ServedModels
+from turnstream.server.runs.shutdown import Shutdown
+from turnstream.server.runs.signals import STOPPED
+from turnstream.server.runs.start import RunSettings, RunStart
+from turnstream.server.storage.interfaces import (
     Held,
     Hidden,
     LeaseLost,
     Repeated,
     ThreadEntry,
 )
-from server.storage.run_logs import RunLogs
-from server.storage.undo import UndoStore
-from server.storage.workers import Workers
-from server.turns.header import LOCAL_OWNER, ThreadKey
-from server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
-from server.users.policy import NO_POLICY, Policy
-from server.users.principal import Principal
-from tools.current import CurrentCatalogue
+from turnstream.server.storage.run_logs import RunLogs
+from turnstream.server.storage.undo import UndoStore
+from turnstream.server.storage.workers import Workers
+from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
+from turnstream.server.users.policy import NO_POLICY, Policy
+from turnstream.server.users.principal import Principal
+from turnstream.tools.current import CurrentCatalogue
 
 logger = logging.getLogger(__name__)
 

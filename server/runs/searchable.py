@@ -6,14 +6,14 @@ from functools import partial
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graphs import stored
-from graphs.history import from_user
-from graphs.parts import stored_parts
-from server.runs.start import RunStart
-from server.runs.transcript import assistant_id, user_content
-from server.runs.translate import Translator
-from server.storage.searching import TextChanges, ThreadText
-from server.turns.requests import TextContent
+from turnstream.graphs import stored
+from turnstream.graphs.history import from_user
+from turnstream.graphs.parts import stored_parts
+from turnstream.server.runs.start import RunStart
+from turnstream.server.runs.transcript import assistant_id, user_content
+from turnstream.server.runs.translate import Translator
+from turnstream.server.storage.searching import TextChanges, ThreadText
+from turnstream.server.turns.requests import TextContent
 
 
 def texts(messages: Sequence[AnyMessage], shown_id: str = "") -> list[ThreadText]:

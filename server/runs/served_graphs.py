@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid5
 
-from server.runs.checkpoints import Checkpoints
-from server.storage.interfaces import ThreadEntry
-from server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 _ASSISTANTS = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
 """LangGraph's namespace of the ids that it gives graphs."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
-from graphs import stored
-from graphs.attached import AttachedGraph
-from graphs.context import ChosenModel
-from graphs.images import has_image, takes_images
-from server.runs.plan import Plan
-from server.turns.requests import InvalidRequest, TurnRequest
-from server.users.rights import Rights
+from turnstream.graphs import stored
+from turnstream.graphs.attached import AttachedGraph
+from turnstream.graphs.context import ChosenModel
+from turnstream.graphs.images import has_image, takes_images
+from turnstream.server.runs.plan import Plan
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.server.users.rights import Rights
 
 
 @dataclass(frozen=True, slots=True)

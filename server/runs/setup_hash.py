@@ -3,7 +3,7 @@ apart."""
 
 import hashlib
 
-from tools.catalogue import Catalogue
+from turnstream.tools.catalogue import Catalogue
 
 LENGTH = 12
 """Hex digits."""

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from server.runs.claims import Claims
-from server.runs.signals import SHUTDOWN
+from turnstream.server.runs.claims import Claims
+from turnstream.server.runs.signals import SHUTDOWN
 
 logger = logging.getLogger(__name__)
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from graphs.stored import Ended
-from server.storage.interfaces import LeaseLost
+from turnstream.graphs.stored import Ended
+from turnstream.server.storage.interfaces import LeaseLost
 
 STOPPED: Ended = {"reason": "stopped"}
 SHUTDOWN: Ended = {"reason": "shutdown"}

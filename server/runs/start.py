@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from graphs.classify import Classifier
-from graphs.context import TurnContext
-from server.runs.plan import Plan
-from server.turns.header import RunHeader, ThreadKey
-from server.turns.requests import GraphValues
-from server.users.rights import Rights
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.context import TurnContext
+from turnstream.server.runs.plan import Plan
+from turnstream.server.turns.header import RunHeader, ThreadKey
+from turnstream.server.turns.requests import GraphValues
+from turnstream.server.users.rights import Rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class RunLimits:
     unread_seconds: float = 0
     """Seconds without a reader; 0: it runs on unread."""
     max_bytes: int = 20_000_000
-    """Of text in the log; see `server.turns.size`."""
+    """Of text in the log; see `turnstream.server.turns.size`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,17 @@ from collections.abc import Iterator, Mapping
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from graphs import stored
-from graphs.calls import parse_args
-from graphs.parts import PartAssembler, StoredPart, StreamedPart, StreamedText, stored_parts
-from server.runs.speakers import Speaker
-from server.turns.chunks import (
+from turnstream.graphs import stored
+from turnstream.graphs.calls import parse_args
+from turnstream.graphs.parts import (
+    PartAssembler,
+    StoredPart,
+    StreamedPart,
+    StreamedText,
+    stored_parts,
+)
+from turnstream.server.runs.speakers import Speaker
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Disposition,

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from server.logs.messages import Event
-from server.runs.run import Run
-from server.storage.run_logs import RunLog
-from server.turns.chunks import (
+from turnstream.server.logs.messages import Event
+from turnstream.server.runs.run import Run
+from turnstream.server.storage.run_logs import RunLog
+from turnstream.server.turns.chunks import (
     Chunk,
     Error,
     MessageFinish,

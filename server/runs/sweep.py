@@ -5,8 +5,8 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from server.runs.other_workers import OtherWorkers
-from server.storage.interfaces import StorageUnavailable
+from turnstream.server.runs.other_workers import OtherWorkers
+from turnstream.server.storage.interfaces import StorageUnavailable
 
 logger = logging.getLogger(__name__)
 

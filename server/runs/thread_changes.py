@@ -6,8 +6,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.types import Overwrite
 
-from graphs.calls import call_ids
-from graphs.history import pending_calls
+from turnstream.graphs.calls import call_ids
+from turnstream.graphs.history import pending_calls
 
 
 class ThreadBefore:

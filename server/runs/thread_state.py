@@ -6,12 +6,12 @@ from functools import cached_property
 
 from langchain_core.messages import AnyMessage, ToolCall
 
-from graphs.approvals import asked_in
-from graphs.history import pending_calls
-from graphs.result_view import ResultView, own_result
-from graphs.stored_approvals import AskedApproval
-from server.turns.chunks import Disposition, Interrupt
-from server.turns.graph_state import Values
+from turnstream.graphs.approvals import asked_in
+from turnstream.graphs.history import pending_calls
+from turnstream.graphs.result_view import ResultView, own_result
+from turnstream.graphs.stored_approvals import AskedApproval
+from turnstream.server.turns.chunks import Disposition, Interrupt
+from turnstream.server.turns.graph_state import Values
 
 
 @dataclass(frozen=True)

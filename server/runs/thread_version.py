@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from graphs import stored
-from graphs.history import from_user
-from server.runs.checkpoints import Checkpoints
-from server.runs.claims import NewRun
-from server.storage.interfaces import Held, ThreadEntry, ThreadStore
-from server.turns.header import ThreadKey
-from server.turns.requests import TurnRequest
+from turnstream.graphs import stored
+from turnstream.graphs.history import from_user
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.claims import NewRun
+from turnstream.server.storage.interfaces import Held, ThreadEntry, ThreadStore
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import TurnRequest
 
 
 class UnknownThread(Exception):

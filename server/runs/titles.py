@@ -22,17 +22,17 @@ from langchain_core.messages import (
     SystemMessage,
 )
 
-from server.runs.plan import Plan
-from server.runs.run import Run
-from server.runs.searchable import texts
-from server.runs.token_count import TokenCount
-from server.runs.transcript import user_content
-from server.storage.interfaces import ThreadStore
-from server.storage.titles import is_first_title, one_line, short_title
-from server.turns.chunks import Chunk
-from server.turns.header import ThreadKey
-from server.turns.requests import UserMessage
-from server.users.rights import Rights
+from turnstream.server.runs.plan import Plan
+from turnstream.server.runs.run import Run
+from turnstream.server.runs.searchable import texts
+from turnstream.server.runs.token_count import TokenCount
+from turnstream.server.runs.transcript import user_content
+from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.titles import is_first_title, one_line, short_title
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import UserMessage
+from turnstream.server.users.rights import Rights
 
 PROMPT = (
     "Give the conversation a title of two to six words, in the language of the user. Answer with "

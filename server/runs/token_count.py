@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from tools.threads import beside_loop
+from turnstream.tools.threads import beside_loop
 
 CHARS_PER_TOKEN = 4
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from graphs.client_state import ClientState
-from server.turns.graph_state import GraphState, Values
-from tools import strict_json
+from turnstream.graphs.client_state import ClientState
+from turnstream.server.turns.graph_state import GraphState, Values
+from turnstream.tools import strict_json
 
 
 class ToldState:

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from graphs import stored
-from graphs.calls import StreamedCall, parse_args
-from graphs.classify import Classifier
-from graphs.dispositions import of_message
-from graphs.parts import PartAssembler, PartDelta, StreamedPart, stored_parts
-from graphs.result_view import ResultView
-from server.runs.endings import timing_of, usage_of
-from server.runs.speakers import Speaker
-from server.runs.step import StreamedStep
-from server.turns.chunks import (
+from turnstream.graphs import stored
+from turnstream.graphs.calls import StreamedCall, parse_args
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.dispositions import of_message
+from turnstream.graphs.parts import PartAssembler, PartDelta, StreamedPart, stored_parts
+from turnstream.graphs.result_view import ResultView
+from turnstream.server.runs.endings import timing_of, usage_of
+from turnstream.server.runs.speakers import Speaker
+from turnstream.server.runs.step import StreamedStep
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Disposition,

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
-from graphs.attached import AttachedGraph
-from graphs.graph_tools import tools_of
-from server.storage.interfaces import ThreadEntry
-from server.turns.requests import InvalidRequest, TurnRequest
-from server.users.rights import Rights
-from tools.catalogue import Catalogue
+from turnstream.graphs.attached import AttachedGraph
+from turnstream.graphs.graph_tools import tools_of
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.server.users.rights import Rights
+from turnstream.tools.catalogue import Catalogue
 
 
 def narrowed(

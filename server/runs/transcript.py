@@ -5,22 +5,22 @@ from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
-from graphs import stored, stored_user
-from graphs.approvals import asked_in
-from graphs.calls import parse_args
-from graphs.history import from_user
-from graphs.parts import StoredPart, stored_parts
-from graphs.result_view import ResultView
-from graphs.stored_approvals import AskedApproval
-from server.runs.approval_view import shown_approval
-from server.runs.endings import (
+from turnstream.graphs import stored, stored_user
+from turnstream.graphs.approvals import asked_in
+from turnstream.graphs.calls import parse_args
+from turnstream.graphs.history import from_user
+from turnstream.graphs.parts import StoredPart, stored_parts
+from turnstream.graphs.result_view import ResultView
+from turnstream.graphs.stored_approvals import AskedApproval
+from turnstream.server.runs.approval_view import shown_approval
+from turnstream.server.runs.endings import (
     last_reason,
     run_ended,
     timing_of,
     usage_of,
 )
-from server.turns.chunks import Approval, Disposition, Interrupt
-from server.turns.messages import (
+from turnstream.server.turns.chunks import Approval, Disposition, Interrupt
+from turnstream.server.turns.messages import (
     AssistantTurn,
     MessagePart,
     Reasoning,
@@ -29,8 +29,8 @@ from server.turns.messages import (
     Turn,
     UserTurn,
 )
-from server.turns.messages import ToolCall as ShownCall
-from server.turns.requests import ImageContent, TextContent, UserContent
+from turnstream.server.turns.messages import ToolCall as ShownCall
+from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 
 
 def assistant_id(user_message_id: str) -> str:

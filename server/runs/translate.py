@@ -14,20 +14,27 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, ToolMessage
 
-from graphs import stored
-from graphs.answers import failed
-from graphs.classify import Classifier
-from graphs.execution import INNER
-from graphs.result_view import ResultView
-from graphs.stored import Ended
-from server.runs.endings import last_reason, run_ended, settled
-from server.runs.failures import Failure
-from server.runs.progress import progress
-from server.runs.speakers import RunningTasks, Speakers, speaker_of
-from server.runs.step import StreamedStep
-from server.runs.thread_changes import ThreadBefore, ThreadNow, added_messages, ids_in
-from server.runs.told_steps import ToldSteps
-from server.turns.chunks import Chunk, Done, Error, FinishReason, Interrupt, MessagesRemoved
+from turnstream.graphs import stored
+from turnstream.graphs.answers import failed
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.execution import INNER
+from turnstream.graphs.result_view import ResultView
+from turnstream.graphs.stored import Ended
+from turnstream.server.runs.endings import last_reason, run_ended, settled
+from turnstream.server.runs.failures import Failure
+from turnstream.server.runs.progress import progress
+from turnstream.server.runs.speakers import RunningTasks, Speakers, speaker_of
+from turnstream.server.runs.step import StreamedStep
+from turnstream.server.runs.thread_changes import ThreadBefore, ThreadNow, added_messages, ids_in
+from turnstream.server.runs.told_steps import ToldSteps
+from turnstream.server.turns.chunks import (
+    Chunk,
+    Done,
+    Error,
+    FinishReason,
+    Interrupt,
+    MessagesRemoved,
+)
 
 INTERRUPT = "__interrupt__"
 """LangGraph's key of an update that says what is asked."""
@@ -35,7 +42,7 @@ _UNANSWERED = "The run ended before this call finished."
 
 
 class Translator:
-    """The chunks of one run, in the order of the grammar in `server.turns.chunks`.
+    """The chunks of one run, in the order of the grammar in `turnstream.server.turns.chunks`.
 
     `message_id` is the assistant message's, `history` the thread as the run begins.
     """

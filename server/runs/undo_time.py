@@ -6,9 +6,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from server.storage.interfaces import StorageUnavailable
-from server.storage.undo import UndoStore
-from server.turns.header import ThreadKey
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.undo import UndoStore
+from turnstream.server.turns.header import ThreadKey
 
 LOOK_SECONDS = 60.0
 """Between looks at what other workers, or this one before it was restarted, have left."""

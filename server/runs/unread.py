@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graphs.stored import Ended
-from server.runs.signals import StopSignal
-from server.storage.run_logs import RunLog
+from turnstream.graphs.stored import Ended
+from turnstream.server.runs.signals import StopSignal
+from turnstream.server.storage.run_logs import RunLog
 
 
 @contextmanager

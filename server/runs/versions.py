@@ -1,8 +1,8 @@
 """The versions of a thread's turns: which of them messages belong to, and how a new one begins.
 
-A message that began a branch names its version (`graphs.stored`). So it is always the messages that
-say which versions a thread is made of, and a crash leaves nothing that contradicts them; what the
-store keeps says which others there are, and where they end.
+A message that began a branch names its version (`turnstream.graphs.stored`). So it is always the
+messages that say which versions a thread is made of, and a crash leaves nothing that contradicts
+them; what the store keeps says which others there are, and where they end.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graphs import stored_user
-from server.runs.transcript import assistant_id
-from server.storage.kept_versions import TurnVersion, VersionChanges
-from server.turns.messages import AssistantTurn, Turn, UserTurn
-from server.turns.requests import InvalidRequest
-from server.turns.versions import Versions
+from turnstream.graphs import stored_user
+from turnstream.server.runs.transcript import assistant_id
+from turnstream.server.storage.kept_versions import TurnVersion, VersionChanges
+from turnstream.server.turns.messages import AssistantTurn, Turn, UserTurn
+from turnstream.server.turns.requests import InvalidRequest
+from turnstream.server.turns.versions import Versions
 
 Path = Sequence[TurnVersion]
 """The versions that messages are made of, in the order of their places."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select, text, update
 
-from server.storage.interfaces import ApprovalPage, Asker, WaitingApproval
-from server.storage.tables import approvals, threads
-from server.turns.header import LOCAL_OWNER, ThreadKey
+from turnstream.server.storage.interfaces import ApprovalPage, Asker, WaitingApproval
+from turnstream.server.storage.tables import approvals, threads
+from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 
 MAX_PAGE_CHARS = 2_000_000
 """Characters of the arguments in one page; a page has at least one approval."""

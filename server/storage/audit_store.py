@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from server.storage import audit_trail
-from server.storage.audit_records import AuditFilter, AuditRecord, Records
-from server.storage.sql_store import SqlTransactions
+from turnstream.server.storage import audit_trail
+from turnstream.server.storage.audit_records import AuditFilter, AuditRecord, Records
+from turnstream.server.storage.sql_store import SqlTransactions
 
 
 class SqlAuditStore:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
-from server.storage.audit_records import AuditFilter, AuditRecord, Records
-from server.storage.tables import audit
+from turnstream.server.storage.audit_records import AuditFilter, AuditRecord, Records
+from turnstream.server.storage.tables import audit
 
 _COLUMNS = [audit.c[name] for name in AuditRecord.__slots__]
 

@@ -13,9 +13,9 @@ from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from server.storage.database_file import usable
-from server.storage.faults import faults_named
-from server.storage.history_handover import History, HistoryHandover
+from turnstream.server.storage.database_file import usable
+from turnstream.server.storage.faults import faults_named
+from turnstream.server.storage.history_handover import History, HistoryHandover
 
 T = TypeVar("T")
 

@@ -25,11 +25,17 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from server.storage.checkpoint_reads import CheckpointReads, open_checkpoint_reads
-from server.storage.database_file import DatabaseFile, check, locked, usable, warn_of_readers
-from server.storage.faults import faults_named, wait_until
-from server.storage.serializer import ThreadSerializer
-from server.storage.thread_writes import WatchedSaver
+from turnstream.server.storage.checkpoint_reads import CheckpointReads, open_checkpoint_reads
+from turnstream.server.storage.database_file import (
+    DatabaseFile,
+    check,
+    locked,
+    usable,
+    warn_of_readers,
+)
+from turnstream.server.storage.faults import faults_named, wait_until
+from turnstream.server.storage.serializer import ThreadSerializer
+from turnstream.server.storage.thread_writes import WatchedSaver
 
 T = TypeVar("T")
 

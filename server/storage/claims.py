@@ -10,13 +10,13 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, TextClause, bindparam, delete, select, text, update
 
-from server.storage import thread_list
-from server.storage.interfaces import ClaimResult, Granted, Held, Hidden, Repeated
-from server.storage.tables import call_dispositions, claims, requests, threads
-from server.storage.thread_list import of
-from server.turns.chunks import Disposition
-from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
+from turnstream.server.storage import thread_list
+from turnstream.server.storage.interfaces import ClaimResult, Granted, Held, Hidden, Repeated
+from turnstream.server.storage.tables import call_dispositions, claims, requests, threads
+from turnstream.server.storage.thread_list import of
+from turnstream.server.turns.chunks import Disposition
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey
 
 RUN, DELETION = "run", "deletion"
 REQUESTS_KEPT = timedelta(days=1)

@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from server.storage import audit_trail
-from server.storage.audit_records import Records
-from server.storage.credentials import ApiKey, BrowserSession, SessionSecret
-from server.storage.sql_store import SqlTransactions
-from server.storage.tables import api_keys, browser_sessions, session_secrets
+from turnstream.server.storage import audit_trail
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.credentials import ApiKey, BrowserSession, SessionSecret
+from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.storage.tables import api_keys, browser_sessions, session_secrets
 
 _KEY = (
     api_keys.c.id,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from server.storage.audit_records import Records
+from turnstream.server.storage.audit_records import Records
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from server.storage import unused_space
-from server.storage.faults import faults_named
-from server.storage.interfaces import StorageError, StorageFault, StorageUnavailable
-from server.storage.tables import SCHEMA_VERSION
+from turnstream.server.storage import unused_space
+from turnstream.server.storage.faults import faults_named
+from turnstream.server.storage.interfaces import StorageError, StorageFault, StorageUnavailable
+from turnstream.server.storage.tables import SCHEMA_VERSION
 
 LOOK_EVERY_SECONDS = 1.0
 PRIVATE = 0o600

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from server.storage.interfaces import StorageFault, StorageUnavailable
+from turnstream.server.storage.interfaces import StorageFault, StorageUnavailable
 
 _CODES: dict[int, StorageFault] = {
     sqlite3.SQLITE_BUSY: "storage_busy",

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, select
 
-from server.storage.tables import threads
-from server.storage.titles import numbered
+from turnstream.server.storage.tables import threads
+from turnstream.server.storage.titles import numbered
 
 GROWING = [2 * 8**power for power in range(10)]
 LOOKS = 16

@@ -13,8 +13,8 @@ import aiosqlite
 from langgraph.store.base import Op, PutOp, Result
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from server.storage.database_file import usable
-from server.storage.faults import faults_named
+from turnstream.server.storage.database_file import usable
+from turnstream.server.storage.faults import faults_named
 
 
 class SqliteGraphStore(AsyncSqliteStore):

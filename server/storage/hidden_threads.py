@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import Connection, select, tuple_, update
 
-from server.storage import claims, thread_list
-from server.storage.claims import UNLEASED, Taking
-from server.storage.interfaces import ClaimResult, Granted, Held, ThreadEntry
-from server.storage.tables import threads
-from server.turns.header import ThreadKey
+from turnstream.server.storage import claims, thread_list
+from turnstream.server.storage.claims import UNLEASED, Taking
+from turnstream.server.storage.interfaces import ClaimResult, Granted, Held, ThreadEntry
+from turnstream.server.storage.tables import threads
+from turnstream.server.turns.header import ThreadKey
 
 
 def hide(connection: Connection, key: ThreadKey, until: float) -> tuple[float | None, bool]:

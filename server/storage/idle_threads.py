@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, exists, or_, select, tuple_
 
-from server.storage.claims import UNLEASED, Taking, claim_to_expire, release
-from server.storage.interfaces import ClaimResult, Granted, Held
-from server.storage.retention import IdleThread
-from server.storage.tables import approvals, threads
-from server.turns.header import ThreadKey
+from turnstream.server.storage.claims import UNLEASED, Taking, claim_to_expire, release
+from turnstream.server.storage.interfaces import ClaimResult, Granted, Held
+from turnstream.server.storage.retention import IdleThread
+from turnstream.server.storage.tables import approvals, threads
+from turnstream.server.turns.header import ThreadKey
 
 
 def page(

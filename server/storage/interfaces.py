@@ -9,19 +9,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from server.storage.audit_records import Records
-from server.storage.kept_versions import NO_CHANGES, KeptVersions, VersionChanges
-from server.storage.searching import Found, SearchableTexts
-from server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
-from server.storage.unavailable import LeaseLost as LeaseLost
-from server.storage.unavailable import StorageError as StorageError
-from server.storage.unavailable import StorageFault as StorageFault
-from server.storage.unavailable import StorageUnavailable as StorageUnavailable
-from server.storage.unfinished_answers import UnfinishedAnswers
-from server.storage.words import Wanted
-from server.turns.chunks import Disposition
-from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.kept_versions import NO_CHANGES, KeptVersions, VersionChanges
+from turnstream.server.storage.searching import Found, SearchableTexts
+from turnstream.server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
+from turnstream.server.storage.unavailable import LeaseLost as LeaseLost
+from turnstream.server.storage.unavailable import StorageError as StorageError
+from turnstream.server.storage.unavailable import StorageFault as StorageFault
+from turnstream.server.storage.unavailable import StorageUnavailable as StorageUnavailable
+from turnstream.server.storage.unfinished_answers import UnfinishedAnswers
+from turnstream.server.storage.words import Wanted
+from turnstream.server.turns.chunks import Disposition
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey
 
 MAX_PINNED = 50
 """Of an owner's threads: they come before all others."""
@@ -291,7 +291,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         owner's, and all of these tools but those of threads made without authentication.
 
         A page has the calls of its askers in turn, `skip` of them left out: see
-        `server.storage.approvals.page`.
+        `turnstream.server.storage.approvals.page`.
         """
 
     async def approval(self, id: str) -> WaitingApproval | None:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
-from server.storage.run_logs import Batch, LogStatus
-from server.turns.chunks import (
+from turnstream.server.storage.run_logs import Batch, LogStatus
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,
@@ -15,7 +15,7 @@ from server.turns.chunks import (
     ToolProgress,
     ToolSettled,
 )
-from server.turns.header import RunHeader, ThreadKey
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 CHUNK_BYTES, ITEM_BYTES = 200, 50
 """What a chunk, and a value inside it, takes beside its text."""

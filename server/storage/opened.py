@@ -14,18 +14,18 @@ from typing import Protocol
 
 from langgraph.store.base import BaseStore
 
-from server.storage.checkpointer import open_checkpointer
-from server.storage.database_file import usable
-from server.storage.interfaces import StorageError
-from server.storage.location import Location, PostgresUrl
-from server.storage.retention import RetentionStore
-from server.storage.sql_store import SqlTransactions
-from server.storage.store import open_store
-from server.storage.thread_writes import WatchedSaver
-from server.storage.unavailable import Database
-from server.storage.undo import UndoStore
-from server.storage.workers import Leases
-from server.storage.write_meter import WriteMeter
+from turnstream.server.storage.checkpointer import open_checkpointer
+from turnstream.server.storage.database_file import usable
+from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.storage.location import Location, PostgresUrl
+from turnstream.server.storage.retention import RetentionStore
+from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.storage.store import open_store
+from turnstream.server.storage.thread_writes import WatchedSaver
+from turnstream.server.storage.unavailable import Database
+from turnstream.server.storage.undo import UndoStore
+from turnstream.server.storage.workers import Leases
+from turnstream.server.storage.write_meter import WriteMeter
 
 
 class ServerStore(UndoStore, RetentionStore, SqlTransactions, Protocol):
@@ -91,7 +91,7 @@ async def open_command_store(
     """The store for a command, beside servers that may run. Raises StorageError."""
     if isinstance(location, PostgresUrl):
         with needs_the_extra():
-            from server.storage.postgres.opened import open_postgres_store
+            from turnstream.server.storage.postgres.opened import open_postgres_store
         async with open_postgres_store(location, options.busy_seconds) as postgres_store:
             yield postgres_store
         return
@@ -104,14 +104,14 @@ async def migrate(location: Location, *, checks: bool = False) -> bool:
     if not isinstance(location, PostgresUrl):
         raise StorageError(f"{location} is a file: the server that opens it migrates it")
     with needs_the_extra():
-        from server.storage.postgres.opened import migrate as migrate_postgres
+        from turnstream.server.storage.postgres.opened import migrate as migrate_postgres
     return await migrate_postgres(location, checks=checks)
 
 
 def _sqlite_graph_store(
     path: Path, busy_ms: int, require: Callable[[], None]
 ) -> AbstractAsyncContextManager[BaseStore]:
-    from server.storage.graph_store import open_graph_store
+    from turnstream.server.storage.graph_store import open_graph_store
 
     return open_graph_store(path, busy_ms, require)
 
@@ -119,7 +119,7 @@ def _sqlite_graph_store(
 @asynccontextmanager
 async def _postgres(url: PostgresUrl, options: StorageOptions) -> AsyncIterator[Storage]:
     with needs_the_extra():
-        from server.storage.postgres.opened import open_postgres
+        from turnstream.server.storage.postgres.opened import open_postgres
     async with open_postgres(
         url, options.busy_seconds, options.connections, options.lease_seconds
     ) as opened:

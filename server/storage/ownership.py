@@ -17,10 +17,10 @@ from sqlalchemy import (
     update,
 )
 
-from server.storage import audit_trail, thread_texts, turn_versions, unfinished
-from server.storage.audit_records import AuditRecord
-from server.storage.sql_store import SqlTransactions
-from server.storage.tables import (
+from turnstream.server.storage import audit_trail, thread_texts, turn_versions, unfinished
+from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.storage.tables import (
     activities,
     approvals,
     call_dispositions,
@@ -28,7 +28,7 @@ from server.storage.tables import (
     requests,
     threads,
 )
-from server.turns.header import ThreadKey
+from turnstream.server.turns.header import ThreadKey
 
 CHECKPOINT_TABLES = {
     "sqlite": ("checkpoints", "writes"),

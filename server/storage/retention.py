@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from server.turns.header import ThreadKey
+from turnstream.server.turns.header import ThreadKey
 
 
 @dataclass(frozen=True, slots=True)

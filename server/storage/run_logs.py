@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from server.turns.chunks import Chunk
-from server.turns.header import RunHeader, ThreadKey
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 
 @dataclass(frozen=True, slots=True)

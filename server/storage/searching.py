@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from server.turns.header import ThreadKey
+from turnstream.server.turns.header import ThreadKey
 
 MAX_TEXT_CHARS = 32_000
 """What stands behind them in a message is not found."""

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from server.storage.opened import needs_the_extra
-from server.storage.workers import Leases, Workers
+from turnstream.server.storage.opened import needs_the_extra
+from turnstream.server.storage.workers import Leases, Workers
 
 if TYPE_CHECKING:
     from limits.aio.storage import Storage
@@ -21,7 +21,7 @@ async def open_sharing(
         yield None
         return
     with needs_the_extra():
-        from server.storage.redis.opening import open_redis
+        from turnstream.server.storage.redis.opening import open_redis
     async with open_redis(redis_url, leases.worker, max_bytes=max_bytes) as shares:
         yield Workers(leases, shares.inbox, shares.logs, lease_seconds)
 
@@ -33,6 +33,6 @@ async def open_shared_counters(redis_url: str | None) -> "AsyncIterator[Storage 
         yield None
         return
     with needs_the_extra():
-        from server.storage.redis.counters import open_counters
+        from turnstream.server.storage.redis.counters import open_counters
     async with open_counters(redis_url) as counters:
         yield counters

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from server.storage import (
+from turnstream.server.storage import (
     approvals,
     audit_trail,
     claims,
@@ -18,9 +18,9 @@ from server.storage import (
     turn_versions,
     unfinished,
 )
-from server.storage.audit_records import Records
-from server.storage.claims import UNLEASED, Taking
-from server.storage.interfaces import (
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.claims import UNLEASED, Taking
+from turnstream.server.storage.interfaces import (
     ApprovalPage,
     ClaimResult,
     LostRun,
@@ -29,15 +29,15 @@ from server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
-from server.storage.kept_versions import NO_CHANGES, TurnVersion, VersionChanges
-from server.storage.retention import IdleThread
-from server.storage.sql_texts import SqlTexts
-from server.storage.thread_pages import Listed
-from server.storage.words import Wanted
-from server.storage.write_meter import WriteMeter
-from server.turns.chunks import Disposition
-from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
+from turnstream.server.storage.kept_versions import NO_CHANGES, TurnVersion, VersionChanges
+from turnstream.server.storage.retention import IdleThread
+from turnstream.server.storage.sql_texts import SqlTexts
+from turnstream.server.storage.thread_pages import Listed
+from turnstream.server.storage.words import Wanted
+from turnstream.server.storage.write_meter import WriteMeter
+from turnstream.server.turns.chunks import Disposition
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from server.storage import thread_texts
-from server.storage.interfaces import ThreadEntry
-from server.storage.searching import TextChanges, ThreadText, Unsearchable
-from server.turns.header import ThreadKey
+from turnstream.server.storage import thread_texts
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.storage.searching import TextChanges, ThreadText, Unsearchable
+from turnstream.server.turns.header import ThreadKey
 
 T = TypeVar("T")
 

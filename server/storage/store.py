@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from server.storage import claims, tables, text_index, unused_space
-from server.storage.audit_records import Records
-from server.storage.database_file import make_private, usable
-from server.storage.interfaces import StorageUnavailable
-from server.storage.sql_store import SqlStore
-from server.storage.transactions import Transactions, open_transactions
-from server.turns.header import ThreadKey
+from turnstream.server.storage import claims, tables, text_index, unused_space
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.database_file import make_private, usable
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.sql_store import SqlStore
+from turnstream.server.storage.transactions import Transactions, open_transactions
+from turnstream.server.turns.header import ThreadKey
 
 T = TypeVar("T")
 

@@ -53,8 +53,8 @@ threads = Table(
     Index("threads_by_title", "owner", "title"),
 )
 """`forget_at`: a Unix time, of a thread that is deleted, and can be brought back until then.
-`indexed_run`: see `server.storage.thread_texts`. `run_base`: `RUN_ID CHECKPOINT_ID`, the newest
-checkpoint when that run began; no id if there was none."""
+`indexed_run`: see `turnstream.server.storage.thread_texts`. `run_base`: `RUN_ID CHECKPOINT_ID`, the
+newest checkpoint when that run began; no id if there was none."""
 ADDED_LATER = (
     "graph",
     "allowed_tools",
@@ -83,7 +83,7 @@ cursor_secret = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("secret", TEXT, nullable=False),
 )
-"""One row: see `server.storage.sealed_places`."""
+"""One row: see `turnstream.server.storage.sealed_places`."""
 
 claims = Table(
     "claims",
@@ -198,7 +198,7 @@ audit = Table(
     Column("address", TEXT),
     sqlite_autoincrement=True,
 )
-"""See `server.storage.audit_records`; rows are added, and deleted by age."""
+"""See `turnstream.server.storage.audit_records`; rows are added, and deleted by age."""
 
 
 def create(connection: Connection) -> None:

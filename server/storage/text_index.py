@@ -1,6 +1,7 @@
 """The index of the texts in a SQLite file: FTS5, kept by triggers.
 
-Words are made by `server.storage.words`, in every database the same: FTS5 parts them at blanks.
+Words are made by `turnstream.server.storage.words`, in every database the same: FTS5 parts them at
+blanks.
 """
 
 import sqlite3

@@ -24,18 +24,18 @@ from sqlalchemy import (
     update,
 )
 
-from server.storage.free_titles import free_title
-from server.storage.interfaces import (
+from turnstream.server.storage.free_titles import free_title
+from turnstream.server.storage.interfaces import (
     MAX_PINNED,
     LostRun,
     ThreadEntry,
     ThreadRunState,
     TooManyPinned,
 )
-from server.storage.kept_versions import FirstWords
-from server.storage.tables import activities, threads
-from server.storage.titles import is_first_title, short_title
-from server.turns.header import ThreadKey
+from turnstream.server.storage.kept_versions import FirstWords
+from turnstream.server.storage.tables import activities, threads
+from turnstream.server.storage.titles import is_first_title, short_title
+from turnstream.server.turns.header import ThreadKey
 
 NO_RUN = ""
 """The run id of a thread that has had none."""

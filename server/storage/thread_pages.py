@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, not_, or_, select
 
-from server.storage.interfaces import Page, ThreadEntry, ThreadRunState
-from server.storage.sealed_places import Place, seal, unseal
-from server.storage.tables import activities, cursor_secret, threads
-from server.storage.thread_list import LISTED, SHOWN, listed_entry
-from server.storage.thread_search import found_in, has_words, in_titles
-from server.storage.words import Wanted
+from turnstream.server.storage.interfaces import Page, ThreadEntry, ThreadRunState
+from turnstream.server.storage.sealed_places import Place, seal, unseal
+from turnstream.server.storage.tables import activities, cursor_secret, threads
+from turnstream.server.storage.thread_list import LISTED, SHOWN, listed_entry
+from turnstream.server.storage.thread_search import found_in, has_words, in_titles
+from turnstream.server.storage.words import Wanted
 
 _PINNED = threads.c.pinned.is_(True)
 _NOT_PINNED = or_(threads.c.pinned.is_(None), not_(threads.c.pinned))

@@ -15,10 +15,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import UserDefinedType
 
-from server.storage.searching import Found
-from server.storage.tables import threads
-from server.storage.thread_texts import TITLE, texts
-from server.storage.words import Wanted, owner_word
+from turnstream.server.storage.searching import Found
+from turnstream.server.storage.tables import threads
+from turnstream.server.storage.thread_texts import TITLE, texts
+from turnstream.server.storage.words import Wanted, owner_word
 
 _words = table("thread_words", column("rowid"), column("thread_words"))
 

@@ -23,10 +23,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import Text, UserDefinedType
 
-from server.storage.searching import MAX_TEXT_CHARS, TextChanges, ThreadText, Unsearchable
-from server.storage.tables import NUMBER, TEXT, metadata, threads
-from server.storage.words import distinct_words, owner_word
-from server.turns.header import ThreadKey
+from turnstream.server.storage.searching import (
+    MAX_TEXT_CHARS,
+    TextChanges,
+    ThreadText,
+    Unsearchable,
+)
+from turnstream.server.storage.tables import NUMBER, TEXT, metadata, threads
+from turnstream.server.storage.words import distinct_words, owner_word
+from turnstream.server.turns.header import ThreadKey
 
 TITLE = ""
 """In place of a message's id."""

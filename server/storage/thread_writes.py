@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
 )
 
-from server.storage.write_meter import WriteMeter
+from turnstream.server.storage.write_meter import WriteMeter
 
 T = TypeVar("T")
 

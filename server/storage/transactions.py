@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
-from server.storage.database_file import usable
-from server.storage.faults import faults_named, wait_until
+from turnstream.server.storage.database_file import usable
+from turnstream.server.storage.faults import faults_named, wait_until
 
 T = TypeVar("T")
 

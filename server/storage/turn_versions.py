@@ -5,9 +5,9 @@ from dataclasses import asdict
 
 from sqlalchemy import Boolean, Column, Connection, Index, Table, bindparam, delete, select, text
 
-from server.storage.kept_versions import TurnVersion, VersionChanges
-from server.storage.tables import NUMBER, TEXT, metadata
-from server.turns.header import ThreadKey
+from turnstream.server.storage.kept_versions import TurnVersion, VersionChanges
+from turnstream.server.storage.tables import NUMBER, TEXT, metadata
+from turnstream.server.turns.header import ThreadKey
 
 versions = Table(
     "turn_versions",

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from server.storage.audit_records import Records
-from server.storage.interfaces import ClaimResult, ThreadEntry, ThreadStore
-from server.turns.header import ThreadKey
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.interfaces import ClaimResult, ThreadEntry, ThreadStore
+from turnstream.server.turns.header import ThreadKey
 
 
 class UndoStore(ThreadStore, Protocol):

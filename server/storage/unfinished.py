@@ -2,8 +2,8 @@
 
 from sqlalchemy import Column, Connection, Table, bindparam, delete, insert, select
 
-from server.storage.tables import TEXT, metadata
-from server.turns.header import ThreadKey
+from turnstream.server.storage.tables import TEXT, metadata
+from turnstream.server.turns.header import ThreadKey
 
 answers = Table(
     "unfinished_answers",

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from server.turns.header import ThreadKey
+from turnstream.server.turns.header import ThreadKey
 
 
 class UnfinishedAnswers(Protocol):

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from graphs.stored import Ended
-from server.storage.interfaces import LostRun
-from server.storage.run_logs import SharedLogs
-from server.turns.header import ThreadKey
+from turnstream.graphs.stored import Ended
+from turnstream.server.storage.interfaces import LostRun
+from turnstream.server.storage.run_logs import SharedLogs
+from turnstream.server.turns.header import ThreadKey
 
 
 @dataclass(frozen=True, slots=True)

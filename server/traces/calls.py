@@ -17,7 +17,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from opentelemetry import context, trace
 from opentelemetry.util.types import AttributeValue
 
-from server.turns.chunks import Chunk, PartStart, Result, ToolCallPart
+from turnstream.server.turns.chunks import Chunk, PartStart, Result, ToolCallPart
 
 PROVIDERS = {
     "google_genai": "gcp.gemini",

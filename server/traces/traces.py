@@ -13,9 +13,9 @@ from contextvars import ContextVar
 
 from langchain_core.tracers.context import register_configure_hook
 
-from server.runs.run import Run
-from server.traces import TracesSetupError
-from server.turns.chunks import Chunk, Error, MessageFinish, RunEnded
+from turnstream.server.runs.run import Run
+from turnstream.server.traces import TracesSetupError
+from turnstream.server.turns.chunks import Chunk, Error, MessageFinish, RunEnded
 
 try:
     from opentelemetry import context, trace
@@ -26,7 +26,7 @@ except ModuleNotFoundError:
         "(or turnstream[traces])."
     ) from None
 
-from server.traces.calls import CallSpans
+from turnstream.server.traces.calls import CallSpans
 
 logger = logging.getLogger("turnstream")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Error,
@@ -24,7 +24,7 @@ from server.turns.chunks import (
     ToolCallPart,
     ToolSettled,
 )
-from server.turns.messages import (
+from turnstream.server.turns.messages import (
     AssistantTurn,
     MessagePart,
     Reasoning,

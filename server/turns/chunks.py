@@ -19,15 +19,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.turns.graph_state import GraphState as GraphState
-from server.turns.terms import Approval as Approval
-from server.turns.terms import Disposition as Disposition
-from server.turns.terms import End as End
-from server.turns.terms import EndReason as EndReason
-from server.turns.terms import FinishReason as FinishReason
-from server.turns.terms import Path as Path
-from server.turns.terms import Timing as Timing
-from server.turns.terms import Usage as Usage
+from turnstream.server.turns.graph_state import GraphState as GraphState
+from turnstream.server.turns.terms import Approval as Approval
+from turnstream.server.turns.terms import Disposition as Disposition
+from turnstream.server.turns.terms import End as End
+from turnstream.server.turns.terms import EndReason as EndReason
+from turnstream.server.turns.terms import FinishReason as FinishReason
+from turnstream.server.turns.terms import Path as Path
+from turnstream.server.turns.terms import Timing as Timing
+from turnstream.server.turns.terms import Usage as Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_args
 
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     Approval,
     Chunk,
     ReasoningPart,
@@ -23,7 +23,7 @@ from server.turns.chunks import (
     ToolCallPart,
     Usage,
 )
-from server.turns.header import RunHeader, ThreadKey
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 LogItem = RunHeader | Chunk
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     Approval,
     ArgsFinish,
     Disposition,
@@ -16,8 +16,8 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.requests import UserContent
-from server.turns.versions import Versions
+from turnstream.server.turns.requests import UserContent
+from turnstream.server.turns.versions import Versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from server.turns.requests import InvalidRequest
+from turnstream.server.turns.requests import InvalidRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     Chunk,
     Custom,
     GraphState,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other"]
 
 Disposition = Literal["server", "shown", "client", "approval", "invalid"]
-"""Who ends a tool call, as in `tools.contract`."""
+"""Who ends a tool call, as in `turnstream.tools.contract`."""
 
 End = Literal["result", "error", "timeout", "cancelled", "declined", "shown"]
 """How a tool call ended: it answered, it failed, it ran out of time, it was cancelled (a stop, a

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from server.turns.accumulate import Accumulator
-from server.turns.chunks import Chunk, MessagesRemoved, ToolApproval, ToolSettled
-from server.turns.messages import AssistantTurn, ToolCall, Turn, settle_turn, without
+from turnstream.server.turns.accumulate import Accumulator
+from turnstream.server.turns.chunks import Chunk, MessagesRemoved, ToolApproval, ToolSettled
+from turnstream.server.turns.messages import AssistantTurn, ToolCall, Turn, settle_turn, without
 
 
 class ToldThread:

@@ -11,9 +11,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from server.storage.audit_records import AuditRecord, AuditStore, Records
-from server.storage.interfaces import StorageUnavailable
-from server.users.refusals import Refusals
+from turnstream.server.storage.audit_records import AuditRecord, AuditStore, Records
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.users.refusals import Refusals
 
 FLUSH_SECONDS = 0.5
 """How long a record waits for others; a process that is killed loses so much."""

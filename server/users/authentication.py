@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from server.storage.audit_records import Records
-from server.storage.credentials import CredentialStore
-from server.users.keys import ApiKeys
-from server.users.principal import Principal, Unauthenticated
-from server.users.proxies import ProxyHeaders
-from server.users.sessions import Sessions
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.credentials import CredentialStore
+from turnstream.server.users.keys import ApiKeys
+from turnstream.server.users.principal import Principal, Unauthenticated
+from turnstream.server.users.proxies import ProxyHeaders
+from turnstream.server.users.sessions import Sessions
 
 
 class TokenVerifier(Protocol):

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from server.users.client_address import client_at
-from server.users.principal import KeyNotAskedFor
-from server.users.rights import LimitExceeded
+from turnstream.server.users.client_address import client_at
+from turnstream.server.users.principal import KeyNotAskedFor
+from turnstream.server.users.rights import LimitExceeded
 
 WINDOW_SECONDS = 60.0
 MAX_ADDRESSES = 10_000

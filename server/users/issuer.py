@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 
-from server.users.principal import AuthenticationUnavailable, AuthSetupError
-from server.users.public_keys import PublicKeys
-from tools import strict_json
+from turnstream.server.users.principal import AuthenticationUnavailable, AuthSetupError
+from turnstream.server.users.public_keys import PublicKeys
+from turnstream.tools import strict_json
 
 DISCOVERY = "/.well-known/openid-configuration"
 MAX_DOCUMENT_BYTES = 256 * 1024

@@ -16,13 +16,13 @@ from typing import Any
 from langgraph_sdk import Auth
 from langgraph_sdk.auth.exceptions import HTTPException
 
-from server.users.principal import (
+from turnstream.server.users.principal import (
     AuthenticationUnavailable,
     AuthSetupError,
     Principal,
     Unauthenticated,
 )
-from tools.author_calls import AuthorCalls
+from turnstream.tools.author_calls import AuthorCalls
 
 logger = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from server.turns.header import LOCAL_OWNER
-from tools.strict_json import clean_text
+from turnstream.server.turns.header import LOCAL_OWNER
+from turnstream.tools.strict_json import clean_text
 
 MAX_ID_CHARS = 255
 

@@ -14,8 +14,8 @@ from joserfc.jwk import Key, import_key
 from joserfc.jws import JWSRegistry, extract_compact
 from joserfc.util import base64_to_int, urlsafe_b64decode
 
-from server.users.principal import Unauthenticated
-from tools import strict_json
+from turnstream.server.users.principal import Unauthenticated
+from turnstream.tools import strict_json
 
 MAX_TOKEN_CHARS = 8192
 MAX_KEYS = 100

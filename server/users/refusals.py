@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from server.storage.audit_records import AuditRecord
-from server.users.client_address import client_at
+from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.users.client_address import client_at
 
 WINDOW_SECONDS = 60.0
 MOST_OF_ONE = 10

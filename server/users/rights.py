@@ -9,10 +9,10 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
-from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Decision, Refusal
-from server.users.policy_file import Role
-from server.users.principal import Principal
-from server.users.rules import Rule
+from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Decision, Refusal
+from turnstream.server.users.policy_file import Role
+from turnstream.server.users.principal import Principal
+from turnstream.server.users.rules import Rule
 
 CountedLimit = Literal["live_runs", "open_streams"]
 WindowLimit = Literal["requests_per_minute", "new_threads_per_day", "tokens_per_day"]
@@ -32,7 +32,7 @@ class LimitExceeded(Exception):
 
 
 class Counters(Protocol):
-    """Counts what callers do in windows of time; see `server.users.quotas`."""
+    """Counts what callers do in windows of time; see `turnstream.server.users.quotas`."""
 
     async def take(self, owner: str, limit: WindowLimit, value: int) -> None: ...
 
@@ -67,7 +67,7 @@ class Rights:
         return replace(self, narrowings=(*self.narrowings, frozenset(names)))
 
     def decide(self, name: str) -> Decision:
-        """See `graphs.rights.ToolRights`."""
+        """See `turnstream.graphs.rights.ToolRights`."""
         if any(name not in names for names in self.narrowings):
             return "deny"
         if not self.roles:
@@ -110,7 +110,7 @@ class Rights:
         return any(matches(name, role.approves) for role in self.roles)
 
     async def refusal(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
-        """See `graphs.rights.ToolRights`."""
+        """See `turnstream.graphs.rights.ToolRights`."""
         if not await self.allows(name, args):
             return NOT_ALLOWED
         try:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from graphs.user_modules import own_object
-from server.users.policy_file import PolicyError
-from server.users.principal import Principal
-from tools.author_calls import AuthorCalls, is_async
+from turnstream.graphs.user_modules import own_object
+from turnstream.server.users.policy_file import PolicyError
+from turnstream.server.users.principal import Principal
+from turnstream.tools.author_calls import AuthorCalls, is_async
 
 RULE_SECONDS = 10
 """How long a rule may take; a later answer denies."""

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from itsdangerous import BadSignature, Signer
 
-from server.storage.audit_records import Records
-from server.storage.credentials import BrowserSession, CredentialStore, SessionSecret
-from server.users.keys import principal_of
-from server.users.principal import Principal, Unauthenticated
-from server.users.remembered import Remembered
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.credentials import BrowserSession, CredentialStore, SessionSecret
+from turnstream.server.users.keys import principal_of
+from turnstream.server.users.principal import Principal, Unauthenticated
+from turnstream.server.users.remembered import Remembered
 
 SECRET_SECONDS = 24 * 3600
 """How long a secret signs new cookies."""

@@ -10,13 +10,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graphs.offline.ask import Facts
-from graphs.offline.clauses import points_back, resolve, steps
-from graphs.offline.history import Turn
-from graphs.offline.intents import asks_of
-from graphs.offline.plan import plan
-from graphs.offline.series import inline_figures
-from graphs.offline.talk import talk
 from tests.support.growth import fault_of_growth, is_suspicious
 from tests.support.offline_model import BY_NAME
 from tests.support.patterns import (
@@ -28,7 +21,14 @@ from tests.support.patterns import (
     worst_texts,
 )
 from tests.support.samples import sample
-from tools.builtin import CATALOGUE
+from turnstream.graphs.offline.ask import Facts
+from turnstream.graphs.offline.clauses import points_back, resolve, steps
+from turnstream.graphs.offline.history import Turn
+from turnstream.graphs.offline.intents import asks_of
+from turnstream.graphs.offline.plan import plan
+from turnstream.graphs.offline.series import inline_figures
+from turnstream.graphs.offline.talk import talk
+from turnstream.tools.builtin import CATALOGUE
 
 PROJECT = Path(__file__).parent.parent.parent
 USES: tuple[Callable[[Pattern[str], str], Any], ...] = (
@@ -81,7 +81,7 @@ def test_every_pattern_has_a_name_in_a_module_where_it_is_found() -> None:
     written = {
         path.relative_to(PROJECT).as_posix(): inline_patterns(path.read_text(encoding="utf-8"))
         for package in PACKAGES
-        for path in (PROJECT / package).rglob("*.py")
+        for path in (PROJECT / package.partition(".")[2]).rglob("*.py")
     }
     assert {path: lines for path, lines in written.items() if lines} == {}
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert
 
-from server.storage import thread_pages
-from server.storage.interfaces import Page, ThreadRunState
-from server.storage.store import SqliteStore, open_store
-from server.storage.tables import activities, threads
-from server.storage.thread_pages import Listed
+from turnstream.server.storage import thread_pages
+from turnstream.server.storage.interfaces import Page, ThreadRunState
+from turnstream.server.storage.store import SqliteStore, open_store
+from turnstream.server.storage.tables import activities, threads
+from turnstream.server.storage.thread_pages import Listed
 
 FEW, MANY = 500, 20_000
 OWNER = "local"

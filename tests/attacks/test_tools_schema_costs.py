@@ -8,9 +8,16 @@ from typing import Any
 
 import pytest
 
-from tools.schemas import CHECKING_STEPS, READING_STEPS, Budget, SchemaFault, ToolSchema, misfit
-from tools.schemas.budget import TooCostly
-from tools.schemas.values import Table
+from turnstream.tools.schemas import (
+    CHECKING_STEPS,
+    READING_STEPS,
+    Budget,
+    SchemaFault,
+    ToolSchema,
+    misfit,
+)
+from turnstream.tools.schemas.budget import TooCostly
+from turnstream.tools.schemas.values import Table
 
 PLENTY = 10**9
 STEPS_A_PAIR = 10

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import strategies as st
 
-from server.storage.store import open_store
 from tests.attacks.test_patterns import TEXTS
 from tests.attacks.test_tools_schema_costs import ATTACKS as SCHEMAS
 from tests.runs.test_misbehaving_models import ATTACKS as FRAGMENTS
@@ -30,6 +29,7 @@ from tests.support.scripted_model import ScriptedModel
 from tests.support.scripted_model import finish as scripted_finish
 from tests.support.scripted_model import text as scripted_text
 from tests.support.watchdog import MAX_HOLD_SECONDS, Attacked, attacked
+from turnstream.server.storage.store import open_store
 
 MAX_BODY_BYTES = 15_990_000
 MAX_MESSAGE_CHARS = 32_000

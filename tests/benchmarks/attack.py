@@ -15,14 +15,14 @@ from typing import Any
 
 import httpx
 
-from server.storage.store import open_store
 from tests.attacks.test_tools_schema_costs import ATTACKS as SCHEMAS
-from tests.benchmarks.processes import Process, started
+from tests.benchmarks.processes import SERVER, Process, started
 from tests.support.hostile_bodies import BODIES
 from tests.support.hostile_schemas import hostile
 from tests.support.long_list import add_threads
 from tests.support.raw_model import RawModel, call, finish, raw_model, say, stream
 from tests.support.watchdog import JSON, Watchdog, watchdog
+from turnstream.server.storage.store import open_store
 
 GROWTH = 4
 REPEATS = 3
@@ -174,7 +174,7 @@ def server(folder: str, raw: RawModel | None) -> Iterator[Process]:
     }
     if raw:
         variables |= {"OPENAI_BASE_URL": raw.url, "OPENAI_API_KEY": "test"}
-    with started("server", *arguments, **variables) as process:
+    with started(SERVER, *arguments, **variables) as process:
         yield process
 
 

@@ -2,8 +2,9 @@
 
     make bench ARGS=before BEFORE=a-commit
 
-The commit is checked out beside; both servers run from this environment, on one model server. The
-turn is that of `tests.benchmarks.turns`.
+The commit is checked out beside; both servers run from this environment, on one model server. Its
+folders must be parts of the package `turnstream`, as they are here. The turn is that of
+`tests.benchmarks.turns`.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.pairs import report_difference
-from tests.benchmarks.processes import PROJECT, Process, started, started_in
+from tests.benchmarks.processes import PROJECT, SERVER, Process, started
 from tests.benchmarks.turns import cpu_of_turns
 
 
@@ -31,6 +32,18 @@ def checkout(commit: str) -> Iterator[Path]:
             yield place
         finally:
             subprocess.run([*git, "remove", "--force", place], check=True)
+
+
+def importable(earlier: Path) -> Path:
+    """Where Python finds the packages of a checkout before those that are installed."""
+    place = earlier / "build" / "importable"
+    package = place / "turnstream"
+    package.mkdir(parents=True, exist_ok=True)
+    for folder in ("server", "graphs", "tools", "static"):
+        link = package / folder
+        if not link.is_symlink():
+            link.symlink_to(earlier / folder)
+    return place
 
 
 @contextmanager
@@ -48,9 +61,8 @@ def both(model: Process, earlier: Path, start: int) -> Iterator[tuple[Process, P
         for project in (PROJECT, earlier) if start % 2 else (earlier, PROJECT):
             database = str(folder / f"{len(made)}.db")
             options = ("--port", "0", "--model", "scripted", "--database", database)
-            made[project] = stack.enter_context(
-                started_in(project, "server", *options, **variables)
-            )
+            found = {} if project == PROJECT else {"PYTHONPATH": str(importable(project))}
+            made[project] = stack.enter_context(started(SERVER, *options, **variables, **found))
         yield made[PROJECT], made[earlier]
 
 

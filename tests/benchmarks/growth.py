@@ -18,19 +18,19 @@ from unittest.mock import patch
 
 from sqlalchemy import Connection, insert
 
-from graphs.offline import OfflineChatModel
-from server.protocols import DEFAULT
-from server.runs.retention import DAY_SECONDS
-from server.storage.store import SqliteStore
-from server.storage.tables import activities, threads
-from server.turns.chunks import TextDelta
-from server.turns.header import ThreadKey
-from server.turns.pages import WHOLE, TurnPage
-from server.turns.requests import Branch, TurnRequest
-from server.users.principal import Principal
 from tests.support.backend import Backend, backend, chunks_of, chunks_until, key_of, message
 from tests.support.long_threads import history
-from tools.threads import beside_loop
+from turnstream.graphs.offline import OfflineChatModel
+from turnstream.server.protocols import DEFAULT
+from turnstream.server.runs.retention import DAY_SECONDS
+from turnstream.server.storage.store import SqliteStore
+from turnstream.server.storage.tables import activities, threads
+from turnstream.server.turns.chunks import TextDelta
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.pages import WHOLE, TurnPage
+from turnstream.server.turns.requests import Branch, TurnRequest
+from turnstream.server.users.principal import Principal
+from turnstream.tools.threads import beside_loop
 
 LISTED = (1_000, 10_000, 100_000)
 """Threads of the whole server."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from tests.benchmarks.processes import PROJECT
 from tests.benchmarks.tools import milliseconds
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
-from tools.mcp.joining import with_mcp_tools
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
+from turnstream.tools.mcp.joining import with_mcp_tools
 
 ROUNDS, WARM_UP, AT_ONCE = 300, 20, 8
 ARGS = {"a": 1, "b": 2}

@@ -13,10 +13,10 @@ from typing import Literal
 
 import httpx
 
-from server.__main__ import listen
 from tests.benchmarks.pairs import report_difference
-from tests.benchmarks.processes import Process, started
+from tests.benchmarks.processes import SERVER, Process, started
 from tests.benchmarks.turns import cpu_of_turns
+from turnstream.server.__main__ import listen
 
 SCRAPE_SECONDS = 1
 
@@ -51,7 +51,7 @@ async def compare(what: What, model: Process, at_once: int) -> None:
             for on in (True, False) if start % 2 else (False, True):
                 port = free_port()
                 switch = {"metrics": ("--metrics-port", str(port)), "traces": ("--traces",)}[what]
-                module = "tests.benchmarks.traced_server" if what == "traces" and on else "server"
+                module = "tests.benchmarks.traced_server" if what == "traces" and on else SERVER
                 named = ("--database", str(folder / f"{on}.db"), *common, *(switch if on else ()))
                 made[on] = stack.enter_context(started(module, *named, **variables))
                 if on and what == "metrics":

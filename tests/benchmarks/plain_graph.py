@@ -6,7 +6,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from tools.builtin import CATALOGUE
+from turnstream.tools.builtin import CATALOGUE
 
 # The watchdog over the chunks is off: it doubles the cost of a chunk.
 model = ChatOpenAI(model="scripted", stream_usage=True, stream_chunk_timeout=0)

@@ -13,6 +13,7 @@ from threading import Thread
 from typing import IO
 
 PROJECT = Path(__file__).parent.parent.parent
+SERVER = "turnstream.server"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -49,19 +50,10 @@ class Process:
 @contextmanager
 def started(module: str, *arguments: str, **environment: str) -> Iterator[Process]:
     """`python -m module`, once it has said its URL."""
-    with started_in(PROJECT, module, *arguments, **environment) as process:
-        yield process
-
-
-@contextmanager
-def started_in(
-    project: Path, module: str, *arguments: str, **environment: str
-) -> Iterator[Process]:
-    """The same of another checkout of this project."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
     child = subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        cwd=project,
+        [sys.executable, *(["-P"] if module == SERVER else []), "-m", module, *arguments],
+        cwd=PROJECT,
         env=clean | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from tests.benchmarks.clock_model import ClockModel, clock_model
-from tests.benchmarks.processes import Process, started
+from tests.benchmarks.processes import SERVER, Process, started
 from tests.support.endpoint import Body, Call, Reply, StrictEndpoint, text_reply
 
 STREAMS, STREAM_WORDS, STREAM_SECONDS, SPREAD_SECONDS = 1000, 14, 2.5, 20
@@ -34,7 +34,7 @@ def server(model_url: str, **settings: str) -> Iterator[Process]:
         arguments = ["--port", "0", "--database", str(Path(folder, "t.db"))]
         arguments += ["--model", "scripted" if model_url else "offline"]
         named = {f"TURNSTREAM_{name}": value for name, value in settings.items()}
-        with started("server", *arguments, **variables, **named) as process:
+        with started(SERVER, *arguments, **variables, **named) as process:
             yield process
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from langchain_core.messages import ToolCall
 from langchain_core.tools import BaseTool
 
-from graphs.execution import execute
-from graphs.limits import Limits
-from graphs.stored import end_of
-from tools.builtin import CATALOGUE
+from turnstream.graphs.execution import execute
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.stored import end_of
+from turnstream.tools.builtin import CATALOGUE
 
 ROUNDS, WARM_UP = 21, 2
 LIMIT_MS = 50

@@ -1,4 +1,4 @@
-"""`python -m server` with an OpenTelemetry SDK, whose spans go nowhere."""
+"""`python -P -m turnstream.server` with an OpenTelemetry SDK, whose spans go nowhere."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from server.__main__ import main
+from turnstream.server.__main__ import main
 
 
 class Nowhere(SpanExporter):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.benchmarks.model import SLOWLY, WORDS
 from tests.benchmarks.pairs import Compared, Figures, compare
-from tests.benchmarks.processes import PROJECT, Process, started
+from tests.benchmarks.processes import PROJECT, SERVER, Process, started
 from tests.support.endpoint.paces import WORDS as SAID
 
 FIRST_CLIENT, SECOND_CLIENT = "tests.benchmarks.client", "tests.benchmarks.second_client"
@@ -155,11 +155,11 @@ def both(graphs: Graphs, model: Process, start: int) -> Iterator[tuple[Process, 
         }
         ours = ("--port", "0", "--model", "scripted", "--database", str(Path(folder, "ours.db")))
         bare = ("--graph", graphs.bare_graph, "--database", str(Path(folder, "bare.db")))
-        commands = [("server", *ours, *graphs.options), ("tests.benchmarks.bare", *bare)]
+        commands = [(SERVER, *ours, *graphs.options), ("tests.benchmarks.bare", *bare)]
         made: dict[str, Process] = {}
         for module, *arguments in commands if start % 2 else reversed(commands):
             made[module] = stack.enter_context(started(module, *arguments, **variables))
-        yield made["server"], made["tests.benchmarks.bare"]
+        yield made[SERVER], made["tests.benchmarks.bare"]
 
 
 async def warm_up(server: Process) -> None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.benchmarks.pairs import report_difference
-from tests.benchmarks.processes import PROJECT, Process, started
+from tests.benchmarks.processes import PROJECT, SERVER, Process, started
 from tests.benchmarks.turns import cpu_of_turns
 
 POLICY = """
@@ -34,7 +34,7 @@ tool_calls_per_day = { "*" = 1000000 }
 
 def new_key(database: Path) -> str:
     made = subprocess.run(
-        [sys.executable, "-m", "server", "keys", "add", "ann"],
+        [sys.executable, "-P", "-m", SERVER, "keys", "add", "ann"],
         cwd=PROJECT,
         env={**os.environ, "TURNSTREAM_DATABASE": str(database)},
         check=True,
@@ -60,7 +60,7 @@ async def compare(model: Process, at_once: int) -> None:
                 variables = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "test"}
                 common = ("--port", "0", "--model", "scripted", "--max-new-threads", "1000000")
                 named = ("--database", str(database), *common, *options)
-                return stack.enter_context(started("server", *named, **variables))
+                return stack.enter_context(started(SERVER, *named, **variables))
 
             made: dict[bool, Process] = {}
             for with_users in (True, False) if start % 2 else (False, True):

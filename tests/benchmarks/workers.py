@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.benchmarks.clock_model import clock_model
 from tests.benchmarks.pairs import Ratio
-from tests.benchmarks.processes import Process, started
+from tests.benchmarks.processes import SERVER, Process, started
 from tests.benchmarks.streams import UNCAPPED, Reader, many_calls, say, say_lags
 from tests.support.endpoint import StrictEndpoint
 from tests.support.private_engines import PrivateEngines, private_engines
@@ -66,7 +66,7 @@ async def shared(
         )
         set_up = [
             stack.enter_context(
-                started("server", "--port", "0", **variables(model_url, **engines.settings))
+                started(SERVER, "--port", "0", **variables(model_url, **engines.settings))
             )
             for _ in range(count)
         ]
@@ -77,7 +77,7 @@ async def shared(
 async def alone(model_url: str) -> AsyncIterator[SetUp]:
     with tempfile.TemporaryDirectory() as folder:
         given = variables(model_url, DATABASE=str(Path(folder, "t.db")))
-        with started("server", "--port", "0", **given) as process:
+        with started(SERVER, "--port", "0", **given) as process:
             yield SetUp(SQLITE, [process])
 
 

@@ -31,8 +31,8 @@ from tests.browser.test_injection import EVIL, nothing_came_in
 from tests.browser.visits import VisitTools
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from playwright.async_api import Locator, expect
 
-from server.app import STATIC
 from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit
 from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply
 from tests.support.serving import endpoint_settings, serving
-from tools.catalogue import Catalogue
-from tools.ui import render_ui_component
+from turnstream.server.app import STATIC
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.ui import render_ui_component
 
 RENDER = "render_ui_component"
 LINES = {
@@ -214,7 +214,7 @@ async def test_a_component_of_ones_own_is_drawn_copied_and_exported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("server.app.STATIC", page_with_gauge(tmp_path / "static"))
+    monkeypatch.setattr("turnstream.server.app.STATIC", page_with_gauge(tmp_path / "static"))
     render = replace(render_ui_component, validate=lambda args, _results: args)
     own = endpoint_settings(tmp_path / "t.db", endpoint)
     async with serving(own, Catalogue((), (render,))) as client:

@@ -12,9 +12,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import BrowserContext, Locator, expect
 
-from server.storage.credential_store import SqlCredentialStore
-from server.storage.store import SqliteStore
-from server.users.keys import new_key
 from tests.browser.conftest import Visitors, all_looks, both_colours, both_layouts, both_looks
 from tests.browser.scripted_wire import (
     Refusal,
@@ -29,6 +26,9 @@ from tests.browser.scripted_wire import (
 from tests.browser.site import Visit, axe
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
+from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.storage.store import SqliteStore
+from turnstream.server.users.keys import new_key
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 SESSION_SECONDS = 6

@@ -8,11 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.app import STATIC
-from server.http.static import static_files
 from tests.browser.conftest import own_profile
 from tests.browser.site import Visit
 from tests.support.serving import Client
+from turnstream.server.app import STATIC
+from turnstream.server.http.static import static_files
 
 VENDOR = STATIC / "vendor"
 MAKES_HTML = re.compile(

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Route, expect
 
-from graphs.offline import OfflineChatModel
 from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit
 from tests.support.backend import THREAD, backend, key_of, message
 from tests.support.endpoint import Args, Call, Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client, serving, settings
+from turnstream.graphs.offline import OfflineChatModel
 
 TURN = "What is 17 * 23, and what time is it in Tokyo?"
 

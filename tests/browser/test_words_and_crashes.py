@@ -11,7 +11,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from server.settings import Settings
 from tests.browser.conftest import Visitors, both_looks
 from tests.browser.networks import reconnect
 from tests.browser.site import Visit
@@ -28,6 +27,7 @@ from tests.support.serving import (
     settings,
 )
 from tests.support.waiting import until
+from turnstream.server.settings import Settings
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from typing import Any, Literal
 
 from tests.support.gated_tools import GatedTools
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 Work = Literal["cleaning", "repair", "service"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.chaos.exchange import BrokenOff, Silent, request
 from tests.support.forked_server import FORKS, serve_here
-from tools.solar.visits import FILE_VARIABLE
+from turnstream.tools.solar.visits import FILE_VARIABLE
 
 START_SECONDS = 60
 

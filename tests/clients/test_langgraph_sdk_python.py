@@ -13,7 +13,6 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import ConflictError, NotFoundError, UnprocessableEntityError
 
-from server.turns.header import LOCAL_OWNER, ThreadKey
 from tests.clients.message_parts import parts_of_langchain_messages
 from tests.clients.scripted_turns import ASKED, QUESTION, TURNS, Turn, call, text
 from tests.clients.test_use_stream import agent, is_in
@@ -24,6 +23,7 @@ from tests.support.samples import sample
 from tests.support.scripted_server import scripted_server
 from tests.support.serving import Client
 from tests.support.waiting import eventually
+from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 
 MODES: Any = ["messages-tuple", "values", "updates", "custom"]
 ASK = call_reply(("request_user_selection", QUESTION), ids=("call_1",))

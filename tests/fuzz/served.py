@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from server.settings import Settings
 from tests.support.serving import PROJECT, Client, serving, settings
+from turnstream.server.settings import Settings
 
 ROOM = {
     "max_new_threads": 1_000_000,

@@ -11,10 +11,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
-from graphs.attached import ENTRY, AttachedGraph, attach
-from graphs.context import TurnContext
-from graphs.faults import GraphError
-from graphs.state import ChatState
+from turnstream.graphs.attached import ENTRY, AttachedGraph, attach
+from turnstream.graphs.context import TurnContext
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.state import ChatState
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 RUN = TurnContext(run_id="run_1")

@@ -14,11 +14,11 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Overwrite, Send, interrupt
 from pydantic import BaseModel
 
-from server.turns.messages import AssistantTurn, Text, ToolCall
-from server.turns.requests import Resume, TurnRequest
 from tests.graphs.zoo.model import ReplyingModel, calls
 from tests.support.backend import backend, message
 from tests.support.served_run import VARIANTS, ServedRun, serve_run
+from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall
+from turnstream.server.turns.requests import Resume, TurnRequest
 
 Write = Callable[[MessagesState], Any]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from graphs.faults import GraphError
-from graphs.loading import load
 from tests.support.serving import serving, settings
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.loading import load
 
 AGENT = """
 from langchain_core.messages import AIMessage
@@ -73,7 +73,7 @@ async def test_clients_see_what_the_table_and_the_setting_say(
     given = settings(
         tmp_path / "t.db", graph=written(tmp_path, name, table), undeclared_results=setting
     )
-    with caplog.at_level(logging.WARNING, "graphs"):
+    with caplog.at_level(logging.WARNING, "turnstream.graphs"):
         async with serving(given) as client:
             thread_id, events = await client.turn({"message": "Go"})
             messages = (await client.thread(thread_id))["messages"]

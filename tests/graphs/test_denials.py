@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from graphs.graph_tools import tools_of
-from server.users.policy_file import PolicyError
 from tests.support.serving import Client, serving, settings, text_of
+from turnstream.graphs.graph_tools import tools_of
+from turnstream.server.users.policy_file import PolicyError
 
 GRAPH = """
 from langchain_core.messages import AIMessage

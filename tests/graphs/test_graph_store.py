@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from langgraph.store.base import GetOp, PutOp
 
-from server.storage.checkpointer import open_checkpointer
-from server.storage.graph_store import SqliteGraphStore, open_graph_store
-from server.storage.interfaces import StorageUnavailable
 from tests.support.forked_server import forked_server
 from tests.support.serving import serving, settings, text_of
+from turnstream.server.storage.checkpointer import open_checkpointer
+from turnstream.server.storage.graph_store import SqliteGraphStore, open_graph_store
+from turnstream.server.storage.interfaces import StorageUnavailable
 
 AGENT = """
 from langchain_core.messages import AIMessage

@@ -14,8 +14,8 @@ from langgraph.prebuilt import ToolNode
 from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_swarm
 
-from graphs.graph_tools import tools_of
 from tests.support.scripted_model import ScriptedModel
+from turnstream.graphs.graph_tools import tools_of
 
 
 @tool

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from langgraph_sdk.auth.types import BaseUser
 
-from server.runs.graph_user import GraphUser
 from tests.support.serving import serving, settings
+from turnstream.server.runs.graph_user import GraphUser
 
 AGENT = """
 from langchain_core.messages import AIMessage

@@ -14,16 +14,16 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from graphs.attached import AttachedGraph
-from graphs.faults import GraphError
-from graphs.graph_tools import tools_of
-from graphs.limits import Limits
-from graphs.loading import BUILT_IN, load, open_graphs
-from server.__main__ import main
 from tests.support.counting_tools import CountingTools
 from tests.support.gated_tools import GatedTools
 from tests.support.scripted_model import ScriptedModel
-from tools.builtin import CATALOGUE
+from turnstream.graphs.attached import AttachedGraph
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.graph_tools import tools_of
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.loading import BUILT_IN, load, open_graphs
+from turnstream.server.__main__ import main
+from turnstream.tools.builtin import CATALOGUE
 
 Write = Callable[..., Path]
 
@@ -156,30 +156,31 @@ async def test_of_several_graphs_the_first_is_the_default_or_the_one_behind_a_ha
     assert "its graphs are: langgraph.json#one, langgraph.json#two" in said
 
 
-@pytest.mark.parametrize("name", ["tools", "graphs", "server"])
-async def test_a_users_package_may_be_named_as_one_of_ours(name: str, write: Write) -> None:
+IMPORTS = {
+    "at the top": "from NAME.words import said\n{graph}",
+    "inside a function": "{graph}\ndef speak(state):\n    from NAME.words import said\n"
+    "    return {{'messages': [AIMessage(said)]}}\n"
+    "builder = StateGraph(MessagesState).add_node('speak', speak).add_edge(START, 'speak')\n"
+    "graph = builder.compile()",
+    "by importlib": "from importlib import import_module\n"
+    "said = import_module('NAME.words').said\n{graph}",
+}
+
+
+@pytest.mark.parametrize("name", ["tools", "graphs", "server", "static"])
+@pytest.mark.parametrize("way", IMPORTS)
+async def test_a_users_package_may_have_the_name_of_one_of_our_folders(
+    way: str, name: str, write: Write
+) -> None:
     write(f"{name}/__init__.py")
     write(f"{name}/words.py", "said = 'From a package of the user.'")
-    write("agent.py", f"from {name}.words import said\n" + dedent(GRAPH).replace("WORDS", "said"))
-    ours = sys.modules[name]
+    graph = dedent(GRAPH).replace("WORDS", "said" if way != "inside a function" else "''")
+    write("agent.py", IMPORTS[way].replace("NAME", name).format(graph=graph))
     assert await says("agent.py:graph") == "From a package of the user."
-    assert sys.modules[name] is ours
-    assert f"{name}.words" not in sys.modules
 
 
-async def test_our_packages_are_there_for_a_folder_that_has_none_of_these_names(
-    write: Write,
-) -> None:
-    write("agent.py", "from graphs.state import ChatState\n" + dedent(GRAPH))
-    assert await says("agent.py:graph") == "Fine."
-
-
-async def test_an_import_that_would_find_ours_later_is_refused(write: Write) -> None:
-    write("tools/__init__.py", "said = 1")
-    write("agent.py", dedent(GRAPH) + "\ndef later():\n    from tools import said\n    return said")
-    assert "agent.py, line 14, imports 'tools' inside a function" in await fault_of(
-        "agent.py:graph"
-    )
+async def test_the_former_name_of_the_built_in_graph_is_answered_with_its_name() -> None:
+    assert f"the built-in one is {BUILT_IN}" in await fault_of("graphs.chat:build")
 
 
 @pytest.mark.parametrize(
@@ -402,7 +403,7 @@ TOOLS = """
     from langchain_core.tools import tool
     from langgraph.graph import START, MessagesState, StateGraph
     from langgraph.prebuilt import ToolNode
-    from tools.contract import client_fields
+    from turnstream.tools.contract import client_fields
 
     @client_fields("paid", needs_approval=NEED)
     @tool

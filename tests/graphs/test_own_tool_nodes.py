@@ -14,8 +14,8 @@ from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolRuntime
 from langgraph.types import Command, interrupt
 
-from graphs import sibling_calls
-from graphs.sibling_calls import keep_answers_apart
+from turnstream.graphs import sibling_calls
+from turnstream.graphs.sibling_calls import keep_answers_apart
 
 
 async def ask(q: str) -> str:

@@ -12,8 +12,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
-from graphs.sibling_calls import keep_answers_apart
 from tests.support.serving import Client, Event, serving, settings
+from turnstream.graphs.sibling_calls import keep_answers_apart
 
 GRAPH = """
 import asyncio

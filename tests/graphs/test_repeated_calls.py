@@ -12,7 +12,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from graphs.sibling_calls import keep_answers_apart
+from turnstream.graphs.sibling_calls import keep_answers_apart
 
 Turn = Sequence[str]
 """The calls of a message, by their subject; a model server numbers them anew in each message."""

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from server.turns.chunks import ToolSettled
-from server.turns.messages import AssistantTurn, ToolCall
-from server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
 from tests.graphs.zoo.animal import Animal
 from tests.graphs.zoo.approval import REJECTION, approved, mail_two
 from tests.graphs.zoo.served import Home, served
 from tests.support.backend import message
 from tests.support.served_run import VARIANTS, ServedRun, serve_run
+from turnstream.server.turns.chunks import ToolSettled
+from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
 
 MODES = ("batched", "per_call")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import ToolMessage
 
-from graphs.result_view import DeclaredResults
-from server.turns.chunks import PartStart, TextDelta, ToolCallPart
 from tests.graphs.zoo import ZOO, Animal
 from tests.graphs.zoo.plain_loop import shown
 from tests.graphs.zoo.served import Home, served, values
 from tests.support.samples import sample
 from tests.support.served_run import VARIANTS, ServedRun
+from turnstream.graphs.result_view import DeclaredResults
+from turnstream.server.turns.chunks import PartStart, TextDelta, ToolCallPart
 
 pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
 REPLAYED = ZOO[:: sample(1, 4)]

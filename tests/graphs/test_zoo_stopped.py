@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from server.runs.reader import LoggedRun
-from server.turns.requests import TurnRequest
 from tests.graphs.zoo import ZOO, Animal
 from tests.graphs.zoo.model import Gate
 from tests.graphs.zoo.plain_loop import shown
@@ -19,6 +17,8 @@ from tests.support.backend import THREAD
 from tests.support.samples import sample
 from tests.support.served_run import ServedRun, ended, serve_run
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.turns.requests import TurnRequest
 
 pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
 CONTINUE = TurnRequest(continue_=True)

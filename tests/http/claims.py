@@ -1,9 +1,9 @@
 """Waiting for a run of a server in this process to claim its thread, to end, to be dropped."""
 
-from server.http.state import AppState
 from tests.support.backend import key_of
 from tests.support.serving import Client
 from tests.support.waiting import eventually
+from turnstream.server.http.state import AppState
 
 
 async def claimed(client: Client, thread_id: str) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 
-from server.settings import Settings
 from tests.support.gated_tools import GatedTools
 from tests.support.scripted_model import Script, ScriptedModel
 from tests.support.serving import Client, http_client, serving, settings
+from turnstream.server.settings import Settings
 
 Json = dict[str, Any]
 

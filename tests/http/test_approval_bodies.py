@@ -14,8 +14,8 @@ from tests.http.gated import THREAD, Json, Office, Person, alone, refused
 from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import serving, settings
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 on_one_server = pytest.mark.asyncio(loop_scope="module")
 HALF = "\ud800"

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from server.__main__ import main
 from tests.http.gated import (
     ASK,
     MORE,
@@ -26,6 +25,7 @@ from tests.http.gated import (
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import finish, text
 from tests.support.serving import Event, text_of
+from turnstream.server.__main__ import main
 
 
 def data(events: list[Event], name: str) -> list[Json]:

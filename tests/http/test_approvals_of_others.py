@@ -11,8 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from server.commands import run
-from server.turns.header import ThreadKey
 from tests.http.gated import (
     ASK,
     MORE,
@@ -34,6 +32,8 @@ from tests.support.scripted_model import Script, finish, text
 from tests.support.serving import settings
 from tests.support.users import authenticating
 from tests.support.waiting import HeldMethod
+from turnstream.server.commands import run
+from turnstream.server.turns.header import ThreadKey
 
 CALL = tool_call_message(PAY)
 ROUNDS = sample(100, 5)

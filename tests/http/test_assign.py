@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from server.commands import run
 from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.serving import Client, serving, settings, text_of
 from tests.support.users import authenticating, named
 from tests.support.waiting import HeldMethod
+from turnstream.server.commands import run
 
 SELECT = "pick a colour: red or blue"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from server.http import readers
 from tests.http.claims import claimed, dropped, free
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import (
@@ -33,6 +32,7 @@ from tests.support.serving import (
 )
 from tests.support.sse_frames import event_id, frames, frames_after, without_pings
 from tests.support.waiting import WAIT_SECONDS, until
+from turnstream.server.http import readers
 
 QUESTION = {"thread_id": "t1", "message": "What is 17 * 23, and what time is it in Tokyo?"}
 

@@ -8,10 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from server.__main__ import main
-from server.storage.audit_records import AuditFilter, AuditRecord
-from server.storage.audit_store import SqlAuditStore
-from server.storage.store import SqliteStore, open_store
 from tests.support.audit_rows import audit_dump, events, of
 from tests.support.endpoint import Pause, Reply, StrictEndpoint, call_reply
 from tests.support.environment import isolate
@@ -24,6 +20,10 @@ from tests.support.serving import (
     settings,
 )
 from tests.support.users import authenticating, bearer, make_key, named
+from turnstream.server.__main__ import main
+from turnstream.server.storage.audit_records import AuditFilter, AuditRecord
+from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.storage.store import SqliteStore, open_store
 
 ANN, BOB = named("ann"), named("bob")
 HELLO = {"thread_id": "t1", "message": "What is 6 * 7?"}
@@ -345,7 +345,7 @@ def test_what_an_administrator_does_is_recorded(
 async def test_threads_that_get_another_owner_are_recorded_with_their_number(
     client: Client,
 ) -> None:
-    from server.storage.ownership import assign
+    from turnstream.server.storage.ownership import assign
 
     assert client.state is not None
     store = client.state["store"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from graphs.faults import GraphError
 from tests.graphs.zoo.todos import SECRET
 from tests.support.langgraph_reader import named_frames
 from tests.support.serving import Client, parse_events, serving, settings
+from turnstream.graphs.faults import GraphError
 
 AGENT = """
 from tests.graphs.zoo.model import ReplyingModel

@@ -16,8 +16,6 @@ import h11
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from server.accepting import ACCEPTS, LINGERING
-from server.connections import MIN_BODY_RATE, READ_IN, Connection, most_connections
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.forked_server import ForkedServer, forked_server
 from tests.support.serving import (
@@ -29,6 +27,8 @@ from tests.support.serving import (
 )
 from tests.support.users import keys_settings
 from tests.support.waiting import WAIT_SECONDS, until
+from turnstream.server.accepting import ACCEPTS, LINGERING
+from turnstream.server.connections import MIN_BODY_RATE, READ_IN, Connection, most_connections
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = (
@@ -330,7 +330,7 @@ async def test_an_event_stream_outlives_all_limits(
 async def test_who_reads_nothing_of_an_answer_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.connections.UNREAD_SECONDS", SHORT)
+    monkeypatch.setattr("turnstream.server.connections.UNREAD_SECONDS", SHORT)
     short = limits(keep_alive_seconds=SHORT, header_seconds=SHORT)
     async with serving(settings(tmp_path / "t.db", **short)) as client:
         port = int(client.url.rsplit(":", 1)[1])

@@ -11,10 +11,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from server.storage.checkpointer import SqliteCheckpointer
-from server.storage.store import SqliteStore
-from server.turns.header import LOCAL_OWNER
-from server.turns.requests import InvalidRequest, TurnRequest
 from tests.support.backend import Backend, after_crash, backend, key_of, message
 from tests.support.endpoint import (
     Body,
@@ -33,6 +29,10 @@ from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import Client, Event, endpoint_environment
 from tests.support.waiting import WAIT_SECONDS, HeldMethod
+from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.storage.store import SqliteStore
+from turnstream.server.turns.header import LOCAL_OWNER
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 Json = dict[str, Any]
 

@@ -22,7 +22,7 @@ from tests.support.serving import Client, endpoint_settings, serving
 Json = dict[str, Any]
 
 FILES = Path(__file__).parents[1] / "data" / "v1"
-GRAPHS = {"built_in": "graphs.chat:build", "own_graph": "docs.examples.own_graph:build"}
+GRAPHS = {"built_in": "turnstream.graphs.chat:build", "own_graph": "docs.examples.own_graph:build"}
 RECORDED: dict[str, dict[str, dict[str, Json]]] = {
     name: json.loads((FILES / f"{name}.json").read_text(encoding="utf-8")) for name in GRAPHS
 }

@@ -8,20 +8,6 @@ from typing import Any
 
 import pytest
 
-from server.protocols import DEFAULT
-from server.runs.busy_threads import RunInProgress
-from server.runs.client_tools import as_ui_tools
-from server.runs.reader import LoggedRun
-from server.storage.checkpointer import open_checkpointer
-from server.storage.interfaces import StorageError
-from server.turns.requests import (
-    Branch,
-    ClientTool,
-    IdempotencyKey,
-    InvalidRequest,
-    TurnRequest,
-)
-from server.users.principal import LOCAL
 from tests.support.backend import (
     Backend,
     answers,
@@ -34,8 +20,22 @@ from tests.support.backend import (
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.serving import serving, settings
 from tests.support.waiting import HeldMethod
-from tools.builtin import CATALOGUE
-from tools.schemas import fault, misfit
+from turnstream.server.protocols import DEFAULT
+from turnstream.server.runs.busy_threads import RunInProgress
+from turnstream.server.runs.client_tools import as_ui_tools
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.storage.checkpointer import open_checkpointer
+from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.turns.requests import (
+    Branch,
+    ClientTool,
+    IdempotencyKey,
+    InvalidRequest,
+    TurnRequest,
+)
+from turnstream.server.users.principal import LOCAL
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.schemas import fault, misfit
 
 QUESTION = '{"kind":"single","prompt":"Which?","options":[{"value":"red"},{"value":"blue"}]}'
 

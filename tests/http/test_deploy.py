@@ -16,14 +16,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from server.storage.credential_store import SqlCredentialStore
-from server.storage.store import SqliteStore
-from server.users.keys import new_key
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.endpoint.serving import serve
 from tests.support.reverse_proxies import HOST, LOGIN_PROXY, behind, block, variables
 from tests.support.serving import PROJECT, Client, endpoint_settings, serving, settings
 from tests.support.sse_frames import event_id, frames, frames_after
+from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.storage.store import SqliteStore
+from turnstream.server.users.keys import new_key
 
 PAGE = "deploy.md"
 SITES = {"nginx": "/etc/nginx/conf.d/turnstream.conf", "caddy": "/etc/caddy/Caddyfile"}

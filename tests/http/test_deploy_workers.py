@@ -11,16 +11,16 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from server.settings import Settings
-from server.storage.credential_store import SqlCredentialStore
-from server.storage.location import PostgresUrl
-from server.storage.sql_store import SqlStore
-from server.users.keys import new_key
 from tests.http.test_deploy import ENVIRONMENT, PAGE, SITES
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.reverse_proxies import HOST, behind, block, variables
 from tests.support.serving import Client, InLoop, endpoint_settings, serving
 from tests.support.waiting import eventually
+from turnstream.server.settings import Settings
+from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.storage.location import PostgresUrl
+from turnstream.server.storage.sql_store import SqlStore
+from turnstream.server.users.keys import new_key
 
 VARIANT = ", with several workers"
 ADDRESSES = ("127.0.0.1:8001", "127.0.0.1:8002")

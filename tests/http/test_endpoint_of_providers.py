@@ -26,7 +26,6 @@ from langchain_ollama import ChatOllama
 from ollama import ResponseError
 from pydantic import SecretStr
 
-from graphs.replay import SIGNATURES
 from tests.support.endpoint import (
     Args,
     Break,
@@ -51,6 +50,7 @@ from tests.support.endpoint import (
 from tests.support.endpoint.wires.gemini.rules import SKIP
 from tests.support.serving import http_client
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.graphs.replay import SIGNATURES
 
 KEY = SecretStr("x")
 CLOCK = {

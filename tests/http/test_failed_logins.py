@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from server.users.keys import new_key
 from tests.support.serving import serving, settings
+from turnstream.server.users.keys import new_key
 
 WRONG = {"Authorization": f"Bearer {new_key('ann')[0]}"}
 

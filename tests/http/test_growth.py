@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from server.http.event_streams import Encoding
-from server.runs.run import Run
-from server.runs.signals import StopSignal
-from server.storage.memory_logs import MemoryLog
 from tests.http.claims import dropped
 from tests.support.samples import sample
 from tests.support.serving import Client, serving, settings
 from tests.support.waiting import until
+from turnstream.server.http.event_streams import Encoding
+from turnstream.server.runs.run import Run
+from turnstream.server.runs.signals import StopSignal
+from turnstream.server.storage.memory_logs import MemoryLog
 
 RUNS = sample(200, 12)
 

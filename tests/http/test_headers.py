@@ -10,9 +10,9 @@ import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from server.http import problem_handlers
-from server.http.problem_handlers import UnexpectedErrors
 from tests.support.serving import Client, serving, settings
+from turnstream.server.http import problem_handlers
+from turnstream.server.http.problem_handlers import UnexpectedErrors
 
 ORIGIN = "https://app.example"
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from graphs.offline import EXAMPLES
 from tests.support.serving import Client, serving, settings
 from tests.support.user_project import write_project
 from tests.support.waiting import HeldMethod
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
-from tools.solar import SOLAR_TOOLS
+from turnstream.graphs.offline import EXAMPLES
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.solar import SOLAR_TOOLS
 
 
 async def ready(client: Client) -> tuple[int, str]:
@@ -48,7 +48,7 @@ async def test_a_server_whose_database_was_deleted_is_not_ready(tmp_path: Path) 
 async def test_a_server_whose_database_does_not_answer_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.http.info.READY_SECONDS", 0.05)
+    monkeypatch.setattr("turnstream.server.http.info.READY_SECONDS", 0.05)
     async with serving(settings(tmp_path / "t.db")) as client:
         assert client.state
         held = HeldMethod(monkeypatch, client.state["store"], "holder")

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from server.runs import kept_words
-from server.storage.store import SqliteStore
-from server.turns.requests import TurnRequest
 from tests.support.backend import Backend, after_crash, backend, message
 from tests.support.endpoint import (
     Args,
@@ -25,6 +22,9 @@ from tests.support.forked_server import forked_server
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.serving import endpoint_environment
 from tests.support.waiting import until
+from turnstream.server.runs import kept_words
+from turnstream.server.storage.store import SqliteStore
+from turnstream.server.turns.requests import TurnRequest
 
 CONTINUE = TurnRequest(continue_=True)
 HELLO: list[Piece] = [text("Hello."), finish()]

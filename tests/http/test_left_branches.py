@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from server.runs.checkpoints import MAX_LEFT_BRANCHES
 from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Fail, call_reply, text_reply
 from tests.support.scripted_server import ScriptedServer, scripted_server
+from turnstream.server.runs.checkpoints import MAX_LEFT_BRANCHES
 
 Json = dict[str, Any]
 

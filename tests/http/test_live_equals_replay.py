@@ -12,15 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.http.event_streams import Encoding
-from server.protocols import WIRE_FORMATS
-from server.protocols.assistant_transport.state import snapshot as state_snapshot
-from server.protocols.format import StreamContext, View
-from server.runs.reader import LoggedRun
-from server.turns.accumulate import accumulate
-from server.turns.chunks import Chunk
-from server.turns.messages import AssistantTurn, Step, ToolCall, Turn
-from server.turns.requests import TurnRequest
 from tests.support.ag_ui_reader import AgUiReader, in_call_order
 from tests.support.backend import THREAD, Backend, backend, chunks_of, chunks_until, message
 from tests.support.counting_tools import CountingTools
@@ -33,6 +24,15 @@ from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import endpoint_settings, serving
 from tests.support.sse_frames import event_id, frames, frames_after, without_pings
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.http.event_streams import Encoding
+from turnstream.server.protocols import WIRE_FORMATS
+from turnstream.server.protocols.assistant_transport.state import snapshot as state_snapshot
+from turnstream.server.protocols.format import StreamContext, View
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, Turn
+from turnstream.server.turns.requests import TurnRequest
 
 Json = dict[str, Any]
 PARTS, STATE, UI = "assistant-transport", "assistant-transport with a state", "ui-message-stream"

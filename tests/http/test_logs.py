@@ -228,7 +228,7 @@ async def test_the_openai_clients_own_debug_log_shows_no_content(
 async def test_under_uvicorns_own_command_the_log_is_the_same(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
-    command = ("uvicorn", "server.app:create", "--factory", "--port", "0")
+    command = ("-m", "uvicorn", "turnstream.server.app:create", "--factory", "--port", "0")
     told = Told()
     async with server(tmp_path / "t.db", endpoint, command=command) as running:
         await failing_tool(running, endpoint, told)
@@ -241,7 +241,7 @@ async def test_under_uvicorns_own_command_the_log_is_the_same(
 
 
 async def test_a_start_that_is_refused_is_one_object_of_a_json_log(tmp_path: Path) -> None:
-    broken = {"LOG_FORMAT": "json", "GRAPH": "graphs.nothing:build"}
+    broken = {"LOG_FORMAT": "json", "GRAPH": "turnstream.graphs.nothing:build"}
     line = json.loads(await refused_start(tmp_path / "t.db", **broken))
     assert line["level"] == "CRITICAL"
     assert "TURNSTREAM_GRAPH" in line["message"]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.forked_server import forked_server
 from tests.support.serving import Client, serving, settings, text_of
-from tools.solar.visits import FILE_VARIABLE, add_visit, cancel_visit
+from turnstream.tools.solar.visits import FILE_VARIABLE, add_visit, cancel_visit
 
 DAY = date(2026, 12, 1)
 

@@ -24,7 +24,7 @@ from tests.support.serving import (
 from tests.support.waiting import eventually, until
 from tests.tools.test_mcp import STDIO, file_of
 from tests.tools.test_mcp_servers import raw_server
-from tools.mcp import servers
+from turnstream.tools.mcp import servers
 
 
 @pytest.fixture

@@ -11,17 +11,17 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from server.app import create_app
-from server.metrics import MetricsSetupError
-from server.metrics.metrics import MAX_VALUES, LabelValues
-from server.runs import retries
-from server.settings import Settings
-from server.storage.interfaces import StorageUnavailable
-from server.storage.store import SqliteStore
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.foreign_lock import foreign_lock
 from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.waiting import eventually
+from turnstream.server.app import create_app
+from turnstream.server.metrics import MetricsSetupError
+from turnstream.server.metrics.metrics import MAX_VALUES, LabelValues
+from turnstream.server.runs import retries
+from turnstream.server.settings import Settings
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.store import SqliteStore
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -270,8 +270,8 @@ async def test_a_port_that_is_taken_keeps_the_server_from_starting(
 def test_without_the_library_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['prometheus_client'] = None\n"
-        "from server.metrics import MetricsSetupError\n"
-        "try:\n    import server.metrics.metrics\n"
+        "from turnstream.server.metrics import MetricsSetupError\n"
+        "try:\n    import turnstream.server.metrics.metrics\n"
         "except MetricsSetupError as error:\n    sys.stdout.write(str(error))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

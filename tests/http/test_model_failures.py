@@ -7,7 +7,6 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from server.runs.failures import failure_code
 from tests.support.endpoint import (
     Break,
     CloseClean,
@@ -19,6 +18,7 @@ from tests.support.endpoint import (
     reply,
 )
 from tests.support.endpoint.script import Turn
+from turnstream.server.runs.failures import failure_code
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ async def test_what_chat_openai_raises_has_its_code(turn: Turn, code: str) -> No
 
 
 async def test_a_stream_without_a_finish_reason_raises_nothing_by_itself() -> None:
-    """Why `graphs.agent.merge` looks for the finish reason."""
+    """Why `turnstream.graphs.agent.merge` looks for the finish reason."""
     async with StrictEndpoint() as endpoint:
         endpoint.default = reply(Say("Hel"), CloseClean())
         assert not any("finish_reason" in metadata for metadata in await _ask(endpoint))

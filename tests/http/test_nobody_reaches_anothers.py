@@ -19,14 +19,14 @@ import pytest_asyncio
 from _pytest.mark import ParameterSet
 from starlette.routing import BaseRoute, Mount, Route
 
-from server.http.routes import ROUTES
-from server.turns.header import ThreadKey
 from tests.support import golden
 from tests.support.gated_tools import GatedTools
 from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
 from tests.support.scripted_model import Script, ScriptedModel, finish, text
 from tests.support.serving import Client, http_client, serving, settings
 from tests.support.users import bearer, client_of, credentials_of, keys_settings, log_in, make_key
+from turnstream.server.http.routes import ROUTES
+from turnstream.server.turns.header import ThreadKey
 
 PUBLIC = {
     ("GET", "/health"),

@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 from openapi_spec_validator import validate
 
-from server.http.openapi.document import OPERATIONS
 from tests.support.serving import Client, serving, settings
 from tests.support.users import client_of, keys_settings
+from turnstream.server.http.openapi.document import OPERATIONS
 
 EXAMPLES = [
     (method, path, name)

@@ -1,11 +1,14 @@
 """A graph that is not ours, named by a setting and served over HTTP."""
 
+from functools import partial
 from pathlib import Path
+
+import pytest
 
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.forked_server import forked_server
-from tests.support.serving import endpoint_settings, serving, text_of
-from tests.support.user_project import write_project
+from tests.support.serving import endpoint_settings, process, serving, text_of
+from tests.support.user_project import use, write_project
 
 
 async def test_the_setting_names_it(tmp_path: Path, endpoint: StrictEndpoint) -> None:
@@ -32,6 +35,29 @@ async def test_a_project_is_served_unchanged_and_its_threads_outlive_the_process
         assert text_of(events) == "Ahoy, Ada. That was 3."
         thread = await second.client.thread(thread_id)
         assert [message["role"] for message in thread["messages"]] == ["user", "assistant"] * 2
+
+
+@pytest.mark.parametrize("has_inits", [True, False])
+@pytest.mark.parametrize("graph", ["langgraph.json", "agent.py:graph"])
+@pytest.mark.parametrize("place", ["the clone", "its own folder"])
+async def test_a_project_whose_packages_have_the_names_of_our_folders_outlives_a_kill(
+    place: str, graph: str, has_inits: bool, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    write_project(project, has_inits=has_inits)
+    if place == "the clone":
+        started = partial(process, tmp_path / "t.db", GRAPH=str(project / graph))
+    else:
+        started = partial(process, tmp_path / "t.db", folder=project, GRAPH=graph)
+    await use(project, started)
+
+
+async def test_uvicorn_in_the_clone_serves_such_a_project_too(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    write_project(project, has_inits=False)
+    command = ("-m", "uvicorn", "turnstream.server.app:create", "--factory", "--port", "0")
+    graph = str(project / "agent.py:graph")
+    await use(project, partial(process, tmp_path / "t.db", command, GRAPH=graph))
 
 
 async def test_a_graph_that_takes_no_tools_of_a_client_says_so(

@@ -11,16 +11,16 @@ from typing import Any
 import httpx
 import pytest
 
-from server.storage.audit_records import AuditFilter, AuditRecord
-from server.storage.audit_store import SqlAuditStore
-from server.storage.interfaces import StorageUnavailable
-from server.storage.store import SqliteStore
-from server.turns.header import ThreadKey
 from tests.support.audit_rows import dump, of
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.users import authenticating, bearer, make_key, named
 from tests.support.waiting import HeldMethod
+from turnstream.server.storage.audit_records import AuditFilter, AuditRecord
+from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.store import SqliteStore
+from turnstream.server.turns.header import ThreadKey
 
 ANN, BOB = named("ann"), named("bob")
 AUTH: dict[str, Any] = {"auth": ("keys", "header"), "trusted_proxies": ("127.0.0.1",)}
@@ -133,7 +133,7 @@ async def test_an_export_that_cannot_be_recorded_is_refused_and_can_be_tried_aga
 
     await say(client, "t1", ANN)
     with monkeypatch.context() as patch:
-        patch.setattr("server.storage.audit_trail.append", full)
+        patch.setattr("turnstream.server.storage.audit_trail.append", full)
         answer = await client.http.get("/export", headers=ANN)
         assert (answer.status_code, answer.json()["code"]) == (503, "storage_full")
     assert len(await export(client, ANN)) == 1

@@ -1,4 +1,5 @@
-"""The application on a server that is not ours: `uvicorn server.app:create --factory`."""
+"""The application on a server that is not ours: `uvicorn turnstream.server.app:create
+--factory`."""
 
 import asyncio
 import os
@@ -14,9 +15,6 @@ from unittest.mock import AsyncMock
 import httpx
 import pytest
 
-from server.__main__ import listen
-from server.app import create
-from server.http.guard import LoopbackOnly
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.environment import isolate
 from tests.support.serving import (
@@ -28,6 +26,9 @@ from tests.support.serving import (
     settings,
 )
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.__main__ import listen
+from turnstream.server.app import create
+from turnstream.server.http.guard import LoopbackOnly
 
 STOP_SECONDS = 30
 
@@ -60,7 +61,7 @@ async def plain_uvicorn(
     with listen("127.0.0.1", 0) as listener:
         port, fd = listener.getsockname()[1], listener.fileno()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "uvicorn", "server.app:create", "--factory"),
+            *(sys.executable, "-m", "uvicorn", "turnstream.server.app:create", "--factory"),
             *("--fd", str(fd), *options),
             cwd=PROJECT,
             env=clean | variables,

@@ -11,18 +11,18 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
-from server.__main__ import main
-from server.runs.reader import RunReader
-from server.settings import Settings
-from server.turns.header import RunHeader
-from server.turns.messages import Turn
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, serving, settings
 from tests.support.waiting import WAIT_SECONDS
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
+from turnstream.server.__main__ import main
+from turnstream.server.runs.reader import RunReader
+from turnstream.server.settings import Settings
+from turnstream.server.turns.header import RunHeader
+from turnstream.server.turns.messages import Turn
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
 
 ROLES = """
 [roles.user]

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from server.__main__ import StartError, read_settings
-from server.settings import Settings
-from server.users.principal import AuthSetupError
 from tests.support.environment import isolate
 from tests.support.serving import Client, serving, settings, text_of
 from tests.support.users import bearer
+from turnstream.server.__main__ import StartError, read_settings
+from turnstream.server.settings import Settings
+from turnstream.server.users.principal import AuthSetupError
 
 AUTH = """
 from project_secrets import TOKENS

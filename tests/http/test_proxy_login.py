@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from server.http.proxies import PEER, TrustedProxies
 from tests.support.serving import serving, settings
 from tests.support.users import make_key, set_cookies
+from turnstream.server.http.proxies import PEER, TrustedProxies
 
 ANN = {"X-Forwarded-User": "ann"}
 

@@ -14,11 +14,11 @@ import pytest
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.run_chunks import QUESTION, SELECTION
 from tests.support.serving import Client, endpoint_settings, serving
-from tools.builtin import REAL
-from tools.catalogue import Catalogue
-from tools.contract import NEEDS_APPROVAL, real_tool
-from tools.solar.visits import add_visit
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.tools.builtin import REAL
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import NEEDS_APPROVAL, real_tool
+from turnstream.tools.solar.visits import add_visit
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 SECRET = "hunter2-s3cret"
 ARGS: dict[str, dict[str, Any]] = {

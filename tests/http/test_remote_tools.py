@@ -14,20 +14,20 @@ from httpcore._backends.auto import AutoBackend
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
-from graphs import stored
-from graphs.answers import client_view
-from graphs.classify import check_args
-from graphs.execution import execute
-from graphs.limits import Limits
-from server.__main__ import main
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.forked_server import forked_server
 from tests.support.serving import endpoint_settings, serving, settings
 from tests.support.waiting import WAIT_SECONDS
-from tools.catalogue import Catalogue, as_function
-from tools.contract import CatalogueError, real_tool
-from tools.remote import CONNECT_RETRIES, with_remote_tools
-from tools.ui import render_ui_component
+from turnstream.graphs import stored
+from turnstream.graphs.answers import client_view
+from turnstream.graphs.classify import check_args
+from turnstream.graphs.execution import execute
+from turnstream.graphs.limits import Limits
+from turnstream.server.__main__ import main
+from turnstream.tools.catalogue import Catalogue, as_function
+from turnstream.tools.contract import CatalogueError, real_tool
+from turnstream.tools.remote import CONNECT_RETRIES, with_remote_tools
+from turnstream.tools.ui import render_ui_component
 
 ECHO = {
     "name": "echo",
@@ -467,7 +467,7 @@ async def test_two_servers_with_one_tool_are_an_error() -> None:
 async def test_a_server_that_never_lists_its_tools_holds_up_no_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tools.remote.LIST_SECONDS", 0.1)
+    monkeypatch.setattr("turnstream.tools.remote.LIST_SECONDS", 0.1)
     nasty = Nasty(None)
     nasty.listed = None  # type: ignore[assignment]
     async with nasty.listening():

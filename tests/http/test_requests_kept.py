@@ -11,17 +11,17 @@ from typing import Any
 import httpx
 import pytest
 
-from server.http.event_streams import EventStreams
-from server.runs import deadline, retries
-from server.storage.checkpointer import SqliteCheckpointer
-from server.storage.interfaces import StorageUnavailable
-from server.storage.store import SqliteStore
 from tests.support.endpoint import StrictEndpoint, text_reply
 from tests.support.foreign_lock import foreign_lock
 from tests.support.gated_tools import GatedTools
 from tests.support.scripted_model import ScriptedModel, call, finish
 from tests.support.serving import Client, endpoint_settings, parse_events, serving, settings
 from tests.support.waiting import HeldMethod, eventually
+from turnstream.server.http.event_streams import EventStreams
+from turnstream.server.runs import deadline, retries
+from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.store import SqliteStore
 
 HELLO = {"thread_id": "t1", "message": "Hello"}
 AGAIN = {"thread_id": "t1", "message": "Again"}

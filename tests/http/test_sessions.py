@@ -10,9 +10,6 @@ import httpx
 import pytest
 from itsdangerous import Signer
 
-from server.storage.credentials import SessionSecret
-from server.users import sessions
-from server.users.sessions import SALT, SECRET_SECONDS
 from tests.support.serving import Client, http_client, serving
 from tests.support.users import (
     COOKIE,
@@ -26,6 +23,9 @@ from tests.support.users import (
     make_key,
     set_cookies,
 )
+from turnstream.server.storage.credentials import SessionSecret
+from turnstream.server.users import sessions
+from turnstream.server.users.sessions import SALT, SECRET_SECONDS
 
 ELSEWHERE = "https://elsewhere.example"
 TLS = {"X-Forwarded-Proto": "https"}
@@ -166,7 +166,7 @@ async def test_a_cookie_opens_nothing_after_the_logout(tmp_path: Path) -> None:
 async def test_a_session_ends_with_the_key_that_it_was_begun_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.users.remembered.SECONDS", 0)
+    monkeypatch.setattr("turnstream.server.users.remembered.SECONDS", 0)
     async with serving(keys_settings(tmp_path)) as client:
         key = await make_key(client, "ann")
         async with http_client(client.url) as http:
@@ -292,7 +292,7 @@ async def test_a_key_in_the_address_is_not_looked_at_and_not_logged(
 async def test_no_credential_is_ever_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "server")
+    caplog.set_level(logging.DEBUG, "turnstream")
     async with serving(keys_settings(tmp_path)) as client:
         key = await make_key(client, "ann")
         async with browser_of(client, "ben") as ben, client_of(client, "cat"):

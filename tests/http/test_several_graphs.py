@@ -409,7 +409,7 @@ KEPT = """
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, StateGraph
 from typing import TypedDict
-from graphs.state import ChatState
+from turnstream.graphs.state import ChatState
 
 
 class Plain(TypedDict):

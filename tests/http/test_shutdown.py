@@ -11,13 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from graphs.stored import Ended
-from server.runs import shutdown
-from server.runs.claims import Claims
-from server.runs.reader import LoggedRun
-from server.runs.shutdown import ShuttingDown
-from server.turns.chunks import Done, TextDelta
-from server.turns.requests import TurnRequest
 from tests.support.backend import Backend, backend, chunks_of, chunks_until, key_of, message
 from tests.support.endpoint import (
     Body,
@@ -38,6 +31,13 @@ from tests.support.serving import (
     settings,
 )
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually
+from turnstream.graphs.stored import Ended
+from turnstream.server.runs import shutdown
+from turnstream.server.runs.claims import Claims
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.runs.shutdown import ShuttingDown
+from turnstream.server.turns.chunks import Done, TextDelta
+from turnstream.server.turns.requests import TurnRequest
 
 Json = dict[str, Any]
 

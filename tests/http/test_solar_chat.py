@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from graphs.no_data import QUESTION
 from tests.support.endpoint import Body, Reply, StrictEndpoint, call_reply, text_reply
 from tests.support.run_chunks import COMPONENT, SELECTION
 from tests.support.serving import Client, endpoint_settings, serving, settings
-from tools.components import DATA_FIELDS, LABEL_FIELDS
+from turnstream.graphs.no_data import QUESTION
+from turnstream.tools.components import DATA_FIELDS, LABEL_FIELDS
 
 TODAY: tuple[str, dict[str, Any]] = ("list_loggers", {})
 """Asked first where the question hangs on which day it is."""

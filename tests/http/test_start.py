@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from server.__main__ import listen, main
-from server.storage.checkpointer import open_checkpointer
 from tests.support.environment import isolate
 from tests.support.forked_server import refused_start
-from tests.support.serving import PROJECT
+from tests.support.serving import COMMAND, PROJECT
+from turnstream.server.__main__ import listen, main
+from turnstream.server.storage.checkpointer import open_checkpointer
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ def refused_as_a_plain_user(database: Path) -> str:
     done = subprocess.run(
         [
             *(without_rights if os.geteuid() == 0 else []),
-            *(sys.executable, "-m", "server", "--port", "0", "--database", str(database)),
+            *(sys.executable, *COMMAND, "--database", str(database)),
         ],
         cwd=PROJECT,
         capture_output=True,
@@ -131,10 +131,21 @@ async def test_a_second_server_on_the_same_file_is_kept_out(tmp_path: Path) -> N
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("former", [("server",), ("uvicorn", "server.app:create", "--factory")])
+def test_in_a_clone_a_former_name_is_answered_with_the_name_of_today(
+    former: tuple[str, ...],
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *former], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "the package is turnstream.server: run `turnstream`" in done.stderr
+
+
 def test_a_process_that_cannot_start_ends(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Not a database, but dear to me. " * 9)
     done = subprocess.run(
-        [sys.executable, "-m", "server", "--port", "0", "--database", str(tmp_path / "notes.txt")],
+        [sys.executable, *COMMAND, "--database", str(tmp_path / "notes.txt")],
         cwd=PROJECT,
         capture_output=True,
         text=True,

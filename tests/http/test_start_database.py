@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from server.__main__ import main
-from server.storage.checkpointer import open_checkpointer
-from server.storage.database_file import usable
-from server.storage.tables import SCHEMA_VERSION
-from server.storage.unavailable import StorageError, StorageUnavailable
 from tests.support.environment import isolate
 from tests.support.foreign_lock import foreign_lock
 from tests.support.forked_server import refused_start
 from tests.support.serving import Client, serving, settings
+from turnstream.server.__main__ import main
+from turnstream.server.storage.checkpointer import open_checkpointer
+from turnstream.server.storage.database_file import usable
+from turnstream.server.storage.tables import SCHEMA_VERSION
+from turnstream.server.storage.unavailable import StorageError, StorageUnavailable
 
 PAGE_BYTES = 4096
 

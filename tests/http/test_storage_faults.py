@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from server.storage.store import SqliteStore
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.foreign_lock import foreign_lock
 from tests.support.serving import Client, endpoint_environment, endpoint_settings, serving
 from tests.support.small_disk import disks_can_be_made, server_on_a_small_disk
 from tests.support.waiting import HeldMethod, eventually
+from turnstream.server.storage.store import SqliteStore
 
 HELLO = {"thread_id": "t1", "message": "Hello"}
 BUSY_SECONDS = 1.0
@@ -262,7 +262,7 @@ async def test_a_deleted_database_is_noticed_and_takes_no_more_writes(
         assert await health(client) == (200, "ok")
         file = path.with_name(path.name + suffix)
         aside = file.rename(path.with_name("aside"))
-        with caplog.at_level(logging.INFO, "server.storage.database_file"):
+        with caplog.at_level(logging.INFO, "turnstream.server.storage.database_file"):
             await eventually(healthy_is(client, "database_gone"))
             assert await health(client) == (503, "database_gone")
             for answer in (

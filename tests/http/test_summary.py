@@ -38,7 +38,7 @@ async def client(tmp_path: Path, endpoint: StrictEndpoint) -> AsyncIterator[Clie
 
 def line(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
     """What the log has of the one run."""
-    [said] = [r.getMessage() for r in caplog.records if r.name == "server.runs.lives"]
+    [said] = [r.getMessage() for r in caplog.records if r.name == "turnstream.server.runs.lives"]
     assert not [secret for secret in PRIVATE if secret in said]
     found: dict[str, Any] = json.loads(said)
     return found
@@ -55,7 +55,7 @@ TWO_STEPS = (
 
 
 async def logged(client: Client, caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
-    caplog.set_level(logging.INFO, logger="server.runs.lives")
+    caplog.set_level(logging.INFO, logger="turnstream.server.runs.lives")
     async with client.chat({"thread_id": "t1", "message": WORDS}) as stream:
         await stream.rest()
         run_id = stream.run_id
@@ -129,7 +129,7 @@ async def test_the_line_of_a_run_that_failed_has_its_code(
     client: Client, endpoint: StrictEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
     endpoint.script(failures.UNAUTHORIZED)
-    caplog.set_level(logging.CRITICAL, logger="server.runs.run")
+    caplog.set_level(logging.CRITICAL, logger="turnstream.server.runs.run")
     found = await logged(client, caplog)
     assert (found["state"], found["finish"]) == ("failed", "error")
     assert found["error"] == "model_unauthorized"
@@ -139,7 +139,7 @@ async def test_the_line_of_a_run_that_failed_has_its_code(
 async def test_the_line_of_a_run_that_was_stopped_says_so(
     client: Client, endpoint: StrictEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger="server.runs.lives")
+    caplog.set_level(logging.INFO, logger="turnstream.server.runs.lives")
     endpoint.script(reply(Say("One "), Pause(asyncio.Event())))
     async with client.chat({"thread_id": "t1", "message": WORDS}) as stream:
         await stream.until("text-delta")

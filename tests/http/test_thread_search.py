@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from server.storage import excerpts, text_index
-from server.storage.excerpts import Segment
-from server.storage.words import Wanted
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import WAIT_SECONDS, eventually
+from turnstream.server.storage import excerpts, text_index
+from turnstream.server.storage.excerpts import Segment
+from turnstream.server.storage.words import Wanted
 
 Json = dict[str, Any]
 
@@ -232,7 +232,7 @@ async def test_what_is_no_change_is_refused(client: Client, changes: Json) -> No
 async def test_a_pin_too_many_is_refused_and_changes_nothing(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.storage.thread_list.MAX_PINNED", 1)
+    monkeypatch.setattr("turnstream.server.storage.thread_list.MAX_PINNED", 1)
     for name in "ab":
         await client.turn({"thread_id": name, "message": "Hello"})
     await patch(client, "a", pinned=True)
@@ -274,7 +274,7 @@ async def test_who_searches_long_texts_keeps_nobody_from_the_store(
         assert goes_on.wait(WAIT_SECONDS)
         return excerpts.excerpt(text, words)
 
-    monkeypatch.setattr("server.http.thread_listing.excerpt", excerpt)
+    monkeypatch.setattr("turnstream.server.http.thread_listing.excerpt", excerpt)
     endpoint.script(text_reply("It rains."))
     await client.turn({"thread_id": "a", "message": "Hello"})
     searching = asyncio.create_task(search(client, "rains"))

@@ -17,12 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, inspect, text
 
-from server.storage.interfaces import ThreadStore, WaitingApproval
-from server.storage.store import open_store
-from server.storage.thread_list import FORGET_EVERY
-from server.storage.titles import short_title
-from server.turns.header import LOCAL_OWNER
-from server.turns.requests import InvalidRequest
 from tests.support.backend import backend, key_of, message
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.long_threads import history
@@ -30,6 +24,12 @@ from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, serving, settings
 from tests.support.two_workers import shared_by
 from tests.support.waiting import HeldMethod
+from turnstream.server.storage.interfaces import ThreadStore, WaitingApproval
+from turnstream.server.storage.store import open_store
+from turnstream.server.storage.thread_list import FORGET_EVERY
+from turnstream.server.storage.titles import short_title
+from turnstream.server.turns.header import LOCAL_OWNER
+from turnstream.server.turns.requests import InvalidRequest
 
 OPTIONS = [{"value": value, "label": value.upper()} for value in "ab"]
 QUESTION = {"kind": "single", "prompt": "Which?", "options": OPTIONS}
@@ -199,7 +199,7 @@ async def pages_are_whole(threads: int, limit: int, moves: list[list[tuple[str, 
 async def test_a_thread_that_moves_often_is_remembered_only_so_far_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.storage.thread_list.REMEMBERED_ACTIVITIES", 10)
+    monkeypatch.setattr("turnstream.server.storage.thread_list.REMEMBERED_ACTIVITIES", 10)
     async with store_at(tmp_path / "t.db") as store:
         for _ in range(100):
             await store.begin_run(key_of("a"), "run", "A")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from server.storage.location import PostgresUrl
 from tests.http.test_images import LEAF, QUESTION
 from tests.http.test_titles import TITLE_MODEL, has_title
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
@@ -18,6 +17,7 @@ from tests.support.forked_server import forked_server
 from tests.support.postgres_workers import query
 from tests.support.serving import Client, endpoint_environment, endpoint_settings, serving
 from tests.support.waiting import eventually
+from turnstream.server.storage.location import PostgresUrl
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def test_what_a_killed_worker_has_deleted_is_brought_back_or_forgotten_by_
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("server.runs.undo_time.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("turnstream.server.runs.undo_time.LOOK_SECONDS", 0.05)
     endpoint.default = text_reply("Hello.")
     variables = {
         "DATABASE": postgres_url.secret,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from server.users.tokens import TokenSettings
 from tests.support.issuer import AUDIENCE, LocalIssuer
 from tests.support.serving import Client, serving, settings
+from turnstream.server.users.tokens import TokenSettings
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import pytest
 from langchain_core.tools import ToolException
 
 from tests.support.serving import serving, settings
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
-from tools.solar.visits import add_visit
-from tools.ui import render_ui_component
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.visits import add_visit
+from turnstream.tools.ui import render_ui_component
 
 SECRET = "postgres://admin:hunter2@db"
 

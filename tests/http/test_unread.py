@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from server.connections import Connection
-from server.http.unread import PIECE_BYTES
 from tests.support.serving import Client, serving, settings
 from tests.support.users import client_of, keys_settings
 from tests.support.waiting import until
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.server.connections import Connection
+from turnstream.server.http.unread import PIECE_BYTES
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 TEXT = "x" * 6_000_000
 """More than a kernel keeps for a connection of this machine's own."""

@@ -1,4 +1,4 @@
-"""Several workers on one port: `uvicorn server.app:create --factory --workers 2`."""
+"""Several workers on one port: `uvicorn turnstream.server.app:create --factory --workers 2`."""
 
 import asyncio
 import os
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from server.storage.location import PostgresUrl
 from tests.http.test_plain_uvicorn import PlainUvicorn, plain_uvicorn
 from tests.support.child_processes import children_of, command_of
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
@@ -24,6 +23,7 @@ from tests.support.serving import (
     serving,
 )
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.storage.location import PostgresUrl
 
 OPTIONS = ("--workers", "2", "--timeout-worker-healthcheck", "60")
 STARTED = b"Application startup complete"

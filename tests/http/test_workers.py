@@ -14,9 +14,6 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from server.runs.claims import Claims
-from server.storage.location import PostgresUrl
-from server.storage.redis.log import RedisLog
 from tests.http.test_crash import check_killed, turn_of
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.forked_server import ForkedServer, forked_server, refused_start
@@ -35,6 +32,9 @@ from tests.support.serving import (
     text_of,
 )
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
+from turnstream.server.runs.claims import Claims
+from turnstream.server.storage.location import PostgresUrl
+from turnstream.server.storage.redis.log import RedisLog
 
 MOMENTS = sample(30, 4)
 TERMINAL = ("message-finish", "[DONE]")
@@ -272,7 +272,7 @@ async def test_who_waits_at_a_worker_that_ends_for_the_run_of_another_is_let_go(
     endpoint.script(Reply((Say("One "), Pause(go_on := asyncio.Event()), Say("two."))))
     shared = {"database": postgres_url, "redis": SecretStr(redis_url)}
     given = endpoint_settings(tmp_path / "unused.db", endpoint).model_copy(update=shared)
-    monkeypatch.setattr("server.serving.CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr("turnstream.server.serving.CLOSE_SECONDS", 0.2)
     asked = asyncio.Event()
     monkeypatch.setattr(Claims, "ask_to_stop", lambda *_: asked.set())  # It is busy.
     async with (

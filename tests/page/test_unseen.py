@@ -8,8 +8,8 @@ import unicodedata
 
 import pytest
 
-from server.storage.titles import one_line
 from tests.page.conftest import MODULES, NO_NODE
+from turnstream.server.storage.titles import one_line
 
 NODE = shutil.which("node")
 SCRIPT = """

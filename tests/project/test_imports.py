@@ -22,8 +22,8 @@ OF_EXTRAS = (
 
 SERVING = """
 import asyncio, sys
-from server.app import create_app
-from server.settings import Settings
+from turnstream.server.app import create_app
+from turnstream.server.settings import Settings
 
 async def serve():
     app = create_app(Settings(database="t.db", model="offline"))
@@ -33,6 +33,17 @@ async def serve():
 asyncio.run(serve())
 """
 """The server as it is without any other setting."""
+TURN = """
+import sys
+from starlette.testclient import TestClient
+from turnstream.server.app import create_app
+from turnstream.server.settings import Settings
+
+app = create_app(Settings(model="offline"))
+with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+    assert "[DONE]" in client.post("/chat", json={"message": "What is 6 * 7?"}).text
+print(*sys.modules)
+"""
 
 
 @cache
@@ -43,39 +54,57 @@ def imported_by(module: str) -> frozenset[str]:
 
 @pytest.mark.full
 def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
-    assert imported_by("server.__main__").isdisjoint(STORE_OF_GRAPHS)
-    assert imported_by("server.storage.graph_store").issuperset(STORE_OF_GRAPHS)
+    assert imported_by("turnstream.server.__main__").isdisjoint(STORE_OF_GRAPHS)
+    assert imported_by("turnstream.server.storage.graph_store").issuperset(STORE_OF_GRAPHS)
 
 
 def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
-    assert imported_by("server.__main__").isdisjoint((*CLIENTS_OF_MODELS, *OF_EXTRAS))
-    assert imported_by("graphs.openai_model").issuperset(CLIENTS_OF_MODELS)
-    assert imported_by("graphs.openai_model").isdisjoint(OF_EXTRAS)
-    assert "langchain_anthropic" in imported_by("graphs.providers.anthropic")
+    assert imported_by("turnstream.server.__main__").isdisjoint((*CLIENTS_OF_MODELS, *OF_EXTRAS))
+    assert imported_by("turnstream.graphs.openai_model").issuperset(CLIENTS_OF_MODELS)
+    assert imported_by("turnstream.graphs.openai_model").isdisjoint(OF_EXTRAS)
+    assert "langchain_anthropic" in imported_by("turnstream.graphs.providers.anthropic")
 
 
 @pytest.mark.full
 def test_what_the_server_does_not_serve_with_is_not_imported_when_it_serves(tmp_path: Path) -> None:
     command, path = [sys.executable, "-c", SERVING], {"PYTHONPATH": str(PROJECT)}
     serving = {*subprocess.check_output(command, text=True, cwd=tmp_path, env=path).split()}
-    assert "server.storage.store" in serving
+    assert "turnstream.server.storage.store" in serving
     unused = (*STORE_OF_GRAPHS, *CLIENTS_OF_MODELS, *OF_EXTRAS, "limits")
     assert serving.isdisjoint(unused)
 
 
 def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:
-    assert "limits" not in imported_by("server.__main__")
-    assert "limits" in imported_by("server.users.quotas")
+    assert "limits" not in imported_by("turnstream.server.__main__")
+    assert "limits" in imported_by("turnstream.server.users.quotas")
 
 
 def test_the_openapi_document_is_made_when_it_is_asked_for() -> None:
-    assert "server.http.openapi.document" not in imported_by("server.__main__")
-    schemas = {name for name in imported_by("server.__main__") if name.endswith("schemas")}
-    assert not {name for name in schemas if name.startswith("server.protocols")}
+    assert "turnstream.server.http.openapi.document" not in imported_by(
+        "turnstream.server.__main__"
+    )
+    schemas = {
+        name for name in imported_by("turnstream.server.__main__") if name.endswith("schemas")
+    }
+    assert not {name for name in schemas if name.startswith("turnstream.server.protocols")}
 
 
 @pytest.mark.full
 def test_what_several_workers_share_is_imported_when_it_is_set() -> None:
-    assert not {name for name in imported_by("server.__main__") if "storage.redis" in name}
-    assert "redis" not in imported_by("server.users.quotas")
-    assert "redis" in imported_by("server.storage.redis.opening")
+    assert not {
+        name for name in imported_by("turnstream.server.__main__") if "storage.redis" in name
+    }
+    assert "redis" not in imported_by("turnstream.server.users.quotas")
+    assert "redis" in imported_by("turnstream.server.storage.redis.opening")
+
+
+def test_nothing_of_ours_has_a_name_at_the_top_that_a_users_module_may_have(
+    tmp_path: Path,
+) -> None:
+    for place in (tmp_path, PROJECT):
+        command = [sys.executable, "-P", "-c", TURN]
+        environment = {"TURNSTREAM_DATABASE": str(tmp_path / "t.db")}
+        said = subprocess.check_output(command, text=True, cwd=place, env=environment)
+        imported = {*said.split()}
+        assert "turnstream.tools.calculator" in imported
+        assert imported.isdisjoint(("server", "graphs", "tools", "static"))

@@ -8,16 +8,34 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.samples import LONG
-from tests.support.serving import PROJECT, Client, announced, drained, http_client, text_of
-from tests.support.user_project import write_project
+from tests.support.serving import (
+    PROJECT,
+    Client,
+    announced,
+    drained,
+    http_client,
+    process,
+    text_of,
+)
+from tests.support.user_project import use, write_project
 
 pytestmark = pytest.mark.full
-PARTS = ("server", "graphs", "tools", "static", "pyproject.toml", "README.md", "LICENSE")
+PARTS = (
+    ".package",
+    "server",
+    "graphs",
+    "tools",
+    "static",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
@@ -51,22 +69,22 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @asynccontextmanager
 async def served(command: Path, folder: Path, *arguments: str) -> AsyncIterator[Client]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
-    process = await asyncio.create_subprocess_exec(
+    server = await asyncio.create_subprocess_exec(
         command, *arguments, "--port", "0", cwd=folder, env=clean, stderr=asyncio.subprocess.PIPE
     )
-    assert process.stderr is not None
+    assert server.stderr is not None
     try:
-        url, log = await announced(process.stderr)
-        drain = asyncio.create_task(drained(process.stderr, log))
+        url, log = await announced(server.stderr)
+        drain = asyncio.create_task(drained(server.stderr, log))
         async with http_client(url) as http:
             yield Client(http)
-        process.terminate()
-        assert await process.wait() == 0
+        server.terminate()
+        assert await server.wait() == 0
         await drain
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        if server.returncode is None:
+            server.kill()
+            await server.wait()
 
 
 def help_of(command: Path) -> str:
@@ -90,3 +108,14 @@ async def test_the_wheel_serves_a_users_project_from_its_folder(
     async with served(installed, tmp_path, "./agent.py:builder") as client:
         _, events = await client.turn({"message": "Again", "thread_id": thread_id})
         assert text_of(events) == "Ahoy, stranger. That was 3."
+
+
+async def test_installed_it_serves_a_project_whose_packages_have_the_names_of_our_folders(
+    installed: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "turnstream"  # In the working directory it hides nothing of ours.
+    write_project(project)
+    command = ("-m", "turnstream.server", "--port", "0")
+    place = {"python": str(installed.with_name("python")), "folder": str(tmp_path)}
+    graph = "turnstream/agent.py:graph"
+    await use(project, partial(process, tmp_path / "t.db", command, **place, GRAPH=graph))

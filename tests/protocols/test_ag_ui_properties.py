@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.protocols.ag_ui.posted import keeps_order
-from server.protocols.ag_ui.replay import replaced
-from server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, StepWithdrawn
-from server.turns.messages import ToolCall
 from tests.protocols.test_protocol_properties import AG_UI, RUNS, Run, encode, runs
 from tests.support.ag_ui_reader import AgUiReader, in_call_order
+from turnstream.server.protocols.ag_ui.posted import keeps_order
+from turnstream.server.protocols.ag_ui.replay import replaced
+from turnstream.server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, StepWithdrawn
+from turnstream.server.turns.messages import ToolCall
 
 Json = dict[str, Any]
 USER = {"id": "mine", "role": "user", "content": "Of another tab"}

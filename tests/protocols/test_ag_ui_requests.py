@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.protocols import BODY_FORMATS, WIRE_FORMATS, BodyLimits, PostedTurn, parse
-from server.turns.requests import (
+from turnstream.server.protocols import BODY_FORMATS, WIRE_FORMATS, BodyLimits, PostedTurn, parse
+from turnstream.server.turns.requests import (
     ApprovalAnswer,
     Branch,
     ClientTool,

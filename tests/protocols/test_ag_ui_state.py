@@ -6,9 +6,9 @@ import jsonpatch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.protocols.ag_ui.state import AgUiState, patch
-from server.protocols.json_text import dumps
-from server.turns.graph_state import GraphState
+from turnstream.server.protocols.ag_ui.state import AgUiState, patch
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.turns.graph_state import GraphState
 
 NAMES = st.sampled_from(["a", "b", "a/b", "~1", "", "0", "-"])
 values: st.SearchStrategy[Any] = st.recursive(

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.http.openapi.document import OPERATIONS
-from server.protocols import BodyLimits, ag_ui, parse
-from server.protocols.langgraph_sdk.request import parse as langgraph_parse
-from server.protocols.langgraph_sdk.states import SavedThread
-from server.protocols.langgraph_sdk.turn_request import turn_request
-from server.turns.requests import InvalidRequest
 from tests.support.samples import sample
+from turnstream.server.http.openapi.document import OPERATIONS
+from turnstream.server.protocols import BodyLimits, ag_ui, parse
+from turnstream.server.protocols.langgraph_sdk.request import parse as langgraph_parse
+from turnstream.server.protocols.langgraph_sdk.states import SavedThread
+from turnstream.server.protocols.langgraph_sdk.turn_request import turn_request
+from turnstream.server.turns.requests import InvalidRequest
 
 RECORDED = Path(__file__).parent.parent / "data" / "protocol-examples"
 LIMITS = BodyLimits(1000)

@@ -13,12 +13,12 @@ from typing import Any, get_args
 
 import pytest
 
-from server.storage.interfaces import ThreadRunState
-from server.storage.titles import is_first_title, short_title
 from tests.support import golden
 from tests.support.golden import Json
 from tests.support.golden_ag_ui import AG_UI
 from tests.support.golden_scenarios import FILES, MADE_UP, MISFITS, SCENARIOS, file_of, played
+from turnstream.server.storage.interfaces import ThreadRunState
+from turnstream.server.storage.titles import is_first_title, short_title
 
 DISPOSITIONS = ("server", "shown", "client", "approval", "invalid")
 RUN_STATES = get_args(ThreadRunState)

@@ -5,26 +5,26 @@ from typing import Any
 
 import pytest
 
-from server.protocols.ag_ui import WIRE_FORMAT as AG_UI
-from server.protocols.ag_ui.request import parse as parse_ag_ui
-from server.protocols.ai_sdk import WIRE_FORMAT as AI_SDK
-from server.protocols.ai_sdk.request import parse as parse_ai_sdk
-from server.protocols.assistant_transport import WIRE_FORMAT as PARTS
-from server.protocols.assistant_transport.request import parse as parse_commands
-from server.protocols.fields import BodyLimits
-from server.protocols.format import Parsed
-from server.protocols.langgraph_sdk import WIRE_FORMAT as LANGGRAPH
-from server.protocols.langgraph_sdk.input_messages import input_messages
-from server.protocols.native.request import parse as parse_native
-from server.turns.messages import UserTurn
-from server.turns.requests import (
+from tests.support.pictures import data_url, gif, jpeg_head, png, webp_head
+from turnstream.server.protocols.ag_ui import WIRE_FORMAT as AG_UI
+from turnstream.server.protocols.ag_ui.request import parse as parse_ag_ui
+from turnstream.server.protocols.ai_sdk import WIRE_FORMAT as AI_SDK
+from turnstream.server.protocols.ai_sdk.request import parse as parse_ai_sdk
+from turnstream.server.protocols.assistant_transport import WIRE_FORMAT as PARTS
+from turnstream.server.protocols.assistant_transport.request import parse as parse_commands
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.format import Parsed
+from turnstream.server.protocols.langgraph_sdk import WIRE_FORMAT as LANGGRAPH
+from turnstream.server.protocols.langgraph_sdk.input_messages import input_messages
+from turnstream.server.protocols.native.request import parse as parse_native
+from turnstream.server.turns.messages import UserTurn
+from turnstream.server.turns.requests import (
     ImageContent,
     InvalidRequest,
     TextContent,
     TurnRequest,
     UserMessage,
 )
-from tests.support.pictures import data_url, gif, jpeg_head, png, webp_head
 
 Json = dict[str, Any]
 Read = Callable[[list[Json]], UserMessage | None]

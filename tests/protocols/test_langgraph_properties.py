@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.http.event_streams import frame
-from server.protocols import WIRE_FORMATS
-from server.protocols.format import NamedEvent
-from server.protocols.langgraph_sdk.snapshot import messages, open_interrupts
-from server.turns.chunks import Error, Interrupt
 from tests.protocols.test_protocol_properties import RUNS, Run, runs
 from tests.support.langgraph_reader import Frame, LangGraphReader, named_frames
+from turnstream.server.http.event_streams import frame
+from turnstream.server.protocols import WIRE_FORMATS
+from turnstream.server.protocols.format import NamedEvent
+from turnstream.server.protocols.langgraph_sdk.snapshot import messages, open_interrupts
+from turnstream.server.turns.chunks import Error, Interrupt
 
 FORMAT = WIRE_FORMATS["langgraph"]
 OTHERS = [format for name, format in WIRE_FORMATS.items() if name != "langgraph"]

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from server.protocols import WIRE_FORMATS
-from server.protocols.format import NamedEvent, StreamContext
-from server.turns.chunks import (
+from turnstream.server.protocols import WIRE_FORMATS
+from turnstream.server.protocols.format import NamedEvent, StreamContext
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,
@@ -22,8 +22,8 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.messages import AssistantTurn, Step, ToolCall, UserTurn
-from server.turns.requests import TextContent
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, UserTurn
+from turnstream.server.turns.requests import TextContent
 
 FORMAT = WIRE_FORMATS["langgraph"]
 CALL = ToolCall("c1", "erase", '{"name":"a"}', {"name": "a"}, "approval")

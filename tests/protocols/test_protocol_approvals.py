@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from server.protocols import WIRE_FORMATS, BodyLimits, parse
-from server.protocols.assistant_transport.state import snapshot as state_snapshot
-from server.turns.accumulate import accumulate
-from server.turns.chunks import (
+from tests.protocols.test_protocol_streams import said, ui
+from tests.support.example_conversation import U1, call
+from tests.support.protocol_readers import decoded_state
+from turnstream.server.protocols import WIRE_FORMATS, BodyLimits, parse
+from turnstream.server.protocols.assistant_transport.state import snapshot as state_snapshot
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.chunks import (
     Approval,
     ArgsFinish,
     Chunk,
@@ -26,11 +29,8 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.messages import AssistantTurn, Step, ToolCall, Turn
-from server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
-from tests.protocols.test_protocol_streams import said, ui
-from tests.support.example_conversation import U1, call
-from tests.support.protocol_readers import decoded_state
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, Turn
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest, ToolAnswer, TurnRequest
 
 LIMITS = BodyLimits(max_message_chars=100)
 PARTS = WIRE_FORMATS["assistant-transport"]

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from server.http.event_streams import frame
-from server.protocols import WIRE_FORMATS, BodyLimits, PostedTurn, WireFormat, parse
-from server.protocols.assistant_transport.state import snapshot as state_snapshot
-from server.protocols.format import StreamContext, View
-from server.protocols.json_text import dumps
-from server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
 from tests.support.example_conversation import AFTER, EXAMPLES, RUNS
 from tests.support.protocol_readers import decoded_state, events, payloads
+from turnstream.server.http.event_streams import frame
+from turnstream.server.protocols import WIRE_FORMATS, BodyLimits, PostedTurn, WireFormat, parse
+from turnstream.server.protocols.assistant_transport.state import snapshot as state_snapshot
+from turnstream.server.protocols.format import StreamContext, View
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
 
 TURNS = pytest.mark.parametrize("turn", ["t1", "t2", "t3"])
 LIMITS = BodyLimits(max_message_chars=1000)

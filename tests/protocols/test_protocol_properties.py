@@ -8,11 +8,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.http.event_streams import frame
-from server.protocols import WIRE_FORMATS, WireFormat
-from server.protocols.assistant_transport.state import snapshot as state_snapshot
-from server.protocols.format import StreamContext, View
-from server.turns.chunks import (
+from tests.support.protocol_readers import (
+    UIMessageReader,
+    accumulated,
+    decoded_state,
+    payloads,
+)
+from tests.support.samples import sample
+from turnstream.server.http.event_streams import frame
+from turnstream.server.protocols import WIRE_FORMATS, WireFormat
+from turnstream.server.protocols.assistant_transport.state import snapshot as state_snapshot
+from turnstream.server.protocols.format import StreamContext, View
+from turnstream.server.turns.chunks import (
     Approval,
     ArgsFinish,
     Chunk,
@@ -40,8 +47,8 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.header import LOCAL_OWNER, RunHeader, ThreadKey
-from server.turns.messages import (
+from turnstream.server.turns.header import LOCAL_OWNER, RunHeader, ThreadKey
+from turnstream.server.turns.messages import (
     AssistantTurn,
     MessagePart,
     Reasoning,
@@ -53,14 +60,7 @@ from server.turns.messages import (
     settle_call,
     settle_turn,
 )
-from server.turns.requests import ImageContent, TextContent
-from tests.support.protocol_readers import (
-    UIMessageReader,
-    accumulated,
-    decoded_state,
-    payloads,
-)
-from tests.support.samples import sample
+from turnstream.server.turns.requests import ImageContent, TextContent
 
 RUNS = settings(max_examples=sample(40, 12))
 

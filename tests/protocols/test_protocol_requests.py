@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from server.protocols import WIRE_FORMATS, BodyLimits, PostedTurn, parse
-from server.protocols.format import View
-from server.turns.requests import (
+from turnstream.server.protocols import WIRE_FORMATS, BodyLimits, PostedTurn, parse
+from turnstream.server.protocols.format import View
+from turnstream.server.turns.requests import (
     AttachRequest,
     Branch,
     ClientTool,

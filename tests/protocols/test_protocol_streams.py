@@ -7,10 +7,22 @@ from typing import Any
 
 import pytest
 
-from server.protocols import WIRE_FORMATS, WireFormat
-from server.protocols.assistant_transport.state import snapshot as state_snapshot
-from server.protocols.format import StreamContext, View
-from server.turns.chunks import (
+from tests.support.example_conversation import (
+    M2_ANSWERED,
+    M2_PENDING,
+    QUESTION_TEXT,
+    T3,
+    U1,
+    U2,
+    asked,
+    call,
+    text,
+)
+from tests.support.protocol_readers import UIMessageReader, decoded_state
+from turnstream.server.protocols import WIRE_FORMATS, WireFormat
+from turnstream.server.protocols.assistant_transport.state import snapshot as state_snapshot
+from turnstream.server.protocols.format import StreamContext, View
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,
@@ -33,20 +45,16 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.messages import AssistantTurn, Reasoning, Step, Text, ToolCall, Turn, UserTurn
-from server.turns.requests import ImageContent, TextContent
-from tests.support.example_conversation import (
-    M2_ANSWERED,
-    M2_PENDING,
-    QUESTION_TEXT,
-    T3,
-    U1,
-    U2,
-    asked,
-    call,
-    text,
+from turnstream.server.turns.messages import (
+    AssistantTurn,
+    Reasoning,
+    Step,
+    Text,
+    ToolCall,
+    Turn,
+    UserTurn,
 )
-from tests.support.protocol_readers import UIMessageReader, decoded_state
+from turnstream.server.turns.requests import ImageContent, TextContent
 
 PARTS = WIRE_FORMATS["assistant-transport"]
 UI = WIRE_FORMATS["ui-message-stream"]

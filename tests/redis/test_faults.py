@@ -10,11 +10,6 @@ import pytest
 import redis
 from redis.exceptions import ConnectionError as Cut
 
-from server.storage.interfaces import StorageError, StorageUnavailable
-from server.storage.redis import connection
-from server.storage.redis import log as redis_log
-from server.storage.redis.opening import Shares, open_redis
-from server.storage.run_logs import RunLog
 from tests.support.contracts.runs import (
     CHUNKS,
     NUMBERED,
@@ -29,6 +24,11 @@ from tests.support.redis_server import RedisServer
 from tests.support.redis_workers import OpenWorker, workers
 from tests.support.samples import repeat
 from tests.support.waiting import WAIT_SECONDS, eventually
+from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
+from turnstream.server.storage.redis import connection
+from turnstream.server.storage.redis import log as redis_log
+from turnstream.server.storage.redis.opening import Shares, open_redis
+from turnstream.server.storage.run_logs import RunLog
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import pytest
 import redis
 
-from server.storage.redis.log import RedisLog
-from server.storage.redis.opening import open_redis
-from server.storage.run_logs import Batch, LogStatus, RunLog, RunLogs
-from server.turns.chunks import Chunk
-from server.turns.header import RunHeader, ThreadKey
 from tests.support.contracts.logs import LogContract
 from tests.support.contracts.runs import PassTime
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.storage.redis.log import RedisLog
+from turnstream.server.storage.redis.opening import open_redis
+from turnstream.server.storage.run_logs import Batch, LogStatus, RunLog, RunLogs
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 
 class AgeingContract(LogContract):

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 import redis
 
-from server.http.event_streams import Encoding
-from server.protocols import WIRE_FORMATS
-from server.protocols.format import StreamContext
-from server.storage.run_logs import RunLog
-from server.turns.chunks import Chunk
 from tests.support.backend import THREAD, backend, message
 from tests.support.contracts.runs import got, opened
 from tests.support.redis_workers import OpenWorker, workers
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import ScriptedModel, finish, reasoning, text
 from tests.support.served_run import VARIANTS
+from turnstream.server.http.event_streams import Encoding
+from turnstream.server.protocols import WIRE_FORMATS
+from turnstream.server.protocols.format import StreamContext
+from turnstream.server.storage.run_logs import RunLog
+from turnstream.server.turns.chunks import Chunk
 
 WORDS = 'Grüße 🙂, "quoted" \\ \u2028 and a lone \ud83d'
 CALLS = (("c1", "add", '{"a": 1, "b": 2.50}'), ("c2", "nothing", '{"é": [null, true'))

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from server.storage.redis.counters import open_counters
-from server.users.quotas import Quotas
-from server.users.rights import LimitExceeded, WindowLimit
 from tests.support.redis_server import RedisServer
+from turnstream.server.storage.redis.counters import open_counters
+from turnstream.server.users.quotas import Quotas
+from turnstream.server.users.rights import LimitExceeded, WindowLimit
 
 LIMIT: WindowLimit = "requests_per_minute"
 

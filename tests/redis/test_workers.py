@@ -8,15 +8,6 @@ from typing import Any
 import pytest
 import redis
 
-from server.storage.interfaces import LeaseLost
-from server.storage.redis import connection, feed
-from server.storage.redis.log import RedisLog
-from server.storage.redis.logs import RedisLogs
-from server.storage.redis.opening import Shares
-from server.storage.redis.scripts import APPEND
-from server.turns.chunks import Chunk
-from server.turns.codec import Unknown
-from server.turns.header import RunHeader
 from tests.support.contracts.runs import (
     CHUNKS,
     NUMBERED,
@@ -30,6 +21,15 @@ from tests.support.contracts.runs import (
 )
 from tests.support.redis_workers import OpenWorker, workers
 from tests.support.waiting import WAIT_SECONDS, eventually, until
+from turnstream.server.storage.interfaces import LeaseLost
+from turnstream.server.storage.redis import connection, feed
+from turnstream.server.storage.redis.log import RedisLog
+from turnstream.server.storage.redis.logs import RedisLogs
+from turnstream.server.storage.redis.opening import Shares
+from turnstream.server.storage.redis.scripts import APPEND
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.codec import Unknown
+from turnstream.server.turns.header import RunHeader
 
 
 @pytest.fixture
@@ -242,8 +242,8 @@ async def test_readers_whose_worker_died_are_not_counted_for_long(
 async def test_a_mirror_that_nobody_reads_any_more_is_dropped_and_found_again(
     open_worker: OpenWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.storage.redis.upkeep.LINGER_SECONDS", 0)
-    monkeypatch.setattr("server.storage.redis.upkeep.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("turnstream.server.storage.redis.upkeep.LINGER_SECONDS", 0)
+    monkeypatch.setattr("turnstream.server.storage.redis.upkeep.LOOK_SECONDS", 0.01)
     writer, reader = await open_worker("a"), await open_worker("b")
     log = await opened(writer.logs)
     await log.append(CHUNKS[:3])
@@ -358,7 +358,7 @@ async def test_a_threads_logs_go_in_all_workers_with_what_they_hold(
 async def test_copies_of_logs_that_have_ended_are_dropped_beyond_the_budget_and_redis_has_them(
     redis_url: str,
 ) -> None:
-    from server.storage.redis.opening import open_redis
+    from turnstream.server.storage.redis.opening import open_redis
 
     async with open_redis(redis_url, "a", max_bytes=1) as worker:
         for run_id in ("r1", "r2"):
@@ -376,7 +376,7 @@ async def test_copies_of_logs_that_have_ended_are_dropped_beyond_the_budget_and_
 async def test_what_was_read_of_other_workers_takes_no_room_of_a_workers_own_logs(
     open_worker: OpenWorker, redis_url: str
 ) -> None:
-    from server.storage.redis.opening import open_redis
+    from turnstream.server.storage.redis.opening import open_redis
 
     other = await open_worker("a")
     for run_id in ("r1", "r2", "r3"):

@@ -8,18 +8,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from graphs.answers import client_view
-from graphs.approvals import asked_in
-from graphs.rights import NEEDS_APPROVAL
-from server.runs.waiting_approvals import asker_of
-from server.storage.checkpointer import SqliteCheckpointer
-from server.turns.chunks import Approval, Chunk, MessageFinish, ToolApproval, ToolSettled
-from server.turns.header import ThreadKey
-from server.turns.messages import AssistantTurn, ToolCall
-from server.turns.requests import Branch, InvalidRequest, TurnRequest
-from server.users.policy import Policy
-from server.users.policy_file import PolicyFile
-from server.users.principal import Principal
 from tests.support.backend import (
     Backend,
     after_crash,
@@ -42,6 +30,18 @@ from tests.support.run_chunks import (
 )
 from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.waiting import HeldMethod, eventually
+from turnstream.graphs.answers import client_view
+from turnstream.graphs.approvals import asked_in
+from turnstream.graphs.rights import NEEDS_APPROVAL
+from turnstream.server.runs.waiting_approvals import asker_of
+from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.turns.chunks import Approval, Chunk, MessageFinish, ToolApproval, ToolSettled
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.server.turns.requests import Branch, InvalidRequest, TurnRequest
+from turnstream.server.users.policy import Policy
+from turnstream.server.users.policy_file import PolicyFile
+from turnstream.server.users.principal import Principal
 
 PAY = ("c1", "pay", '{"word": "rent"}')
 MORE = ("c2", "pay", '{"word": "food"}')

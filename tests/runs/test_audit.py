@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from server.storage.interfaces import StorageUnavailable
-from server.turns.chunks import Chunk, Result
-from server.turns.requests import TurnRequest
 from tests.support.audit_rows import CALL, audit_dump, events, of
 from tests.support.backend import (
     Backend,
@@ -25,8 +22,11 @@ from tests.support.foreign_lock import foreign_lock
 from tests.support.sample_tools import CATALOGUE
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
 from tests.support.waiting import eventually
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.turns.chunks import Chunk, Result
+from turnstream.server.turns.requests import TurnRequest
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 HELLO: list[Piece] = [text("Hello."), finish()]
 ADD: list[Piece] = [call('{"a": 1, "b": 2}', name="add", id="c1"), finish("tool_calls")]
@@ -198,7 +198,7 @@ async def test_a_run_whose_beginning_cannot_be_recorded_does_not_begin(
 
     async with backend(path, ScriptedModel.of(HELLO), audits=True) as inside:
         with monkeypatch.context() as patch:
-            patch.setattr("server.storage.audit_trail.append", full)
+            patch.setattr("turnstream.server.storage.audit_trail.append", full)
             with pytest.raises(StorageUnavailable):
                 await inside.start(message("Hi"))
         assert await inside.entry() is None

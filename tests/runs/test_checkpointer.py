@@ -13,12 +13,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from graphs.offline import OfflineChatModel
-from server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
-from server.storage.interfaces import StorageUnavailable
 from tests.support.backend import backend, key_of, message
 from tests.support.foreign_lock import foreign_lock
 from tests.support.waiting import until
+from turnstream.graphs.offline import OfflineChatModel
+from turnstream.server.storage.checkpointer import SqliteCheckpointer, open_checkpointer
+from turnstream.server.storage.interfaces import StorageUnavailable
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t1", "checkpoint_ns": ""}}
 LONG_MS = 60_000
@@ -239,7 +239,7 @@ async def test_a_write_under_way_comes_to_its_end_before_the_database_is_closed(
 async def test_a_deletion_that_breaks_off_leaves_the_thread_as_it_once_was(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.storage.checkpointer.DELETED_AT_ONCE", 4)
+    monkeypatch.setattr("turnstream.server.storage.checkpointer.DELETED_AT_ONCE", 4)
     async with backend(path, OfflineChatModel(word_seconds=0)) as inside:
         for words in ("One", "Two", "Three"):
             await inside.turn(message(words))

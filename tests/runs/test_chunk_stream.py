@@ -10,8 +10,6 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import Runnable
 
-from graphs.model_options import ModelOptions
-from graphs.openai_model import BoundedChatOpenAI, open_model
 from tests.support.raw_model import (
     Answer,
     RawModel,
@@ -24,6 +22,8 @@ from tests.support.raw_model import (
     sized,
     stream,
 )
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.openai_model import BoundedChatOpenAI, open_model
 
 TOOL = {
     "type": "function",

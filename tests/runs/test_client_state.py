@@ -8,12 +8,6 @@ from typing import Any
 
 import pytest
 
-from graphs.client_state import ClientState
-from server.runs.told_state import ToldState
-from server.turns.chunks import Chunk, GraphState
-from server.turns.codec import to_json
-from server.turns.graph_state import Values, state_after
-from server.turns.requests import Branch, TurnRequest
 from tests.graphs.test_zoo_stopped import StreamGate
 from tests.graphs.zoo import Animal
 from tests.graphs.zoo.model import Gate
@@ -22,6 +16,12 @@ from tests.graphs.zoo.todos import ANIMALS, SECRET
 from tests.support.backend import THREAD, Backend, chunks_until, message
 from tests.support.served_run import STATE, VARIANTS, ServedRun, ended, serve_run
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.graphs.client_state import ClientState
+from turnstream.server.runs.told_state import ToldState
+from turnstream.server.turns.chunks import Chunk, GraphState
+from turnstream.server.turns.codec import to_json
+from turnstream.server.turns.graph_state import Values, state_after
+from turnstream.server.turns.requests import Branch, TurnRequest
 
 OF_A_TOOL, WHILE_IT_ASKS = ANIMALS
 NONE = Animal(**{**vars(OF_A_TOOL), "client_state": ()})

@@ -7,10 +7,6 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from server.runs.reader import LoggedRun
-from server.turns.chunks import Chunk, Error, MessageFinish, Result, StepStart
-from server.turns.messages import AssistantTurn, Text, ToolCall, UserTurn
-from server.turns.requests import InvalidRequest, TurnRequest
 from tests.support.backend import (
     THREAD,
     Backend,
@@ -23,6 +19,10 @@ from tests.support.backend import (
 )
 from tests.support.counting_tools import CountingTools
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.turns.chunks import Chunk, Error, MessageFinish, Result, StepStart
+from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall, UserTurn
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 CONTINUE = TurnRequest(continue_=True)
 QUICK_AND_SLOW = [

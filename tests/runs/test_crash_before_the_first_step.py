@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.checkpointer import SqliteCheckpointer
-from server.turns.chunks import Approval
-from server.turns.messages import AssistantTurn, ToolCall, UserTurn
-from server.turns.requests import Branch, InvalidRequest, TurnRequest
 from tests.support.backend import Backend, after_crash, backend, message
 from tests.support.gated_tools import GatedTools, approvals, decide
 from tests.support.run_chunks import send_message, tool_call_message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.served_run import serve_run
 from tests.support.waiting import WAIT_SECONDS, HeldMethod
+from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.turns.chunks import Approval
+from turnstream.server.turns.messages import AssistantTurn, ToolCall, UserTurn
+from turnstream.server.turns.requests import Branch, InvalidRequest, TurnRequest
 
 CONTINUE = TurnRequest(continue_=True)
 PAY = tool_call_message(("c1", "pay", '{"word": "rent"}'))

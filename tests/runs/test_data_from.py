@@ -9,8 +9,6 @@ import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 
-from graphs.limits import Limits
-from server.turns.messages import AssistantTurn, ToolCall
 from tests.support.backend import Backend, backend
 from tests.support.run_chunks import (
     COMPONENT,
@@ -21,9 +19,11 @@ from tests.support.run_chunks import (
     tool_call_message,
 )
 from tests.support.scripted_model import ScriptedModel
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.graphs.limits import Limits
+from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 LINE = {"x": [1, 2, 3], "series": [{"name": "kW", "data": [4.5, None, 6]}], "y_label": "kW"}
 TABLE = {"columns": [{"key": "a"}], "rows": [{"a": 1}, {"a": 2}]}

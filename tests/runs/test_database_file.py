@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.checkpointer import open_checkpointer
-from server.storage.database_file import DatabaseFile
-from server.storage.interfaces import StorageUnavailable
-from server.storage.opened import open_command_store, open_storage
-from tools.solar import visits
+from turnstream.server.storage.checkpointer import open_checkpointer
+from turnstream.server.storage.database_file import DatabaseFile
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.opened import open_command_store, open_storage
+from turnstream.tools.solar import visits
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_what_is_gone_is_said_once_and_so_is_its_return(
 ) -> None:
     file = DatabaseFile(path, look_every_seconds=0)
     aside = path.rename(path.with_name("aside"))
-    with caplog.at_level(logging.INFO, "server.storage.database_file"):
+    with caplog.at_level(logging.INFO, "turnstream.server.storage.database_file"):
         assert [file.gone for _ in range(3)] == [True] * 3
         with pytest.raises(StorageUnavailable):
             file.require()

@@ -16,9 +16,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
-from graphs.models import is_empty_stream
-from graphs.state import ChatState
-from server.storage.checkpointer import open_checkpointer
+from turnstream.graphs.models import is_empty_stream
+from turnstream.graphs.state import ChatState
+from turnstream.server.storage.checkpointer import open_checkpointer
 
 TASKS = ("one", "two", "three")
 

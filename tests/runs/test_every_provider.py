@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 from _pytest.mark import ParameterSet
 
-from graphs.limits import Limits
-from graphs.model_options import ModelSetupError, Reasoning
-from server.turns.chunks import Error, TextDelta
-from server.turns.messages import AssistantTurn, Text, ToolCall
-from server.turns.requests import ImageContent, TextContent, TurnRequest, UserMessage
 from tests.support.backend import Backend, backend, chunks_of, chunks_until, message
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.providers import NAMES, WHOLE_CALLS, models_at, thoughtful
 from tests.support.run_chunks import RunChunks, send_message
 from tests.support.ways import HELLO, WAYS
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.model_options import ModelSetupError, Reasoning
+from turnstream.server.turns.chunks import Error, TextDelta
+from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall
+from turnstream.server.turns.requests import ImageContent, TextContent, TurnRequest, UserMessage
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from server.runs.exits import contained_exits
+from turnstream.server.runs.exits import contained_exits
 
 
 async def leaves() -> None:

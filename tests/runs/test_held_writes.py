@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from server.storage.postgres import held_writes
-from server.storage.postgres.held_writes import HeldWrites
 from tests.support.waiting import until
+from turnstream.server.storage.postgres import held_writes
+from turnstream.server.storage.postgres.held_writes import HeldWrites
 
 
 class Database:

@@ -11,17 +11,17 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 
-from graphs.answer_bounds import Bounds, refusal
-from graphs.chunk_shape import ModelFault
-from graphs.limits import CUT_AT
-from graphs.model_options import ModelOptions
-from graphs.model_output import ModelOutput, ask
-from graphs.models import ModelUnavailable, open_models, provider_of
-from graphs.parts import StreamedText
-from graphs.providers import openai_responses
 from tests.support.endpoint import StrictEndpoint, Think, reply, text_reply
 from tests.support.providers import NAMES, models_at
 from tests.support.raw_model import EVENT_STREAM, Answer, endless, raw_model
+from turnstream.graphs.answer_bounds import Bounds, refusal
+from turnstream.graphs.chunk_shape import ModelFault
+from turnstream.graphs.limits import CUT_AT
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.model_output import ModelOutput, ask
+from turnstream.graphs.models import ModelUnavailable, open_models, provider_of
+from turnstream.graphs.parts import StreamedText
+from turnstream.graphs.providers import openai_responses
 
 MAX_BYTES = 1000
 PROVIDERS = ("responses", "anthropic", "google_genai", "ollama")
@@ -45,7 +45,7 @@ ANSWERS: dict[str, Answer] = {
 async def test_what_no_provider_sends_is_a_fault_of_the_model(
     provider: str, answer: Answer
 ) -> None:
-    asked_in_vain = patch("graphs.providers.ollama.ASK_SECONDS", 0.5)
+    asked_in_vain = patch("turnstream.graphs.providers.ollama.ASK_SECONDS", 0.5)
     async with raw_model([answer] * 4) as raw:
         url = raw.url.removesuffix("/v1")
         variables = {

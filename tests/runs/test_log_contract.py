@@ -2,9 +2,9 @@
 
 import pytest
 
-from server.storage.memory_logs import MemoryLogs
-from server.storage.run_logs import RunLogs
 from tests.support.contracts.logs import LogContract
+from turnstream.server.storage.memory_logs import MemoryLogs
+from turnstream.server.storage.run_logs import RunLogs
 
 
 class TestMemoryLogs(LogContract):

@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
-from graphs.history import for_model
-from server.http.thread_json import thread_json
-from server.turns.requests import Branch
 from tests.support.backend import Backend, backend, key_of, message
 from tests.support.long_threads import history
 from tests.support.loop_work import counted_calls
 from tests.support.scripted_model import ScriptedModel
+from turnstream.graphs.history import for_model
+from turnstream.server.http.thread_json import thread_json
+from turnstream.server.turns.requests import Branch
 
 SHORTER, LONGER = 500, 1_000
 MESSAGES_A_TURN = 4

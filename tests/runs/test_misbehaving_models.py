@@ -13,12 +13,6 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import AfterValidator
 
-from graphs.limits import Limits
-from graphs.model_options import ModelOptions
-from graphs.model_output import MAX_PARTS
-from graphs.openai_model import open_model
-from server.turns.accumulate import accumulate
-from server.turns.chunks import Chunk, Error, MessageFinish, Result, RunEnded, TextDelta
 from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.counting_tools import CountingTools
 from tests.support.raw_model import (
@@ -41,8 +35,14 @@ from tests.support.scripted_model import ScriptedModel
 from tests.support.scripted_model import call as scripted_call
 from tests.support.scripted_model import text as scripted_text
 from tests.support.waiting import WAIT_SECONDS
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.model_output import MAX_PARTS
+from turnstream.graphs.openai_model import open_model
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.chunks import Chunk, Error, MessageFinish, Result, RunEnded, TextDelta
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 MEGABYTE = "x" * 1_000_000
 NO_TOOLS = Catalogue((), ())

@@ -9,11 +9,6 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
-from graphs.limits import Limits
-from graphs.no_data import GIVE_UP_ADVICE, MAX_WINDOWS, QUESTION, RETRY_ADVICE, fresh_misses
-from server.turns.chunks import ArgsFinish, RunEnded
-from server.turns.messages import AssistantTurn, ToolCall
-from server.turns.requests import TurnRequest
 from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.provider_refusal import provider_refusal
 from tests.support.run_chunks import (
@@ -27,9 +22,20 @@ from tests.support.run_chunks import (
 )
 from tests.support.scripted_model import Piece, ScriptedModel
 from tests.support.waiting import WAIT_SECONDS
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.no_data import (
+    GIVE_UP_ADVICE,
+    MAX_WINDOWS,
+    QUESTION,
+    RETRY_ADVICE,
+    fresh_misses,
+)
+from turnstream.server.turns.chunks import ArgsFinish, RunEnded
+from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.server.turns.requests import TurnRequest
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 JANUARY = {"start": "2024-01-01", "end": "2024-01-31"}
 MARCH = {"start": "2024-03-01", "end": "2024-03-31"}

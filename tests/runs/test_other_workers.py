@@ -9,15 +9,19 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import AIMessageChunk
 
-from server.protocols import DEFAULT
-from server.runs import kept_words, other_workers, retries
-from server.runs.busy_threads import RunInProgress
-from server.runs.lives import StreamLost
-from server.runs.reader import LoggedRun
-from server.storage.interfaces import StorageUnavailable
-from server.storage.redis.log import RedisLog
-from server.turns.accumulate import accumulate
-from server.turns.chunks import (
+from tests.support.backend import THREAD, chunks_of, chunks_until, key_of, message
+from tests.support.scripted_model import ScriptedModel, call, finish, text
+from tests.support.several_workers import FencedCheckpointer, Worker, several_workers
+from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
+from turnstream.server.protocols import DEFAULT
+from turnstream.server.runs import kept_words, other_workers, retries
+from turnstream.server.runs.busy_threads import RunInProgress
+from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.redis.log import RedisLog
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.chunks import (
     Chunk,
     Done,
     Error,
@@ -27,13 +31,9 @@ from server.turns.chunks import (
     RunEnded,
     TextDelta,
 )
-from server.turns.messages import AssistantTurn, Text
-from server.turns.requests import IdempotencyKey, TurnRequest
-from server.users.principal import LOCAL
-from tests.support.backend import THREAD, chunks_of, chunks_until, key_of, message
-from tests.support.scripted_model import ScriptedModel, call, finish, text
-from tests.support.several_workers import FencedCheckpointer, Worker, several_workers
-from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
+from turnstream.server.turns.messages import AssistantTurn, Text
+from turnstream.server.turns.requests import IdempotencyKey, TurnRequest
+from turnstream.server.users.principal import LOCAL
 
 CALL = call('{"expression": "6 * 7"}', name="calculator", id="call_1")
 
@@ -106,7 +106,7 @@ async def test_a_stop_arrives_though_its_message_is_lost(
 
     async def lost(*_: object) -> None: ...
 
-    monkeypatch.setattr("server.storage.redis.inbox.RedisInbox.ask_to_stop", lost)
+    monkeypatch.setattr("turnstream.server.storage.redis.inbox.RedisInbox.ask_to_stop", lost)
     entry = await b.stop()
     assert entry
     assert entry.run_state == "stopped"
@@ -559,7 +559,7 @@ async def test_a_worker_that_ends_leaves_what_it_could_not_save_to_others(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b, _ = workers
-    monkeypatch.setattr("server.runs.shutdown.SAVE_SECONDS", 0.1)
+    monkeypatch.setattr("turnstream.server.runs.shutdown.SAVE_SECONDS", 0.1)
     await a.start(message())
     found = await at(b)
     with monkeypatch.context() as patch:
@@ -601,7 +601,7 @@ async def test_what_a_worker_that_ends_cannot_settle_in_time_is_left_to_another(
     a, b, c = workers
     run = await a.start(message())
     a.lapse()
-    monkeypatch.setattr("server.runs.other_workers.SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr("turnstream.server.runs.other_workers.SETTLE_SECONDS", 0.1)
     held = HeldMethod(monkeypatch, b.store, "end_run")
     sweep = asyncio.create_task(b.sweep())
     await held.reached.wait()

@@ -13,15 +13,6 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 from docs.examples.own_graph import build as example
-from graphs.loading import Build
-from graphs.model_options import ModelOptions
-from graphs.openai_model import openai_model
-from server.__main__ import main
-from server.runs.reader import LoggedRun
-from server.turns.accumulate import accumulate
-from server.turns.chunks import Chunk, MessageFinish, StepWithdrawn
-from server.turns.messages import AssistantTurn, Text, ToolCall
-from server.turns.requests import Branch, TurnRequest
 from tests.support.backend import (
     Backend,
     after_crash,
@@ -34,6 +25,15 @@ from tests.support.backend import (
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.endpoint.failures import SERVER_ERROR
+from turnstream.graphs.loading import Build
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.openai_model import openai_model
+from turnstream.server.__main__ import main
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.chunks import Chunk, MessageFinish, StepWithdrawn
+from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall
+from turnstream.server.turns.requests import Branch, TurnRequest
 
 CONTINUE = TurnRequest(continue_=True)
 TEA = '{"word":"tea"}'  # as JSON is written anew: such a graph's messages keep no raw text
@@ -234,9 +234,9 @@ async def test_a_call_that_was_streamed_and_not_kept_is_withdrawn(
     ("name", "fault"),
     [
         ("nowhere:build", "No module named"),
-        ("graphs.chat:nothing", "has no 'nothing'"),
-        ("not a name", "graphs.chat:build"),
-        ("graphs.loading:BUILT_IN", "that is a str"),
+        ("turnstream.graphs.chat:nothing", "has no 'nothing'"),
+        ("not a name", "turnstream.graphs.chat:build"),
+        ("turnstream.graphs.loading:BUILT_IN", "that is a str"),
     ],
 )
 def test_a_name_of_no_graph_that_can_be_served_is_one_line(

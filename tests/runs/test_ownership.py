@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, Connection, Table, func, insert, select
 
-from server.storage.opened import open_storage
-from server.storage.ownership import LEFT_BEHIND, MOVED, NEVER_MOVED, assign
-from server.storage.sql_store import SqlTransactions
-from server.storage.tables import metadata
-from server.turns.header import ThreadKey
+from turnstream.server.storage.opened import open_storage
+from turnstream.server.storage.ownership import LEFT_BEHIND, MOVED, NEVER_MOVED, assign
+from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.storage.tables import metadata
+from turnstream.server.turns.header import ThreadKey
 
 KEY = ThreadKey("ann", "t1")
 OWNED = [table for table in metadata.sorted_tables if "owner" in table.c]

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from server.turns.chunks import TextDelta
-from server.turns.messages import Turn
-from server.turns.pages import TurnPage
 from tests.support.backend import backend, chunks_of, chunks_until, message
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
+from turnstream.server.turns.chunks import TextDelta
+from turnstream.server.turns.messages import Turn
+from turnstream.server.turns.pages import TurnPage
 
 ANSWERS = [
     [text("One."), finish()],

@@ -10,16 +10,16 @@ import psycopg
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
-from server.commands import run
-from server.storage.interfaces import StorageError, StorageUnavailable
-from server.storage.location import PostgresUrl, location
-from server.storage.opened import open_storage
-from server.storage.postgres.checkpointer import PostgresCheckpointer
-from server.storage.postgres.faults import fault
-from server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
 from tests.support.contracts.threads import SECOND, THREAD, begin, ids, run_through
 from tests.support.pgbouncer import pgbouncer
 from tests.support.postgres_workers import nobody_let_in, query, workers
+from turnstream.server.commands import run
+from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
+from turnstream.server.storage.location import PostgresUrl, location
+from turnstream.server.storage.opened import open_storage
+from turnstream.server.storage.postgres.checkpointer import PostgresCheckpointer
+from turnstream.server.storage.postgres.faults import fault
+from turnstream.server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
 
 CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity

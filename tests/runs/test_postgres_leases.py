@@ -12,7 +12,10 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import ProgrammingError
 
-from server.storage.interfaces import (
+from tests.support.contracts.threads import KEY, OTHERS, SECOND, THREAD, begin
+from tests.support.postgres_workers import let_lapse, put, query, saved, stop_noted, workers
+from tests.support.waiting import WAIT_SECONDS, eventually
+from turnstream.server.storage.interfaces import (
     Granted,
     Held,
     LeaseLost,
@@ -20,14 +23,11 @@ from server.storage.interfaces import (
     Repeated,
     StorageUnavailable,
 )
-from server.storage.location import PostgresUrl
-from server.storage.postgres.opened import PostgresStorage
-from server.storage.workers import Holder
-from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
-from tests.support.contracts.threads import KEY, OTHERS, SECOND, THREAD, begin
-from tests.support.postgres_workers import let_lapse, put, query, saved, stop_noted, workers
-from tests.support.waiting import WAIT_SECONDS, eventually
+from turnstream.server.storage.location import PostgresUrl
+from turnstream.server.storage.postgres.opened import PostgresStorage
+from turnstream.server.storage.workers import Holder
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey
 
 STOPPED = {"reason": "stopped"}
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from server.storage.interfaces import ThreadStore
-from server.storage.location import PostgresUrl
-from server.storage.postgres.opened import open_postgres
 from tests.support.contracts.store import StoreContract
+from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.location import PostgresUrl
+from turnstream.server.storage.postgres.opened import open_postgres
 
 
 class TestPostgresStore(StoreContract):

@@ -10,12 +10,12 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolRuntime
 
-from server.runs.progress import MAX_CHARS, progress
-from server.turns.chunks import Chunk, Custom, Result, ToolProgress
 from tests.support.backend import backend, message
 from tests.support.scripted_model import ScriptedModel, call, finish, text
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.server.runs.progress import MAX_CHARS, progress
+from turnstream.server.turns.chunks import Chunk, Custom, Result, ToolProgress
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 Say = Callable[[Any], None]
 

@@ -14,20 +14,20 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 from sqlalchemy import Connection
 
-from server.protocols import DEFAULT
-from server.runs import deadline, lives, retries
-from server.runs.deadline import ThreadStillBusy
-from server.runs.lives import StreamLost
-from server.runs.run import Run
-from server.storage import claims
-from server.storage.checkpointer import SqliteCheckpointer
-from server.storage.interfaces import StorageUnavailable
-from server.turns.chunks import Done
-from server.turns.requests import IdempotencyKey, Resume, TurnRequest
-from server.users.principal import LOCAL
 from tests.support.backend import THREAD, Backend, after_crash, backend, chunks_of, key_of, message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.waiting import HeldMethod, eventually, until
+from turnstream.server.protocols import DEFAULT
+from turnstream.server.runs import deadline, lives, retries
+from turnstream.server.runs.deadline import ThreadStillBusy
+from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.run import Run
+from turnstream.server.storage import claims
+from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.turns.chunks import Done
+from turnstream.server.turns.requests import IdempotencyKey, Resume, TurnRequest
+from turnstream.server.users.principal import LOCAL
 
 KEY = IdempotencyKey("k", "digest")
 

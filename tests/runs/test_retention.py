@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from graphs.offline import OfflineChatModel
-from server.runs.retention import DAY_SECONDS, Retention
-from server.storage import unused_space
-from server.storage.interfaces import WaitingApproval
-from server.storage.store import SqliteStore
 from tests.support.ageing import age
 from tests.support.backend import Backend, backend, key_of, message
 from tests.support.long_threads import history
 from tests.support.waiting import HeldMethod
+from turnstream.graphs.offline import OfflineChatModel
+from turnstream.server.runs.retention import DAY_SECONDS, Retention
+from turnstream.server.storage import unused_space
+from turnstream.server.storage.interfaces import WaitingApproval
+from turnstream.server.storage.store import SqliteStore
 
 DAYS = 30.0
 
@@ -102,7 +102,7 @@ async def test_a_call_that_waits_for_an_approval_keeps_its_thread_until_that_exp
 async def test_threads_that_stay_hide_none_that_go(
     path: Path, inside: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.runs.retention.AT_ONCE", 2)
+    monkeypatch.setattr("turnstream.server.runs.retention.AT_ONCE", 2)
     threads = [f"t{number}" for number in range(7)]
     for thread in threads:
         await inside.turn(message(), thread)

@@ -12,22 +12,22 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import Runnable
 from pydantic import PrivateAttr
 
-from graphs.answers import client_view
-from server.turns.chunks import ArgsFinish, PartStart, ToolCallPart
-from server.turns.header import ThreadKey
-from server.turns.requests import TurnRequest
-from server.users.policy import Forbidden, Policy
-from server.users.policy_file import PolicyFile
-from server.users.principal import LOCAL, Principal
-from server.users.quotas import Quotas
-from server.users.rights import LimitExceeded
-from server.users.rules import Rule
 from tests.support.backend import THREAD, Backend, after_crash, backend, message
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION, tool_call_message
 from tests.support.scripted_model import ScriptedModel
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.graphs.answers import client_view
+from turnstream.server.turns.chunks import ArgsFinish, PartStart, ToolCallPart
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import TurnRequest
+from turnstream.server.users.policy import Forbidden, Policy
+from turnstream.server.users.policy_file import PolicyFile
+from turnstream.server.users.principal import LOCAL, Principal
+from turnstream.server.users.quotas import Quotas
+from turnstream.server.users.rights import LimitExceeded
+from turnstream.server.users.rules import Rule
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 ANN = Principal("ann", ("user",), "Ann", "key")
 ECHO = ("c1", "echo", '{"word": "one"}')

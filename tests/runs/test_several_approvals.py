@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from server.turns.chunks import RunEnded
-from server.turns.messages import AssistantTurn
 from tests.support.backend import backend, chunks_of
 from tests.support.gated_tools import GatedTools, approvals, decide
 from tests.support.run_chunks import RunChunks, send_message, tool_call_message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.served_run import serve_run
+from turnstream.server.turns.chunks import RunEnded
+from turnstream.server.turns.messages import AssistantTurn
 
 PAY = ("c1", "pay", '{"word": "rent"}')
 MORE = ("c2", "pay", '{"word": "food"}')

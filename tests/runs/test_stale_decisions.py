@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import ToolMessage
 
-from graphs.answers import client_view
-from server.turns.requests import ApprovalAnswer, Branch, InvalidRequest, TurnRequest
 from tests.support.backend import Backend, answers, backend, message
 from tests.support.gated_tools import GatedTools, approvals, decide
 from tests.support.run_chunks import send_message, tool_call_message
 from tests.support.scripted_model import ScriptedModel
+from turnstream.graphs.answers import client_view
+from turnstream.server.turns.requests import ApprovalAnswer, Branch, InvalidRequest, TurnRequest
 
 SLOWLY = ("c1", "pay_slowly", '{"word": "rent"}')
 

@@ -10,26 +10,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from graphs.model_options import ModelOptions
-from graphs.openai_model import openai_model
-from server.runs.reader import LoggedRun
-from server.storage.checkpointer import SqliteCheckpointer
-from server.storage.interfaces import ThreadEntry
-from server.storage.memory_logs import MemoryLog
-from server.storage.thread_writes import ThreadWrites
-from server.turns.accumulate import accumulate
-from server.turns.chunks import (
-    Chunk,
-    Done,
-    MessageFinish,
-    PartFinish,
-    PartStart,
-    Result,
-    RunEnded,
-    StepWithdrawn,
-    TextDelta,
-)
-from server.turns.messages import AssistantTurn, Text, ToolCall, UserTurn
 from tests.support.backend import THREAD, Backend, backend, chunks_of, chunks_until, message
 from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import (
@@ -47,8 +27,28 @@ from tests.support.endpoint import (
 from tests.support.endpoint.script import Step
 from tests.support.samples import sample
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.openai_model import openai_model
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.storage.memory_logs import MemoryLog
+from turnstream.server.storage.thread_writes import ThreadWrites
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.chunks import (
+    Chunk,
+    Done,
+    MessageFinish,
+    PartFinish,
+    PartStart,
+    Result,
+    RunEnded,
+    StepWithdrawn,
+    TextDelta,
+)
+from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall, UserTurn
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 STOPPED = RunEnded("stopped")
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.checkpointer import BUSY_TIMEOUT_MS
-from server.storage.interfaces import ThreadStore
-from server.storage.store import open_store
 from tests.support.contracts.store import RecoveringStoreContract
+from turnstream.server.storage.checkpointer import BUSY_TIMEOUT_MS
+from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.store import open_store
 
 
 class TestSqliteStore(RecoveringStoreContract):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from server.runs.telling import MOST_AHEAD, Item, Telling
+from turnstream.server.runs.telling import MOST_AHEAD, Item, Telling
 
 UPDATE: Item = {"type": "updates", "data": "a step"}
 

@@ -11,19 +11,19 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
 from pydantic import PrivateAttr
 
-from server.turns.chunks import TextDelta
-from server.turns.header import ThreadKey
-from server.turns.requests import TurnRequest
-from server.users.policy import Policy
-from server.users.policy_file import PolicyFile
-from server.users.principal import Principal
-from server.users.quotas import Quotas
-from server.users.rights import LimitExceeded
 from tests.support.backend import Backend, backend, chunks_until, message
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import Script, ScriptedModel, finish, reasoning, text
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.server.turns.chunks import TextDelta
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import TurnRequest
+from turnstream.server.users.policy import Policy
+from turnstream.server.users.policy_file import PolicyFile
+from turnstream.server.users.principal import Principal
+from turnstream.server.users.quotas import Quotas
+from turnstream.server.users.rights import LimitExceeded
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 ANN = Principal("ann", ("user",), "Ann", "key")
 LIMIT = 100

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from graphs.limits import Limits
-from server.turns.chunks import RunEnded
 from tests.support.backend import backend
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import ALERT, COMPONENT, RunChunks, send_message, tool_call_message
 from tests.support.scripted_model import ScriptedModel
+from turnstream.graphs.limits import Limits
+from turnstream.server.turns.chunks import RunEnded
 
 
 def naps(id: str, word: str) -> tuple[str, str, str]:

@@ -13,19 +13,19 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from graphs.limits import Limits
-from server.protocols import WIRE_FORMATS
-from server.protocols.format import StreamContext
-from server.turns.chunks import Chunk
-from server.turns.messages import AssistantTurn, ToolCall
 from tests.support.backend import Backend, answers, backend, message
 from tests.support.provider_refusal import provider_refusal
 from tests.support.run_chunks import COMPONENT, SELECTION, RunChunks
 from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
-from tools.catalogue import Catalogue
-from tools.contract import CLIENT_FIELDS, real_tool
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.graphs.limits import Limits
+from turnstream.server.protocols import WIRE_FORMATS
+from turnstream.server.protocols.format import StreamContext
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import CLIENT_FIELDS, real_tool
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 TURNS, THREADS, AT_ONCE = sample(1000, 200, 100), 50, 6
 SECRET = "hunter2-s3cret"

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from graphs.limits import Limits
-from server.turns.chunks import RunEnded
-from server.turns.requests import TurnRequest
 from tests.support.backend import Backend, backend
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import (
@@ -21,6 +18,9 @@ from tests.support.run_chunks import (
     tool_call_message,
 )
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
+from turnstream.graphs.limits import Limits
+from turnstream.server.turns.chunks import RunEnded
+from turnstream.server.turns.requests import TurnRequest
 
 CONTINUE = TurnRequest(continue_=True)
 

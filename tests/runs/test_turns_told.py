@@ -13,19 +13,19 @@ from langchain_core.tools import ToolException
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graphs.limits import Limits
-from server.runs.reader import LoggedRun
-from server.turns.accumulate import accumulate
-from server.turns.messages import AssistantTurn, Step, ToolCall
-from server.turns.requests import ToolAnswer, TurnRequest
 from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.endpoint import refusal
 from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION, RunChunks
 from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, reasoning, text
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.graphs.limits import Limits
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall
+from turnstream.server.turns.requests import ToolAnswer, TurnRequest
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 MODEL = ChatOpenAI(model="any", api_key=SecretStr("test"), base_url="http://localhost/v1")
 LIMITS = Limits(max_steps=4, max_identical_calls=3, tool_timeout_seconds=5)

@@ -14,16 +14,16 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, ToolException
 
-from graphs.limits import Limits
-from server.turns.chunks import ArgsFinish, Result, StepStart, TextDelta
 from tests.support.backend import backend, chunks_of, chunks_until, message
 from tests.support.random_histories import CALL_IDS
 from tests.support.run_chunks import RunChunks, send_message, tool_call_message
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.waiting import WAIT_SECONDS
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.graphs.limits import Limits
+from turnstream.server.turns.chunks import ArgsFinish, Result, StepStart, TextDelta
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 SECRET = "postgres://admin:hunter2@db"
 

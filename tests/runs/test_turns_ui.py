@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from server.turns.chunks import ArgsFinish, StepStart
-from server.turns.messages import AssistantTurn, ToolCall
-from server.turns.requests import ClientTool, InvalidRequest, ToolAnswer, TurnRequest
 from tests.support.backend import Backend, backend, key_of
 from tests.support.run_chunks import (
     ALERT,
@@ -22,6 +19,9 @@ from tests.support.run_chunks import (
     tool_call_message,
 )
 from tests.support.scripted_model import ScriptedModel, finish, text
+from turnstream.server.turns.chunks import ArgsFinish, StepStart
+from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.server.turns.requests import ClientTool, InvalidRequest, ToolAnswer, TurnRequest
 
 MULTIPLE = (
     '{"kind":"multiple","prompt":"Which?","max_selected":2,'

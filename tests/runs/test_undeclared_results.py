@@ -14,12 +14,12 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command
 
-from graphs.result_view import declared_results
-from server.turns.accumulate import accumulate
-from server.turns.messages import AssistantTurn, ToolCall
 from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.scripted_model import ScriptedModel, call, finish
-from tools.contract import client_fields
+from turnstream.graphs.result_view import declared_results
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.tools.contract import client_fields
 
 HIDDEN = {"hidden": True}
 

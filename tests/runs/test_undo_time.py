@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from graphs.offline import OfflineChatModel
-from server.runs.undo_time import AGAIN_SECONDS, LOOK_SECONDS, UndoTime
-from server.storage.interfaces import StorageUnavailable
-from server.storage.store import SqliteStore
-from server.turns.header import ThreadKey
 from tests.support.backend import Backend, backend, key_of, message
+from turnstream.graphs.offline import OfflineChatModel
+from turnstream.server.runs.undo_time import AGAIN_SECONDS, LOOK_SECONDS, UndoTime
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.store import SqliteStore
+from turnstream.server.turns.header import ThreadKey
 
 THREADS = ("t0", "t1", "t2", "t3")
 
@@ -57,7 +57,7 @@ def undo_time(inside: Backend, fault: Exception | None = None, *bad: str) -> Und
 async def test_threads_that_cannot_be_forgotten_hold_up_no_other(
     inside: Backend, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
-    monkeypatch.setattr("server.runs.undo_time.AT_ONCE", 2)
+    monkeypatch.setattr("turnstream.server.runs.undo_time.AT_ONCE", 2)
     assert await undo_time(inside, fault, "t0", "t1").forget_due() == LOOK_SECONDS
     assert await hidden(inside) == ["t0", "t1"]
     assert await inside.messages("t3") == []
@@ -66,7 +66,7 @@ async def test_threads_that_cannot_be_forgotten_hold_up_no_other(
 async def test_threads_that_somebody_else_has_hold_up_no_other(
     inside: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.runs.undo_time.AT_ONCE", 2)
+    monkeypatch.setattr("turnstream.server.runs.undo_time.AT_ONCE", 2)
     assert await undo_time(inside, None, "t0", "t1").forget_due() == AGAIN_SECONDS
     assert await hidden(inside) == ["t0", "t1"]
 

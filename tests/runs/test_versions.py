@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from server.runs.versions import ShownVersions
-from server.storage.checkpointer import SqliteCheckpointer
-from server.turns.messages import AssistantTurn, Text, Turn, UserTurn
-from server.turns.pages import WHOLE
-from server.turns.requests import Branch, InvalidRequest, TextContent, TurnRequest
 from tests.support.backend import Backend, after_crash, backend, key_of, message
 from tests.support.gated_tools import GatedTools, approvals
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.waiting import WAIT_SECONDS, HeldMethod
+from turnstream.server.runs.versions import ShownVersions
+from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.turns.messages import AssistantTurn, Text, Turn, UserTurn
+from turnstream.server.turns.pages import WHOLE
+from turnstream.server.turns.requests import Branch, InvalidRequest, TextContent, TurnRequest
 
 PAY = tool_call_message(("c1", "pay", '{"word": "rent"}'))
 AGAIN = TurnRequest(branch=Branch("regenerate", None))

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from server.turns.chunks import Approval
-from server.turns.messages import AssistantTurn, ToolCall, Turn
-from server.turns.requests import TurnRequest
+from turnstream.server.turns.chunks import Approval
+from turnstream.server.turns.messages import AssistantTurn, ToolCall, Turn
+from turnstream.server.turns.requests import TurnRequest
 
 Fate = str
 """Of a call: `waits` (nothing has changed), `asked again`, `gone` with its message, or its end."""

@@ -9,9 +9,6 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from server.runs.busy_threads import RunInProgress
-from server.turns.header import LOCAL_OWNER
-from server.turns.requests import InvalidRequest, TurnRequest
 from tests.support.approval_laws import Asked, Run, View, check, fate_of
 from tests.support.approval_requests import Requests, paid_with
 from tests.support.approval_world import Moment, PaidTools, World, world
@@ -29,6 +26,9 @@ from tests.support.random_approvals import (
 )
 from tests.support.random_turns import ALERT, QUESTION, Breath
 from tests.support.scripted_model import Piece, call, finish, text
+from turnstream.server.runs.busy_threads import RunInProgress
+from turnstream.server.turns.header import LOCAL_OWNER
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 THREADS = ("one", "two")
 LITTLE = 5

@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.turns.messages import ToolCall
-from server.turns.requests import ApprovalAnswer, Branch, ToolAnswer, TurnRequest
 from tests.support.approval_laws import Asked, Taken, View
 from tests.support.backend import message
 from tests.support.random_approvals import (
@@ -18,6 +16,8 @@ from tests.support.random_approvals import (
     Form,
     Regenerate,
 )
+from turnstream.server.turns.messages import ToolCall
+from turnstream.server.turns.requests import ApprovalAnswer, Branch, ToolAnswer, TurnRequest
 
 NOBODY = "call-of-nobody"
 

@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import pytest
 
-from graphs.limits import Limits
-from server.storage.checkpointer import SqliteCheckpointer
-from server.storage.store import SqliteStore
 from tests.support.backend import Backend, backend
 from tests.support.gated_tools import GatedTools
 from tests.support.random_approvals import Cut
 from tests.support.scripted_model import ScriptedModel
+from turnstream.graphs.limits import Limits
+from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.storage.store import SqliteStore
 
 LIMITS = Limits(max_steps=100, max_identical_calls=100)
 

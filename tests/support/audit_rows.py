@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from server.storage.audit_records import AuditRecord
+from turnstream.server.storage.audit_records import AuditRecord
 
 CALL = ("name", "disposition", "outcome")
 

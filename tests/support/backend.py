@@ -11,40 +11,40 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from graphs.attached import attach
-from graphs.chat import build as built_in
-from graphs.classify import Classifier
-from graphs.client_state import ClientState
-from graphs.limits import Limits
-from graphs.loading import Build
-from graphs.result_view import ResultView, own_result
-from graphs.rights import UNENFORCED
-from server.protocols import DEFAULT
-from server.runs.checkpoints import Checkpoints
-from server.runs.reader import LoggedRun, RunReader
-from server.runs.recovery import LostRuns
-from server.runs.run_audit import RunAudit
-from server.runs.runs import Runs
-from server.runs.served_graphs import ServedGraphs
-from server.runs.served_models import ServedModels
-from server.runs.start import RunLimits, RunSettings
-from server.runs.thread_state import ThreadState
-from server.storage.audit_records import AuditFilter, AuditRecord
-from server.storage.audit_store import SqlAuditStore
-from server.storage.interfaces import ThreadEntry, ThreadStore
-from server.storage.location import Location
-from server.storage.memory_logs import MemoryLogs
-from server.storage.opened import open_storage
-from server.turns.chunks import Chunk, Disposition
-from server.turns.header import LOCAL_OWNER, ThreadKey
-from server.turns.messages import Turn
-from server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
-from server.users.audit import open_audit
-from server.users.policy import NO_POLICY, Policy
-from server.users.principal import LOCAL, Principal
 from tests.support.waiting import WAIT_SECONDS
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
+from turnstream.graphs.attached import attach
+from turnstream.graphs.chat import build as built_in
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.client_state import ClientState
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.loading import Build
+from turnstream.graphs.result_view import ResultView, own_result
+from turnstream.graphs.rights import UNENFORCED
+from turnstream.server.protocols import DEFAULT
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.reader import LoggedRun, RunReader
+from turnstream.server.runs.recovery import LostRuns
+from turnstream.server.runs.run_audit import RunAudit
+from turnstream.server.runs.runs import Runs
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.served_models import ServedModels
+from turnstream.server.runs.start import RunLimits, RunSettings
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.storage.audit_records import AuditFilter, AuditRecord
+from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.storage.interfaces import ThreadEntry, ThreadStore
+from turnstream.server.storage.location import Location
+from turnstream.server.storage.memory_logs import MemoryLogs
+from turnstream.server.storage.opened import open_storage
+from turnstream.server.turns.chunks import Chunk, Disposition
+from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
+from turnstream.server.turns.messages import Turn
+from turnstream.server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
+from turnstream.server.users.audit import open_audit
+from turnstream.server.users.policy import NO_POLICY, Policy
+from turnstream.server.users.principal import LOCAL, Principal
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
 
 THREAD = "thread-1"
 

@@ -1,9 +1,9 @@
-"""The grammar of `server.turns.chunks`, held against the chunks of a run."""
+"""The grammar of `turnstream.server.turns.chunks`, held against the chunks of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,

@@ -7,9 +7,9 @@ from typing import Any
 from langgraph.prebuilt import ToolRuntime
 
 from tests.support.waiting import WAIT_SECONDS
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 
 class CountingTools:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from server.storage.location import PostgresUrl
+from turnstream.server.storage.location import PostgresUrl
 
 PROJECT = Path(__file__).parent.parent.parent
 START_SECONDS = 60
@@ -62,7 +62,7 @@ def database_of(server: str, name: str) -> str:
 
 def make_template(server: str) -> str:
     """A database that is migrated; its name."""
-    from server.storage.postgres.opened import migrate_here
+    from turnstream.server.storage.postgres.opened import migrate_here
 
     name = f"turnstream_template_{secrets.token_hex(4)}"
     administer(server, f"CREATE DATABASE {name}")

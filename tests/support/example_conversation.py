@@ -4,7 +4,7 @@ tool and a UI tool, a turn that ends waiting for the user, and the answer to it.
 from pathlib import Path
 from typing import Any
 
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Disposition,
@@ -20,8 +20,8 @@ from server.turns.chunks import (
     ToolCallPart,
     Usage,
 )
-from server.turns.messages import AssistantTurn, Step, Text, ToolCall, Turn, UserTurn
-from server.turns.requests import TextContent
+from turnstream.server.turns.messages import AssistantTurn, Step, Text, ToolCall, Turn, UserTurn
+from turnstream.server.turns.requests import TextContent
 
 EXAMPLES = Path(__file__).parent.parent / "data" / "protocol-examples"
 

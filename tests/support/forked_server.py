@@ -1,7 +1,7 @@
 """The server as a process that begins at once: forked from one that has imported everything.
 
-It runs the very `main` of `python -m server`, which takes seconds to import; tests that start or
-kill it again and again cannot wait for that each time.
+It runs the very `main` of `python -P -m turnstream.server`, which takes seconds to import; tests
+that start or kill it again and again cannot wait for that each time.
 """
 
 import asyncio
@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from tests.support import two_workers
-from tests.support.serving import Client, announced, drained, http_client, server_variables
+from tests.support.serving import PROJECT, Client, announced, drained, http_client, server_variables
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["server.__main__", "langchain_openai", "openai.resources.chat"])
+FORKS.set_forkserver_preload(
+    ["turnstream.server.__main__", "langchain_openai", "openai.resources.chat"]
+)
 
 
 @dataclass
@@ -96,12 +98,14 @@ def _serve(says: Connection, variables: dict[str, str], missing: Sequence[str]) 
 
 def serve_here(stderr: int, variables: Mapping[str, str], port: int) -> NoReturn:
     """Be the server: what a forked process does. It has no other settings than these variables."""
-    from server.__main__ import main
+    from turnstream.server.__main__ import main
 
     os.dup2(stderr, 2)
     for name in [name for name in os.environ if name.startswith(("TURNSTREAM_", "OPENAI_"))]:
         del os.environ[name]
     os.environ.update(variables)
+    # As with -P; the tests have the clone on their path.
+    sys.path[:] = [place for place in sys.path if Path(place).resolve() != PROJECT]
     sys.exit(main(["--port", str(port)]))
 
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from server.turns.requests import ApprovalAnswer, TurnRequest
 from tests.support.backend import THREAD, Backend
 from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import RunChunks
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.server.turns.requests import ApprovalAnswer, TurnRequest
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 
 class GatedTools(CountingTools):

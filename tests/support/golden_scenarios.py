@@ -35,7 +35,7 @@ from tests.support.golden_ag_ui import AG_UI, AgUiPlay
 from tests.support.golden_play import AI_SDK, FORMATS, PARTS, STATE, Play
 from tests.support.scripted_model import ScriptedModel, call, finish, reasoning, text
 from tests.support.serving import endpoint_settings, serving
-from tools.builtin import CATALOGUE
+from turnstream.tools.builtin import CATALOGUE
 
 FILES = Path(__file__).parents[1] / "data" / "golden"
 Model = Literal["endpoint", "scripted", "offline"]

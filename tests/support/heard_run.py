@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from server.runs.reader import LoggedRun, Progress
-from server.turns.chunks import Chunk
-from server.turns.messages import AssistantTurn, Turn
-from server.turns.requests import TurnRequest
 from tests.support.backend import Backend
 from tests.support.served_run import VARIANTS, ServedRun, without_versions
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.runs.reader import LoggedRun, Progress
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.messages import AssistantTurn, Turn
+from turnstream.server.turns.requests import TurnRequest
 
 LOOK_EVERY = 8
 """Batches of chunks between two hydrations of a live run."""

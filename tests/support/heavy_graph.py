@@ -6,9 +6,9 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.chat import build as built_in
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.graphs.chat import build as built_in
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 SHAPES: dict[str, Callable[[int], Any]] = {
     "text": lambda size: "x" * size,

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tools.schemas import fault
+from turnstream.tools.schemas import fault
 
 MAX_SCHEMA_CHARS = 30_000
 MAX_VALUE_CHARS = 20_000

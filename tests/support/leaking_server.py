@@ -1,4 +1,4 @@
-"""`python -m server`, of which each request leaves something behind, for good."""
+"""`python -P -m turnstream.server`, of which each request leaves something behind, for good."""
 
 import asyncio
 import os
@@ -8,8 +8,8 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server import __main__ as program
-from server.app import create_app
+from turnstream.server import __main__ as program
+from turnstream.server.app import create_app
 
 LEFT_BYTES = 1024 * 1024
 LEFT_TASKS = 4

@@ -10,9 +10,9 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
-from graphs.chat import build as built_in
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.graphs.chat import build as built_in
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 
 class Port(BaseModel):

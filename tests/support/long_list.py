@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection, insert
 
-from server.storage.tables import activities, threads
-from server.turns.header import LOCAL_OWNER
+from turnstream.server.storage.tables import activities, threads
+from turnstream.server.turns.header import LOCAL_OWNER
 
 WHEN = "2026-01-01T00:00:00Z"
 ENTRY = {

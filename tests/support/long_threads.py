@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graphs import stored_user
+from turnstream.graphs import stored_user
 
 
 def history(turns: int, words: str = "Number") -> list[AnyMessage]:

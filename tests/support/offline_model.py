@@ -15,10 +15,10 @@ from langchain_core.messages import (
 )
 from langchain_core.tools import tool
 
-from graphs.offline import OfflineChatModel
-from tools.calculator import calculator, multiply
-from tools.clock import get_current_time
-from tools.units import convert_units
+from turnstream.graphs.offline import OfflineChatModel
+from turnstream.tools.calculator import calculator, multiply
+from turnstream.tools.clock import get_current_time
+from turnstream.tools.units import convert_units
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "data" / "ui-tools.schema.json").read_text())
 REAL = [calculator, multiply, get_current_time, convert_units]

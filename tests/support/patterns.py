@@ -11,8 +11,8 @@ from random import Random
 from re import Pattern
 from typing import Any, NamedTuple
 
-PACKAGES = ("server", "graphs", "tools")
-NOT_SERVED = "tools.solar.build"
+PACKAGES = ("turnstream.server", "turnstream.graphs", "turnstream.tools")
+NOT_SERVED = "turnstream.tools.solar.build"
 """Builds the data of the fleet: it meets no text of a user, and needs packages of its own."""
 SAMPLES = 6
 """So many alternatives of each choice in a pattern are gone through."""

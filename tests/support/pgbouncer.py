@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from server.storage.location import PostgresUrl
 from tests.support.postgres_server import UNPRIVILEGED, free_port
+from turnstream.server.storage.location import PostgresUrl
 
 CONFIGURATION = """
 [databases]

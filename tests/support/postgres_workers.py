@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 from langgraph.checkpoint.base import empty_checkpoint
 
-from server.storage.location import PostgresUrl
-from server.storage.postgres.opened import PostgresStorage, open_postgres
-from server.turns.header import ThreadKey
+from turnstream.server.storage.location import PostgresUrl
+from turnstream.server.storage.postgres.opened import PostgresStorage, open_postgres
+from turnstream.server.turns.header import ThreadKey
 
 
 @asynccontextmanager

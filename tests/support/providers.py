@@ -8,12 +8,12 @@ from unittest.mock import patch
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.limits import MAX_MESSAGE_BYTES
-from graphs.model_options import ModelOptions, Reasoning
-from graphs.models import open_models
-from graphs.providers import openai_responses
 from tests.support.endpoint import Pause, Reply, StrictEndpoint, Think
 from tests.support.endpoint.script import Scripted
+from turnstream.graphs.limits import MAX_MESSAGE_BYTES
+from turnstream.graphs.model_options import ModelOptions, Reasoning
+from turnstream.graphs.models import open_models
+from turnstream.graphs.providers import openai_responses
 
 NAMES = {
     "openai": "some-model",

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
-from server.turns.requests import OnBusy
+from turnstream.server.turns.requests import OnBusy
 
 CallKind = Literal[
     "pay", "pay_slowly", "spend", "spend little", "echo", "broken", "misfit", "half", "alert", "ask"

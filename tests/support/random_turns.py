@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk
 
-from server.turns.requests import TurnRequest
 from tests.support.backend import answers, message
 from tests.support.scripted_model import Piece, call, finish, reasoning, text
+from turnstream.server.turns.requests import TurnRequest
 
 QUESTION = {
     "kind": "single",

@@ -5,7 +5,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
-from server.turns.chunks import (
+from tests.support import chunk_grammar
+from tests.support.backend import THREAD, Backend, answers, message
+from tests.support.scripted_model import Piece, call, finish
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Disposition,
@@ -20,9 +23,6 @@ from server.turns.chunks import (
     ToolProgress,
     ToolSettled,
 )
-from tests.support import chunk_grammar
-from tests.support.backend import THREAD, Backend, answers, message
-from tests.support.scripted_model import Piece, call, finish
 
 SELECTION = "request_user_selection"
 COMPONENT = "render_ui_component"

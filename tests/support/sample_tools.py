@@ -8,9 +8,9 @@ from langchain_core.tools import ToolException
 from langgraph.config import get_stream_writer
 from langgraph.prebuilt import ToolRuntime
 
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 REFUSAL = "There is no bridge of that name."
 

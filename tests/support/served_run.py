@@ -4,16 +4,6 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.http.event_streams import Encoding, frame
-from server.protocols import WIRE_FORMATS
-from server.protocols.assistant_transport.state import snapshot as state_snapshot
-from server.protocols.format import StreamContext, View
-from server.runs.reader import LoggedRun
-from server.turns.accumulate import accumulate
-from server.turns.chunks import Chunk, MessageFinish
-from server.turns.graph_state import GraphState, Values, state_after
-from server.turns.messages import AssistantTurn, Step, Turn, UserTurn
-from server.turns.requests import TurnRequest
 from tests.support import chunk_grammar
 from tests.support.backend import THREAD, Backend, chunks_of
 from tests.support.langgraph_reader import LangGraphReader, named_frames
@@ -24,6 +14,16 @@ from tests.support.protocol_readers import (
     payloads,
 )
 from tests.support.sse_frames import event_id, frames, frames_after
+from turnstream.server.http.event_streams import Encoding, frame
+from turnstream.server.protocols import WIRE_FORMATS
+from turnstream.server.protocols.assistant_transport.state import snapshot as state_snapshot
+from turnstream.server.protocols.format import StreamContext, View
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.turns.accumulate import accumulate
+from turnstream.server.turns.chunks import Chunk, MessageFinish
+from turnstream.server.turns.graph_state import GraphState, Values, state_after
+from turnstream.server.turns.messages import AssistantTurn, Step, Turn, UserTurn
+from turnstream.server.turns.requests import TurnRequest
 
 Json = dict[str, Any]
 PARTS, STATE, UI = "assistant-transport", "assistant-transport with a state", "ui-message-stream"

@@ -17,18 +17,18 @@ import httpx
 import uvicorn.server
 from langchain_core.language_models import BaseChatModel
 
-from server.__main__ import StartError, listen
-from server.app import create_app
-from server.connections import ConnectionLimits
-from server.http.state import AppState
-from server.serving import Server, with_state
-from server.settings import Settings
 from tests.support import documented, two_workers
 from tests.support.endpoint import StrictEndpoint
 from tests.support.waiting import WAIT_SECONDS
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
-from tools.solar.visits import FILE_VARIABLE
+from turnstream.server.__main__ import StartError, listen
+from turnstream.server.app import create_app
+from turnstream.server.connections import ConnectionLimits
+from turnstream.server.http.state import AppState
+from turnstream.server.serving import Server, with_state
+from turnstream.server.settings import Settings
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.solar.visits import FILE_VARIABLE
 
 PROJECT = Path(__file__).parent.parent.parent
 usual_port = 0
@@ -321,7 +321,7 @@ class Process:
             return await self.process.wait()
 
 
-COMMAND = ("server", "--port", "0")
+COMMAND = ("-P", "-m", "turnstream.server", "--port", "0")
 
 
 @asynccontextmanager
@@ -330,19 +330,20 @@ async def process(
     command: Sequence[str] = COMMAND,
     *,
     prefix: Sequence[str] = (),
+    python: str | Path = sys.executable,
+    folder: str | Path = PROJECT,
     **environment: str,
 ) -> AsyncIterator[Process]:
-    """`python -m server` on a free port, or another module that serves the app there. Variables are
-    named without their prefix; `prefix` is a program that runs the one behind it in its place, with
-    arguments."""
+    """`python -P -m turnstream.server` on a free port, or another command of Python that serves the
+    app there. Variables are named without their prefix; `prefix` is a program that runs the one
+    behind it in its place, with arguments; `folder` is the working directory."""
     variables = server_variables(database, environment)
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
     child = await asyncio.create_subprocess_exec(
         *prefix,
-        sys.executable,
-        "-m",
+        python,
         *command,
-        cwd=PROJECT,
+        cwd=folder,
         env=clean | variables,
         stderr=asyncio.subprocess.PIPE,
     )

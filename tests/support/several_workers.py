@@ -13,33 +13,33 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.attached import attach
-from graphs.chat import build as built_in
-from graphs.classify import Classifier
-from graphs.limits import Limits
-from graphs.result_view import own_result
-from graphs.rights import UNENFORCED
-from graphs.stored import Ended
-from server.runs.checkpoints import Checkpoints
-from server.runs.reader import RunReader
-from server.runs.runs import Runs
-from server.runs.served_graphs import ServedGraphs
-from server.runs.served_models import ServedModels
-from server.runs.start import RunLimits, RunSettings
-from server.storage.audit_store import SqlAuditStore
-from server.storage.checkpointer import (
+from tests.support.backend import Backend
+from turnstream.graphs.attached import attach
+from turnstream.graphs.chat import build as built_in
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.result_view import own_result
+from turnstream.graphs.rights import UNENFORCED
+from turnstream.graphs.stored import Ended
+from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.reader import RunReader
+from turnstream.server.runs.runs import Runs
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.served_models import ServedModels
+from turnstream.server.runs.start import RunLimits, RunSettings
+from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.storage.checkpointer import (
     BUSY_TIMEOUT_MS,
     SqliteCheckpointer,
     open_checkpointer,
 )
-from server.storage.interfaces import ClaimResult, Granted, Held, LeaseLost, LostRun
-from server.storage.redis.opening import open_redis
-from server.storage.store import SqliteStore, open_store
-from server.storage.workers import Holder, Workers
-from server.turns.header import ThreadKey
-from tests.support.backend import Backend
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
+from turnstream.server.storage.interfaces import ClaimResult, Granted, Held, LeaseLost, LostRun
+from turnstream.server.storage.redis.opening import open_redis
+from turnstream.server.storage.store import SqliteStore, open_store
+from turnstream.server.storage.workers import Holder, Workers
+from turnstream.server.turns.header import ThreadKey
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
 
 LEASE_SECONDS = 0.2
 

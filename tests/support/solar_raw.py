@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from tools.solar import SOLAR_TOOLS
-from tools.solar.fleet import FLEET_FILE
+from turnstream.tools.solar import SOLAR_TOOLS
+from turnstream.tools.solar.fleet import FLEET_FILE
 
 TRUTH_FILE = Path(__file__).parent.parent / "data" / "solar-faults.json"
 TOOLS = {tool.name: tool for tool in SOLAR_TOOLS}

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
-from server.storage.location import Location, PostgresUrl
+from turnstream.server.storage.location import Location, PostgresUrl
 
 _shared: dict[str, Any] = {}
 """The settings that both workers have; empty: tests run on one process and a SQLite file."""

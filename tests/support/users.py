@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import httpx
 
-from server.settings import Settings
-from server.storage.credential_store import SqlCredentialStore
-from server.storage.store import SqliteStore
-from server.users.keys import new_key
 from tests.support.serving import Client, http_client, settings
+from turnstream.server.settings import Settings
+from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.storage.store import SqliteStore
+from turnstream.server.users.keys import new_key
 
 COOKIE = "turnstream_session"
 

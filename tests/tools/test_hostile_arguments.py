@@ -78,7 +78,7 @@ HOSTILE_EXPRESSIONS = [
 
 def test_a_hostile_expression_is_refused_at_once() -> None:
     calls = [{"expression": expression} for expression in HOSTILE_EXPRESSIONS]
-    assert_refused_at_once("tools.calculator:calculator", calls)
+    assert_refused_at_once("turnstream.tools.calculator:calculator", calls)
 
 
 HOSTILE_UNITS = [
@@ -142,4 +142,4 @@ HOSTILE_UNITS = [
 @pytest.mark.parametrize("side", ["from_unit", repeat("to_unit")])
 def test_a_hostile_unit_is_refused_at_once(side: str) -> None:
     calls = [{"value": 1, "from_unit": "m", "to_unit": "m", side: unit} for unit in HOSTILE_UNITS]
-    assert_refused_at_once("tools.units:convert_units", calls)
+    assert_refused_at_once("turnstream.tools.units:convert_units", calls)

@@ -14,19 +14,19 @@ import pytest_asyncio
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import ToolException
 
-from graphs import stored
-from graphs.execution import execute, limits_of
-from graphs.limits import Limits
 from tests.support.samples import sample
 from tests.support.serving import PROJECT
 from tests.support.waiting import eventually, until
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
-from tools.contract import CatalogueError, approval_of
-from tools.mcp.configuration import read_servers
-from tools.mcp.joining import with_mcp_tools
-from tools.mcp.names import tool_name
-from tools.mcp.tools import ToolFailed
+from turnstream.graphs import stored
+from turnstream.graphs.execution import execute, limits_of
+from turnstream.graphs.limits import Limits
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import CatalogueError, approval_of
+from turnstream.tools.mcp.configuration import read_servers
+from turnstream.tools.mcp.joining import with_mcp_tools
+from turnstream.tools.mcp.names import tool_name
+from turnstream.tools.mcp.tools import ToolFailed
 
 COMMAND = {"command": sys.executable, "args": ["-m", "tests.support.mcp_server"]}
 STDIO: dict[str, Any] = {**COMMAND, "cwd": str(PROJECT)}

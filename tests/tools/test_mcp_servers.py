@@ -14,22 +14,22 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import ToolException
 
-from server.runs.graph_user import AUTH_USER, GraphUser
-from server.users.principal import Principal
 from tests.support.child_processes import children_of, command_of
 from tests.support.mcp_raw_server import LOOP, TREE, tool
 from tests.support.samples import sample
 from tests.support.serving import PROJECT
 from tests.support.waiting import until
 from tests.tools.test_mcp import STDIO, by_address, called, file_of, joined
-from tools.catalogue import Catalogue
-from tools.contract import ALL_FIELDS
-from tools.current import CurrentCatalogue
-from tools.mcp import servers, sessions
-from tools.mcp.configuration import read_servers
-from tools.mcp.joining import with_mcp_tools
-from tools.mcp.names import tool_name
-from tools.mcp.tools import ToolFailed
+from turnstream.server.runs.graph_user import AUTH_USER, GraphUser
+from turnstream.server.users.principal import Principal
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import ALL_FIELDS
+from turnstream.tools.current import CurrentCatalogue
+from turnstream.tools.mcp import servers, sessions
+from turnstream.tools.mcp.configuration import read_servers
+from turnstream.tools.mcp.joining import with_mcp_tools
+from turnstream.tools.mcp.names import tool_name
+from turnstream.tools.mcp.tools import ToolFailed
 
 EMPTY = Catalogue((), ())
 EVERYTHING = {"tools": {"*": {"client_fields": [ALL_FIELDS]}}}

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.endpoint.serving import serve
 from tests.support.session_server import TOOL, SessionServer
 from tests.tools.test_mcp import EMPTY, called, file_of
-from tools.mcp.joining import with_mcp_tools
+from turnstream.tools.mcp.joining import with_mcp_tools
 
 
 async def test_calls_survive_that_a_server_has_forgotten_their_session(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from tests.support.solar_raw import TRUTH_FILE, YEAR, ask, loggers, query, readings, sky
-from tools.solar.build.file import content_hash, write
-from tools.solar.fleet import FLEET_FILE, open_fleet
-from tools.solar.formulas import expected_power
-from tools.solar.readings import read_readings
-from tools.solar.windows import Window, find_day
+from turnstream.tools.solar.build.file import content_hash, write
+from turnstream.tools.solar.fleet import FLEET_FILE, open_fleet
+from turnstream.tools.solar.formulas import expected_power
+from turnstream.tools.solar.readings import read_readings
+from turnstream.tools.solar.windows import Window, find_day
 
 TRUTH = json.loads(TRUTH_FILE.read_text(encoding="utf-8"))
 

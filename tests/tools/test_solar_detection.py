@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from tests.support.solar_raw import YEAR, ask, call, faults, loggers
-from tools.solar import detection
-from tools.solar.days import read_days
-from tools.solar.fleet import open_fleet
-from tools.solar.readings import Slot
-from tools.solar.targets import find_target
-from tools.solar.windows import Window
+from turnstream.tools.solar import detection
+from turnstream.tools.solar.days import read_days
+from turnstream.tools.solar.fleet import open_fleet
+from turnstream.tools.solar.readings import Slot
+from turnstream.tools.solar.targets import find_target
+from turnstream.tools.solar.windows import Window
 
 # Share of the recorded faults that must be found, and that findings must be of a recorded fault.
 FOUND = {

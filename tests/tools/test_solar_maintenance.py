@@ -16,16 +16,16 @@ import pytest
 from tests.support.serving import PROJECT, server_variables
 from tests.support.solar_raw import ask, call
 from tests.support.tool_invocation import refusal
-from tools.components import drawable
-from tools.contract import NEEDS_APPROVAL
-from tools.solar import visits
-from tools.solar.maintenance import (
+from turnstream.tools.components import drawable
+from turnstream.tools.contract import NEEDS_APPROVAL
+from turnstream.tools.solar import visits
+from turnstream.tools.solar.maintenance import (
     MAX_NOTE_CHARS,
     cancel_maintenance,
     list_maintenance,
     schedule_maintenance,
 )
-from tools.solar.visits import DEFAULT_FILE, FILE_VARIABLE, add_visit, visits_file
+from turnstream.tools.solar.visits import DEFAULT_FILE, FILE_VARIABLE, add_visit, visits_file
 
 VISIT = {"logger": 3, "date": "2026-12-01", "work": "inspection"}
 
@@ -292,7 +292,7 @@ def test_the_id_of_a_row_that_is_deleted_by_hand_is_not_given_again() -> None:
 PLANNER = """
 import sys
 from datetime import date
-from tools.solar.visits import add_visit
+from turnstream.tools.solar.visits import add_visit
 for day in range(1, 29):
     visit, is_new = add_visit(int(sys.argv[1]), date(2027, 2, day), "cleaning", None)
     assert is_new

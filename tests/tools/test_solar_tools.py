@@ -19,9 +19,9 @@ from tests.support.solar_raw import (
     readings,
     window,
 )
-from tools.components import validate_render
-from tools.solar.forecasting import MIN_DAYS, fit, measure, predict
-from tools.solar.formulas import inverter_power, performance_ratio, quantile, skill
+from turnstream.tools.components import validate_render
+from turnstream.tools.solar.forecasting import MIN_DAYS, fit, measure, predict
+from turnstream.tools.solar.formulas import inverter_power, performance_ratio, quantile, skill
 
 DECEMBER = {"start": "2024-12-01", "end": "2024-12-31"}
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [

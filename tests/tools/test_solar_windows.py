@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.support.samples import sample
 from tests.support.solar_raw import TOOLS, YEAR, ask, call, kwh, query, window
-from tools.contract import CLIENT_FIELDS
-from tools.solar.answers import SHARED_FIELDS
-from tools.solar.fleet import FLEET_FILE
+from turnstream.tools.contract import CLIENT_FIELDS
+from turnstream.tools.solar.answers import SHARED_FIELDS
+from turnstream.tools.solar.fleet import FLEET_FILE
 
 WITH_WINDOW = {
     "get_fleet_overview": {},

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from server.announcement import ANY_HOST, OPEN_TO_ALL, announce, is_loopback
 from tests.support.serving import settings
+from turnstream.server.announcement import ANY_HOST, OPEN_TO_ALL, announce, is_loopback
 
 
 def announced(

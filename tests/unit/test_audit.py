@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from server.storage.audit_records import AuditFilter, AuditRecord, Records
-from server.storage.audit_store import SqlAuditStore
-from server.storage.interfaces import StorageUnavailable
-from server.storage.store import open_store
-from server.users import audit as module
-from server.users.audit import Audit, open_audit
-from server.users.refusals import MAX_ADDRESSES, MOST_OF_ALL, MOST_OF_ONE, Refusals
 from tests.support.audit_rows import of
 from tests.support.foreign_lock import foreign_lock
 from tests.support.waiting import eventually
+from turnstream.server.storage.audit_records import AuditFilter, AuditRecord, Records
+from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.store import open_store
+from turnstream.server.users import audit as module
+from turnstream.server.users.audit import Audit, open_audit
+from turnstream.server.users.refusals import MAX_ADDRESSES, MOST_OF_ALL, MOST_OF_ONE, Refusals
 
 BUSY_MS = 1000
 DAY = 24 * 3600
@@ -148,7 +148,7 @@ async def test_refusals_of_very_many_addresses_write_no_more_than_a_number_of_re
 async def test_the_counts_are_recorded_when_the_minute_is_over_though_nobody_comes_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("server.users.refusals.WINDOW_SECONDS", 0.01)
+    monkeypatch.setattr("turnstream.server.users.refusals.WINDOW_SECONDS", 0.01)
     records: list[AuditRecord] = []
     refusals = Refusals(records.append)
     for _ in range(MOST_OF_ONE + 1):

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from graphs.approval_rules import ApprovalRules
-from server.users.own_function import PARAMETERS, OwnFunction
-from server.users.policy import Policy
-from server.users.policy_file import PolicyFile
-from server.users.principal import AuthenticationUnavailable, Principal
-from server.users.rules import Rule
-from tools.author_calls import AuthorCalls
-from tools.catalogue import Catalogue
-from tools.contract import real_tool
+from turnstream.graphs.approval_rules import ApprovalRules
+from turnstream.server.users.own_function import PARAMETERS, OwnFunction
+from turnstream.server.users.policy import Policy
+from turnstream.server.users.policy_file import PolicyFile
+from turnstream.server.users.principal import AuthenticationUnavailable, Principal
+from turnstream.server.users.rules import Rule
+from turnstream.tools.author_calls import AuthorCalls
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import real_tool
 
 LEAVING = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration, asyncio.CancelledError]
 LONG = 10.0

@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
-from server.runs.interrupts import takes_bare_answer
+from turnstream.server.runs.interrupts import takes_bare_answer
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 

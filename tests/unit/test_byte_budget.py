@@ -2,8 +2,8 @@
 
 import pytest
 
-from server.http.byte_budget import ByteBudget, Share, callers_budget
-from server.http.problems import Problem
+from turnstream.server.http.byte_budget import ByteBudget, Share, callers_budget
+from turnstream.server.http.problems import Problem
 
 
 def is_refused(budget: ByteBudget, count: int, holder: str = "") -> bool:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from graphs.calls import MAX_ID_CHARS, CallAssembler, parse_args, safe_name
 from tests.support.scripted_model import call
-from tools.strict_json import clean_text, write
+from turnstream.graphs.calls import MAX_ID_CHARS, CallAssembler, parse_args, safe_name
+from turnstream.tools.strict_json import clean_text, write
 
 Seen = list[tuple[str, str, str]]
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graphs import stored
-from graphs.answers import client_view, failed, was_refused
-from graphs.calls import StreamedCall, safe_name
-from graphs.classify import (
+from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION
+from tests.support.sample_tools import CATALOGUE
+from turnstream.graphs import stored
+from turnstream.graphs.answers import client_view, failed, was_refused
+from turnstream.graphs.calls import StreamedCall, safe_name
+from turnstream.graphs.classify import (
     MAX_PROBLEM_CHARS,
     Classifier,
     Verdict,
@@ -19,11 +21,9 @@ from graphs.classify import (
     ends_turn,
     refuse_all,
 )
-from graphs.dispositions import all_carry, of_history, of_message
-from graphs.rights import Decision, Refusal
-from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION
-from tests.support.sample_tools import CATALOGUE
-from tools.contract import Disposition, ResultLookup, UITool
+from turnstream.graphs.dispositions import all_carry, of_history, of_message
+from turnstream.graphs.rights import Decision, Refusal
+from turnstream.tools.contract import Disposition, ResultLookup, UITool
 
 SUM = '{"a":1,"b":2}'
 POINTS = {"x": [1, 2], "series": [{"name": "a", "data": [3, 4]}]}

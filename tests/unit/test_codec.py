@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     Chunk,
     Done,
     PartStart,
@@ -19,8 +19,8 @@ from server.turns.chunks import (
     ToolCallPart,
     ToolProgress,
 )
-from server.turns.codec import LogItem, Unknown, from_json, read_item, to_json
-from server.turns.header import RunHeader, ThreadKey
+from turnstream.server.turns.codec import LogItem, Unknown, from_json, read_item, to_json
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 KINDS = [RunHeader, *get_args(Chunk)]
 OURS = ["type", "path", "part", "usage", "timing", "key", "TextDelta", "Usage"]

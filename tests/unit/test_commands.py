@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from server.__main__ import main
 from tests.support.environment import isolate
 from tests.support.serving import serving
 from tests.support.users import bearer, keys_settings
 from tests.support.waiting import eventually
+from turnstream.server.__main__ import main
 
 Said = pytest.CaptureFixture[str]
 

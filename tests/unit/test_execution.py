@@ -11,11 +11,11 @@ import pytest
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
-from graphs.answers import client_view
-from graphs.execution import execute
-from graphs.limits import Limits
-from graphs.stored import duration_ms, end_of
-from tools.contract import real_tool
+from turnstream.graphs.answers import client_view
+from turnstream.graphs.execution import execute
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.stored import duration_ms, end_of
+from turnstream.tools.contract import real_tool
 
 CALL: ToolCall = {"type": "tool_call", "id": "c1", "name": "tool", "args": {}}
 SECRET = "postgres://admin:hunter2@db"

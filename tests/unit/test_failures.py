@@ -14,9 +14,9 @@ from langchain_core.exceptions import (
     ModelNotFoundError,
 )
 
-from graphs.chunk_shape import ModelFault
-from graphs.models import ModelUnavailable
-from server.runs.failures import SENTENCES, failure, failure_code
+from turnstream.graphs.chunk_shape import ModelFault
+from turnstream.graphs.models import ModelUnavailable
+from turnstream.server.runs.failures import SENTENCES, failure, failure_code
 
 SECRET = "sk-live-secret"
 REQUEST = httpx2.Request("POST", "http://model/v1")

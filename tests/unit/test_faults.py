@@ -5,9 +5,9 @@ import sqlite3
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from server.runs.failures import SENTENCES, failure
-from server.storage.faults import fault, faults_named
-from server.storage.interfaces import STORAGE_FAULTS, StorageUnavailable
+from turnstream.server.runs.failures import SENTENCES, failure
+from turnstream.server.storage.faults import fault, faults_named
+from turnstream.server.storage.interfaces import STORAGE_FAULTS, StorageUnavailable
 
 
 def error(code: int) -> sqlite3.OperationalError:

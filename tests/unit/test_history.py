@@ -15,22 +15,22 @@ from langchain_core.messages import (
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graphs.history import close_pending, for_model, pending_calls
-from graphs.state import add_messages_in_order
-from server.runs.approvals import Decider
-from server.runs.plan import plan
-from server.runs.thread_state import ThreadState
-from server.turns.requests import (
+from tests.support.endpoint import Refusal, refusal
+from tests.support.random_histories import CALL_IDS, histories
+from turnstream.graphs.history import close_pending, for_model, pending_calls
+from turnstream.graphs.state import add_messages_in_order
+from turnstream.server.runs.approvals import Decider
+from turnstream.server.runs.plan import plan
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.turns.requests import (
     InvalidRequest,
     TextContent,
     ToolAnswer,
     TurnRequest,
     UserMessage,
 )
-from server.users.principal import LOCAL
-from tests.support.endpoint import Refusal, refusal
-from tests.support.random_histories import CALL_IDS, histories
-from tools.builtin import CATALOGUE
+from turnstream.server.users.principal import LOCAL
+from turnstream.tools.builtin import CATALOGUE
 
 BOUNDLESS = 10**9
 MODEL = ChatOpenAI(model="any", api_key=SecretStr("test"), base_url="http://localhost/v1")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from server.http.langgraph.states import history_json
-from server.protocols.langgraph_sdk.states import SavedThread
+from turnstream.server.http.langgraph.states import history_json
+from turnstream.server.protocols.langgraph_sdk.states import SavedThread
 
 Path = tuple[str, ...]
 """The ids of a branch's messages."""

@@ -2,20 +2,30 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from graphs.chat import build
-from graphs.offline import EXAMPLES, OfflineChatModel
-from server.settings import Settings
-from tools.builtin import CATALOGUE
+from turnstream.graphs.chat import build
+from turnstream.graphs.offline import EXAMPLES, OfflineChatModel
+from turnstream.server.settings import Settings
+from turnstream.tools.builtin import CATALOGUE
 
 PROJECT = Path(__file__).parent.parent.parent
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 TOP_LEVEL = {
     *("pyproject.toml", "README.md", "server", "graphs", "tools", "tests", "static"),
-    *("Makefile", "constraints.txt", "LICENSE", ".ci", ".gitignore", "docs"),
+    *(
+        "Makefile",
+        "constraints.txt",
+        "LICENSE",
+        "CHANGELOG.md",
+        ".ci",
+        ".gitignore",
+        ".package",
+        "docs",
+    ),
 }
 MAPPED = ("server", "graphs", "tools")
 
@@ -52,6 +62,14 @@ def mapped_paths() -> set[str]:
             if name.endswith("/"):
                 folders[depth:] = [name.rstrip("/")]
     return paths
+
+
+def test_every_package_is_installed_and_has_its_folder() -> None:
+    pyproject = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = {path.parent for path in tracked() if path.name == "__init__.py"}
+    folders = {".".join(path.parts) for path in packages if path.parts[0] in MAPPED}
+    ours = {"turnstream", "turnstream.static", *(f"turnstream.{name}" for name in folders)}
+    assert {*pyproject["tool"]["setuptools"]["packages"]} == ours
 
 
 def test_nothing_stands_at_the_top_but_what_was_agreed() -> None:

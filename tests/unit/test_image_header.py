@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from tests.support.pictures import data_url, gif, jpeg_head, png, webp_head
-from tools.image_header import ImageHeader, Kind, header_of_url, image_header
+from turnstream.tools.image_header import ImageHeader, Kind, header_of_url, image_header
 
 EXIF = b"\xff\xe1\x00\x08Exif\0\0"
 

@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 import pytest
 
-from server.users.issuer import KeyTimes
-from server.users.principal import AuthenticationUnavailable, Unauthenticated
-from server.users.tokens import TokenSettings, TokenVerifier, open_token_verifier
 from tests.support.issuer import AUDIENCE, LocalIssuer, Mode, ec_key, rsa_key
 from tests.support.waiting import WAIT_SECONDS, until
+from turnstream.server.users.issuer import KeyTimes
+from turnstream.server.users.principal import AuthenticationUnavailable, Unauthenticated
+from turnstream.server.users.tokens import TokenSettings, TokenVerifier, open_token_verifier
 
 FOREIGN = 99
 """The number of a key that the issuer does not have."""
@@ -36,7 +36,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("server.users.issuer.monotonic", clock)
+    monkeypatch.setattr("turnstream.server.users.issuer.monotonic", clock)
     return clock
 
 
@@ -310,7 +310,7 @@ async def test_known_keys_stay_in_use_while_the_issuer_is_down_and_the_log_says_
     clock: Clock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "server")
+    caplog.set_level(logging.INFO, "turnstream")
     await verifier.verify(issuer.token())
     await issuer.stop()
     for _ in range(5):
@@ -348,4 +348,6 @@ async def test_a_forged_signature_is_refused_while_the_issuer_is_down(
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What we said, without the libraries."""
-    return [record.getMessage() for record in caplog.records if record.name.startswith("server.")]
+    return [
+        record.getMessage() for record in caplog.records if record.name.startswith("turnstream.")
+    ]

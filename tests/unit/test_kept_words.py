@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from server.runs.kept_words import KeptWords
 from tests.support.contracts.threads import THREAD
+from turnstream.server.runs.kept_words import KeptWords
 
 
 class Clock:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 
-from graphs.calls import MAX_VALUES, CallAssembler, StreamedCall, parse_args
-from graphs.chunk_folding import Folded
-from graphs.chunk_shape import ModelFault
-from graphs.json_end import JsonEnd
-from graphs.model_wire import Events, as_bytes
-from graphs.streamed_generation import StreamedGeneration, Whole
 from tests.support.scripted_model import call, finish, text
+from turnstream.graphs.calls import MAX_VALUES, CallAssembler, StreamedCall, parse_args
+from turnstream.graphs.chunk_folding import Folded
+from turnstream.graphs.chunk_shape import ModelFault
+from turnstream.graphs.json_end import JsonEnd
+from turnstream.graphs.model_wire import Events, as_bytes
+from turnstream.graphs.streamed_generation import StreamedGeneration, Whole
 
 HEAD: dict[str, Any] = {"name": "one", "id": "c1"}
 OBJECTS = ["{}", '{"a": "}{"}', '{"a": [{"b": "\\\\"}]}', ' {"a": "\\""} ', '{"a":1} ', '{"a"\n:1}']

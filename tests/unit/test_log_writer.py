@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import pytest
 
-from server.runs.log_writer import LogWriter
-from server.storage.memory_logs import MemoryLog, MemoryLogs
-from server.turns.chunks import Chunk, Done, PartFinish, PartStart, TextDelta, TextPart
 from tests.support.waiting import HeldMethod
+from turnstream.server.runs.log_writer import LogWriter
+from turnstream.server.storage.memory_logs import MemoryLog, MemoryLogs
+from turnstream.server.turns.chunks import Chunk, Done, PartFinish, PartStart, TextDelta, TextPart
 
 START, FINISH = PartStart(TextPart()), PartFinish((0,))
 

@@ -22,16 +22,16 @@ from pydantic import BaseModel
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from server.logs.exceptions import MAX_FRAMES, MAX_LINKS, describe
-from server.logs.formats import FORMATS, JsonFormat, LogFormat, TextFormat, name_worker
-from server.logs.messages import Event, escape
-from server.logs.setup import StderrHandler
-from server.settings import Settings
-from server.storage.postgres.faults import faults_named
-from server.storage.store import open_store
-from server.storage.unavailable import StorageUnavailable
-from server.turns.header import ThreadKey
 from tests.support.foreign_lock import foreign_lock
+from turnstream.server.logs.exceptions import MAX_FRAMES, MAX_LINKS, describe
+from turnstream.server.logs.formats import FORMATS, JsonFormat, LogFormat, TextFormat, name_worker
+from turnstream.server.logs.messages import Event, escape
+from turnstream.server.logs.setup import StderrHandler
+from turnstream.server.settings import Settings
+from turnstream.server.storage.postgres.faults import faults_named
+from turnstream.server.storage.store import open_store
+from turnstream.server.storage.unavailable import StorageUnavailable
+from turnstream.server.turns.header import ThreadKey
 
 SECRET = "hunter2-planted"
 FORGED = "\nERROR: forged"
@@ -50,7 +50,7 @@ class SqlState(psycopg.Error):
 def record(
     text: object,
     *args: Any,
-    logger: str = "server.runs.run",
+    logger: str = "turnstream.server.runs.run",
     error: BaseException | None = None,
     path: str = __file__,
 ) -> logging.LogRecord:
@@ -90,7 +90,9 @@ def test_a_value_cannot_begin_a_line(named: bool) -> None:
     assert_one_clean_line(JsonFormat().format(given))
 
 
-@pytest.mark.parametrize("logger", ["server.http.problem_handlers", "uvicorn.error", HOSTILE])
+@pytest.mark.parametrize(
+    "logger", ["turnstream.server.http.problem_handlers", "uvicorn.error", HOSTILE]
+)
 @pytest.mark.parametrize("format", FORMATS.values(), ids=FORMATS)
 def test_a_whole_message_cannot_begin_a_line(logger: str, format: type[logging.Formatter]) -> None:
     assert_one_clean_line(format().format(record(HOSTILE, logger=logger)))
@@ -179,7 +181,7 @@ def test_a_json_line_has_the_named_values_and_the_error() -> None:
     assert line == {
         "time": "1970-01-01T00:00:00.000+00:00",
         "level": "ERROR",
-        "logger": "server.runs.run",
+        "logger": "turnstream.server.runs.run",
         "message": "tool clock failed, error e1",
         "tool": "clock",
     }
@@ -438,7 +440,7 @@ def test_a_closed_stderr_ends_nothing() -> None:
 
 
 def test_a_warning_is_its_type_and_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    from server.logs import setup
+    from turnstream.server.logs import setup
 
     shown: list[logging.LogRecord] = []
     monkeypatch.setattr(setup.logger, "handle", shown.append)

@@ -1,8 +1,8 @@
 """The budget of bytes that all runs' logs share."""
 
-from server.storage.memory_logs import CHUNK_BYTES, ITEM_BYTES, MemoryLogs, size_of
-from server.turns.chunks import Chunk, Done, Result, TextDelta
-from server.turns.header import RunHeader, ThreadKey
+from turnstream.server.storage.memory_logs import CHUNK_BYTES, ITEM_BYTES, MemoryLogs, size_of
+from turnstream.server.turns.chunks import Chunk, Done, Result, TextDelta
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 TEXT = 1_000
 

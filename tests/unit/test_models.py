@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
-from graphs.history import for_model
-from graphs.models import ModelName
-from graphs.providers import anthropic, google_genai, ollama
-from graphs.replay import SIGNATURES, kept_extras
+from turnstream.graphs.history import for_model
+from turnstream.graphs.models import ModelName
+from turnstream.graphs.providers import anthropic, google_genai, ollama
+from turnstream.graphs.replay import SIGNATURES, kept_extras
 
 NOTHING: dict[str, str | None] = {}
 
@@ -65,7 +65,7 @@ def test_a_key_of_the_settings_is_as_good_as_one_of_the_environment() -> None:
 def test_a_missing_package_is_named_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("graphs.models.find_spec", lambda _name: None)
+    monkeypatch.setattr("turnstream.graphs.models.find_spec", lambda _name: None)
     fault = ModelName.parse("google_genai:gemini-3.5-flash").fault(NOTHING)
     assert fault is not None
     assert fault.endswith("pip install 'turnstream[google-genai]'")

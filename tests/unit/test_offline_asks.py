@@ -22,8 +22,8 @@ from tests.support.offline_model import (
     roll_dice,
     stream,
 )
-from tools.calculator import multiply
-from tools.clock import get_current_time
+from turnstream.tools.calculator import multiply
+from turnstream.tools.clock import get_current_time
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graphs.approvals import CHANGED
-from graphs.execution import execute
-from graphs.limits import Limits
-from graphs.offline.coming_days import find_coming_day, needs_today
-from graphs.offline.examples import PLANNING
-from graphs.offline.history import read
 from tests.support.offline_model import RENDER, TOOLS, answer, calls_for, result
-from tools.solar import SOLAR_TOOLS
+from turnstream.graphs.approvals import CHANGED
+from turnstream.graphs.execution import execute
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.offline.coming_days import find_coming_day, needs_today
+from turnstream.graphs.offline.examples import PLANNING
+from turnstream.graphs.offline.history import read
+from turnstream.tools.solar import SOLAR_TOOLS
 
 ALL = [*TOOLS, *SOLAR_TOOLS]
 BY_NAME = {tool.name: tool for tool in SOLAR_TOOLS}

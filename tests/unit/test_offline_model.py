@@ -20,10 +20,6 @@ from langchain_core.messages import (
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from graphs.execution import execute
-from graphs.limits import Limits
-from graphs.offline import EXAMPLES, OfflineChatModel
-from graphs.offline.plan import plan
 from tests.support.offline_model import (
     BY_NAME,
     CALCULATOR,
@@ -40,7 +36,11 @@ from tests.support.offline_model import (
     stream,
 )
 from tests.support.samples import sample
-from tools.solar import SOLAR_TOOLS
+from turnstream.graphs.execution import execute
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.offline import EXAMPLES, OfflineChatModel
+from turnstream.graphs.offline.plan import plan
+from turnstream.tools.solar import SOLAR_TOOLS
 
 
 async def test_words_stream_one_by_one_and_make_the_very_text() -> None:

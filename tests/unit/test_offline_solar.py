@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs.no_data import QUESTION
-from graphs.offline.solar_days import find_days
 from tests.support.offline_model import RENDER, SELECT, TOOLS, answer, calls_for, result
-from tools.solar import SOLAR_TOOLS
+from turnstream.graphs.no_data import QUESTION
+from turnstream.graphs.offline.solar_days import find_days
+from turnstream.tools.solar import SOLAR_TOOLS
 
 ALL = [*TOOLS, *SOLAR_TOOLS]
 NOW = {"status": "ok", "now": "2024-12-31T23:45", "count": 13, "sites": [1, 2]}

@@ -12,31 +12,31 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
-from graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED
-from server.http.openapi import problems
-from server.http.openapi.document import OPERATIONS, document, endpoints
-from server.http.openapi.problems import Source, together
-from server.http.routes import ROUTES
-from server.http.tools import STATUSES
-from server.protocols import BODY_FORMATS, WIRE_FORMATS
-from server.protocols.body_schemas import MAX_CLIENT_TOOLS
-from server.protocols.schemas import AT_OWN_ADDRESSES, BODIES, MESSAGES
-from server.runs.client_tools import MAX_TOOLS
-from server.storage.interfaces import StorageFault
 from tests.support.documented import EVERYTHING, SUBJECT, documented
 from tests.support.serving import PROJECT
+from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED
+from turnstream.server.http.openapi import problems
+from turnstream.server.http.openapi.document import OPERATIONS, document, endpoints
+from turnstream.server.http.openapi.problems import Source, together
+from turnstream.server.http.routes import ROUTES
+from turnstream.server.http.tools import STATUSES
+from turnstream.server.protocols import BODY_FORMATS, WIRE_FORMATS
+from turnstream.server.protocols.body_schemas import MAX_CLIENT_TOOLS
+from turnstream.server.protocols.schemas import AT_OWN_ADDRESSES, BODIES, MESSAGES
+from turnstream.server.runs.client_tools import MAX_TOOLS
+from turnstream.server.storage.interfaces import StorageFault
 
 Pairs = set[tuple[int, str]]
 
 SOURCES = [source for source in vars(problems).values() if isinstance(source, Source)]
 COMPUTED: dict[str, Pairs] = {
-    "server.http.tools": {
+    "turnstream.server.http.tools": {
         *((403, refusal.code) for refusal in (NOT_ALLOWED, NEEDS_APPROVAL)),
         *((status, code) for code, status in STATUSES.items()),
         (500, "tool_failed"),
     },
-    "server.http.problem_handlers": {(404, "not_found"), (405, "method_not_allowed")},
-    "server.storage.interfaces": {(503, code) for code in get_args(StorageFault)},
+    "turnstream.server.http.problem_handlers": {(404, "not_found"), (405, "method_not_allowed")},
+    "turnstream.server.storage.interfaces": {(503, code) for code in get_args(StorageFault)},
 }
 """Of modules that raise codes which they do not spell out."""
 CALLS = ("Calls", "LangGraph SDK")
@@ -81,7 +81,7 @@ def modules_that_raise() -> Iterator[str]:
     for path in (PROJECT / "server").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         if re.search(r"\b(?:Problem|InvalidRequest)\(\s*[\"\d]", text):
-            parts = path.relative_to(PROJECT).with_suffix("").parts
+            parts = ("turnstream", *path.relative_to(PROJECT).with_suffix("").parts)
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -115,7 +115,7 @@ def test_a_source_has_the_codes_that_its_modules_raise(modules: tuple[str, ...])
     told = pairs([source for source in SOURCES if source.modules == modules])
     raised = {pair for module in modules for pair in raised_in(module)}
     # A code that several sources have to themselves is one that the module shares with the others.
-    if modules == ("server.protocols",):
+    if modules == ("turnstream.server.protocols",):
         assert told <= raised
     else:
         assert told == raised

@@ -9,9 +9,9 @@ import pytest
 from langgraph_sdk import Auth
 from langgraph_sdk.auth.exceptions import HTTPException
 
-from server.users import own_function
-from server.users.own_function import PARAMETERS, OwnFunction
-from server.users.principal import (
+from turnstream.server.users import own_function
+from turnstream.server.users.own_function import PARAMETERS, OwnFunction
+from turnstream.server.users.principal import (
     AuthenticationUnavailable,
     AuthSetupError,
     Principal,

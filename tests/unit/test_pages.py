@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.turns.pages import WHOLE, TurnPage
-from server.turns.requests import InvalidRequest
+from turnstream.server.turns.pages import WHOLE, TurnPage
+from turnstream.server.turns.requests import InvalidRequest
 
 
 @given(st.integers(0, 30), st.integers(1, 10))

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graphs import stored
-from graphs.agent import Agent
-from graphs.calls import StreamedCall
-from graphs.classify import Classifier
-from graphs.context import TurnContext
-from graphs.limits import Limits
-from graphs.parts import PartAssembler, StreamedPart, partial_message, stored_parts
 from tests.support.scripted_model import ScriptedModel, call, finish, reasoning, text
-from tools.catalogue import Catalogue
+from turnstream.graphs import stored
+from turnstream.graphs.agent import Agent
+from turnstream.graphs.calls import StreamedCall
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.context import TurnContext
+from turnstream.graphs.limits import Limits
+from turnstream.graphs.parts import PartAssembler, StreamedPart, partial_message, stored_parts
+from turnstream.tools.catalogue import Catalogue
 
 Seen = list[tuple[str, str]]
 SERIALIZER = JsonPlusSerializer()

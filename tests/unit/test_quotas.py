@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from server.storage.interfaces import StorageUnavailable
-from server.users import failed_logins
-from server.users.failed_logins import FailedLogins
-from server.users.policy import Policy
-from server.users.policy_file import PolicyFile
-from server.users.principal import (
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.users import failed_logins
+from turnstream.server.users.failed_logins import FailedLogins
+from turnstream.server.users.policy import Policy
+from turnstream.server.users.policy_file import PolicyFile
+from turnstream.server.users.principal import (
     AuthenticationUnavailable,
     KeyNotAskedFor,
     Principal,
     Unauthenticated,
 )
-from server.users.quotas import Memory, Quotas
-from server.users.rights import LimitExceeded, Rights
+from turnstream.server.users.quotas import Memory, Quotas
+from turnstream.server.users.rights import LimitExceeded, Rights
 
 
 class Clock:

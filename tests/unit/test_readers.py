@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from server.http import readers
-from server.http.event_streams import Encoding
-from server.http.readers import TRANSPORT, respond_in_time
-from server.http.sse_response import ServerSentEvents
-from server.http.unread import PIECE_BYTES, joined
-from server.protocols import DEFAULT
-from server.protocols.format import StreamContext
-from server.storage.memory_logs import MemoryLog
-from server.turns.chunks import Custom
+from turnstream.server.http import readers
+from turnstream.server.http.event_streams import Encoding
+from turnstream.server.http.readers import TRANSPORT, respond_in_time
+from turnstream.server.http.sse_response import ServerSentEvents
+from turnstream.server.http.unread import PIECE_BYTES, joined
+from turnstream.server.protocols import DEFAULT
+from turnstream.server.protocols.format import StreamContext
+from turnstream.server.storage.memory_logs import MemoryLog
+from turnstream.server.turns.chunks import Custom
 
 HEAD: Message = {"type": "http.response.start", "status": 200, "headers": []}
 END: Message = {"type": "http.response.body", "body": b"", "more_body": False}

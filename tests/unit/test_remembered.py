@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from server.users import remembered
-from server.users.remembered import Remembered
+from turnstream.server.users import remembered
+from turnstream.server.users.remembered import Remembered
 
 
 class Rows:

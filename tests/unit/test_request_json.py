@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphs.chunk_stream import KEPT_TOOLS, RequestJson
+from turnstream.graphs.chunk_stream import KEPT_TOOLS, RequestJson
 
 TOOLS = [{"type": "function", "function": {"name": "suche", "description": "Größe, “ok”"}}]
 

@@ -13,11 +13,11 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel, field_serializer
 
-from graphs.answers import answer, client_view, failed
-from graphs.client_fields import declared, how_to_declare, table_of
-from graphs.faults import GraphError
-from graphs.result_view import DeclaredResults
-from tools.contract import CatalogueError, client_fields
+from turnstream.graphs.answers import answer, client_view, failed
+from turnstream.graphs.client_fields import declared, how_to_declare, table_of
+from turnstream.graphs.faults import GraphError
+from turnstream.graphs.result_view import DeclaredResults
+from turnstream.tools.contract import CatalogueError, client_fields
 
 HIDDEN = {"hidden": True}
 FAILED = {"error": {"code": "tool_error", "message": "The tool failed."}}

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from server.runs import retries
-from server.runs.retries import Retries
-from server.storage.interfaces import LeaseLost, StorageUnavailable
 from tests.support.waiting import until
+from turnstream.server.runs import retries
+from turnstream.server.runs.retries import Retries
+from turnstream.server.storage.interfaces import LeaseLost, StorageUnavailable
 
 
 class Failing:

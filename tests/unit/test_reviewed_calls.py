@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from server.runs.reviewed_calls import review_answer, reviewed_calls
-from server.turns.chunks import Approval, Interrupt
-from server.turns.requests import ApprovalAnswer, InvalidRequest
+from turnstream.server.runs.reviewed_calls import review_answer, reviewed_calls
+from turnstream.server.turns.chunks import Approval, Interrupt
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest
 
 DECISIONS = ["approve", "edit", "reject"]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from graphs.rights import NOT_ALLOWED
-from server.users import rules
-from server.users.policy import Forbidden, Policy
-from server.users.policy_file import PolicyFile
-from server.users.principal import LOCAL, Principal
-from server.users.rights import LimitExceeded, Rights
-from server.users.rules import Rule
+from turnstream.graphs.rights import NOT_ALLOWED
+from turnstream.server.users import rules
+from turnstream.server.users.policy import Forbidden, Policy
+from turnstream.server.users.policy_file import PolicyFile
+from turnstream.server.users.principal import LOCAL, Principal
+from turnstream.server.users.rights import LimitExceeded, Rights
+from turnstream.server.users.rules import Rule
 
 FILE = PolicyFile.model_validate(
     {

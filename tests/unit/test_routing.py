@@ -9,15 +9,15 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.graph import END
 from langgraph.types import Send
 
-from graphs import stored
-from graphs.answers import answer, failed
-from graphs.classify import Classifier
-from graphs.routing import AGENT, TOOLS, after_agent, after_tools
-from graphs.stored import Ended
 from tests.support.sample_tools import add
-from tools.catalogue import Catalogue
-from tools.contract import Disposition
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.graphs import stored
+from turnstream.graphs.answers import answer, failed
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.routing import AGENT, TOOLS, after_agent, after_tools
+from turnstream.graphs.stored import Ended
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import Disposition
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 CLASSIFIER = Classifier(
     Catalogue(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from graphs.limits import Limits
-from server.__main__ import StartError, main, read_settings
-from server.settings import Settings
 from tests.support.environment import isolate
+from turnstream.graphs.limits import Limits
+from turnstream.server.__main__ import StartError, main, read_settings
+from turnstream.server.settings import Settings
 
 
 @pytest.fixture(autouse=True)

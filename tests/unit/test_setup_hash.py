@@ -2,9 +2,9 @@
 
 import re
 
-from server.runs.setup_hash import setup_hash
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
+from turnstream.server.runs.setup_hash import setup_hash
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
 
 HASH = re.compile(r"[0-9a-f]{12}")
 

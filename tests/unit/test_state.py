@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 
-from graphs.state import add_messages_in_order as fold
+from turnstream.graphs.state import add_messages_in_order as fold
 
 
 def calling(id: str, *call_ids: str) -> AIMessage:

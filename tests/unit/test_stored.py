@@ -8,8 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from graphs import stored, stored_user
-from graphs.stored import End, Ended, StoredError
+from turnstream.graphs import stored, stored_user
+from turnstream.graphs.stored import End, Ended, StoredError
 
 SERIALIZER = JsonPlusSerializer()
 M = TypeVar("M", bound=AnyMessage)

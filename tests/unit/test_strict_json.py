@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools import strict_json
+from turnstream.tools import strict_json
 
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none()

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 
-from server.users.issuer import KeyTimes
-from server.users.principal import (
+from tests.support.issuer import AUDIENCE, LocalIssuer, encoded, rsa_key
+from turnstream.server.users.issuer import KeyTimes
+from turnstream.server.users.principal import (
     AuthenticationUnavailable,
     AuthSetupError,
     Principal,
     Unauthenticated,
 )
-from server.users.tokens import TokenSettings, TokenVerifier, open_token_verifier
-from tests.support.issuer import AUDIENCE, LocalIssuer, encoded, rsa_key
+from turnstream.server.users.tokens import TokenSettings, TokenVerifier, open_token_verifier
 
 FOREIGN = 99
 """The number of a key that the issuer does not have."""
@@ -446,8 +446,9 @@ async def test_an_issuer_that_could_not_be_trusted_keeps_the_server_from_startin
 
 def test_without_the_package_the_error_says_what_to_install() -> None:
     code = (
-        "import sys; sys.modules['joserfc'] = None; from server.users.principal import *\n"
-        "try:\n    import server.users.tokens\n"
+        "import sys; sys.modules['joserfc'] = None\n"
+        "from turnstream.server.users.principal import *\n"
+        "try:\n    import turnstream.server.users.tokens\n"
         "except AuthSetupError as error:\n    sys.stdout.write(str(error))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from server.runs.endings import told_end
-from server.storage.interfaces import ThreadRunState
-from server.turns.chunks import Chunk, Done, Error, MessageFinish, RunEnded, Usage
+from turnstream.server.runs.endings import told_end
+from turnstream.server.storage.interfaces import ThreadRunState
+from turnstream.server.turns.chunks import Chunk, Done, Error, MessageFinish, RunEnded, Usage
 
 NOTHING = Usage(0, 0)
 

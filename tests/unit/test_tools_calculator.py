@@ -16,7 +16,14 @@ from tests.support.tool_invocation import (
     for_model,
     refusal,
 )
-from tools.calculator import CONSTANTS, FUNCTIONS, MAX_CHARS, calculator, evaluate, multiply
+from turnstream.tools.calculator import (
+    CONSTANTS,
+    FUNCTIONS,
+    MAX_CHARS,
+    calculator,
+    evaluate,
+    multiply,
+)
 
 
 @pytest.mark.parametrize(

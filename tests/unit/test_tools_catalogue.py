@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from langchain_core.tools import BaseTool, StructuredTool, tool
 
-from tools.builtin import CATALOGUE
-from tools.catalogue import Catalogue
-from tools.contract import CatalogueError, ResultLookup, UITool, real_tool
+from turnstream.tools.builtin import CATALOGUE
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import CatalogueError, ResultLookup, UITool, real_tool
 
 
 @real_tool(client_fields=["total"])

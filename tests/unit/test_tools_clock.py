@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.tools import ToolException
 
 from tests.support.tool_invocation import for_client, for_model, refusal
-from tools.clock import find_zone, get_current_time, time_in
+from turnstream.tools.clock import find_zone, get_current_time, time_in
 
 WINTER = datetime(2025, 1, 15, 23, 30, 5, 999_999, tzinfo=UTC)
 SUMMER = datetime(2025, 7, 15, 12, 0, tzinfo=UTC)

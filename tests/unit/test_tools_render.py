@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tools.contract import ResultLookup
-from tools.ui import render_ui_component
+from turnstream.tools.contract import ResultLookup
+from turnstream.tools.ui import render_ui_component
 
 POINTS: dict[str, Any] = {"x": [1, 2], "series": [{"name": "a", "data": [1, None]}]}
 CHART: dict[str, Any] = {"component": "line_chart", "props": POINTS}

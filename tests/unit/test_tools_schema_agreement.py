@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.support.samples import sample
-from tools.schemas import SchemaFault, ToolSchema
+from turnstream.tools.schemas import SchemaFault, ToolSchema
 
 NAMES = st.sampled_from(["a", "b", "cc"])
 TYPES = st.sampled_from(["array", "boolean", "integer", "null", "number", "object", "string"])

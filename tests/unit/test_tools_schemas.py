@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from tools.schemas import SchemaFault, ToolSchema, fault, misfit
+from turnstream.tools.schemas import SchemaFault, ToolSchema, fault, misfit
 
 TREE = {"$ref": "#/$defs/tree"}
 TREES = {

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tools.ui import request_user_selection
+from turnstream.tools.ui import request_user_selection
 
 OPTIONS = [{"value": "a", "label": "A"}, {"value": "b"}, {"value": "c", "description": "the last"}]
 SINGLE = {"kind": "single", "prompt": "Which?", "options": OPTIONS}

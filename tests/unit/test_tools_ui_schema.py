@@ -15,9 +15,9 @@ from tests.support.ui_schema import (
     schema_accepts,
     selections,
 )
-from tools.components import parse_render
-from tools.selection import check_answer, parse_selection, validate_selection
-from tools.ui import render_ui_component, request_user_selection
+from turnstream.tools.components import parse_render
+from turnstream.tools.selection import check_answer, parse_selection, validate_selection
+from turnstream.tools.ui import render_ui_component, request_user_selection
 
 PARSERS = {"render_ui_component": parse_render, "request_user_selection": parse_selection}
 

@@ -17,7 +17,7 @@ from tests.support.tool_invocation import (
     for_model,
     refusal,
 )
-from tools.units import MAX_CHARS, convert, convert_units
+from turnstream.tools.units import MAX_CHARS, convert, convert_units
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graphs.result_view import own_result
-from server.runs.approvals import Decider
-from server.runs.plan import plan
-from server.runs.thread_state import ThreadState
-from server.runs.transcript import Transcript
-from server.turns.requests import TurnRequest
-from server.users.principal import LOCAL
-from tools.builtin import CATALOGUE
+from turnstream.graphs.result_view import own_result
+from turnstream.server.runs.approvals import Decider
+from turnstream.server.runs.plan import plan
+from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.transcript import Transcript
+from turnstream.server.turns.requests import TurnRequest
+from turnstream.server.users.principal import LOCAL
+from turnstream.tools.builtin import CATALOGUE
 
 ASKED = HumanMessage("Read.", id="u1")
 SUMMARY = HumanMessage("So far: a page.", id="s1", additional_kwargs={"lc_source": "summarization"})

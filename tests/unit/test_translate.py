@@ -5,15 +5,18 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from graphs.answers import answer, failed
-from graphs.calls import parse_args
-from graphs.classify import Classifier
-from graphs.result_view import own_result
-from graphs.stored import Ended, ai_metadata
-from server.runs.failures import Failure
-from server.runs.thread_changes import ThreadBefore
-from server.runs.translate import Translator
-from server.turns.chunks import (
+from tests.support import chunk_grammar
+from tests.support.sample_tools import add
+from tests.support.scripted_model import call, finish, reasoning, text
+from turnstream.graphs.answers import answer, failed
+from turnstream.graphs.calls import parse_args
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.result_view import own_result
+from turnstream.graphs.stored import Ended, ai_metadata
+from turnstream.server.runs.failures import Failure
+from turnstream.server.runs.thread_changes import ThreadBefore
+from turnstream.server.runs.translate import Translator
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Disposition,
@@ -33,11 +36,8 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from tests.support import chunk_grammar
-from tests.support.sample_tools import add
-from tests.support.scripted_model import call, finish, reasoning, text
-from tools.catalogue import Catalogue
-from tools.ui import request_user_selection
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.ui import request_user_selection
 
 ASK = "request_user_selection"
 CLASSIFIER = Classifier(

@@ -13,14 +13,15 @@ from langchain_core.messages import (
 )
 from langgraph.types import Overwrite
 
-from graphs.classify import Classifier
-from graphs.result_view import own_result
-from server.runs.speakers import Speakers
-from server.runs.thread_changes import ThreadBefore, ids_in
-from server.runs.transcript import Transcript
-from server.runs.translate import Translator
-from server.turns.accumulate import accumulate, is_in_order
-from server.turns.chunks import (
+from tests.support import chunk_grammar
+from turnstream.graphs.classify import Classifier
+from turnstream.graphs.result_view import own_result
+from turnstream.server.runs.speakers import Speakers
+from turnstream.server.runs.thread_changes import ThreadBefore, ids_in
+from turnstream.server.runs.transcript import Transcript
+from turnstream.server.runs.translate import Translator
+from turnstream.server.turns.accumulate import accumulate, is_in_order
+from turnstream.server.turns.chunks import (
     Chunk,
     Custom,
     Interrupt,
@@ -29,9 +30,8 @@ from server.turns.chunks import (
     StepWithdrawn,
     TextDelta,
 )
-from server.turns.messages import AssistantTurn, Text
-from tests.support import chunk_grammar
-from tools.catalogue import Catalogue
+from turnstream.server.turns.messages import AssistantTurn, Text
+from turnstream.tools.catalogue import Catalogue
 
 HUMAN = HumanMessage("Go", id="u1")
 FOREIGN = Classifier(Catalogue((), ()), unknown="server")

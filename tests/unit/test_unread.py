@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from server.http.unread import PIECE_BYTES, LargeResponses, unread_budget
+from turnstream.server.http.unread import PIECE_BYTES, LargeResponses, unread_budget
 
 SIZE = PIECE_BYTES + 1
 START = {

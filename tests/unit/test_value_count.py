@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.json_size import ValueCount, is_larger
+from turnstream.tools.json_size import ValueCount, is_larger
 
 words = st.text(alphabet='a"\\,:[{é\n', max_size=6)
 json_values: st.SearchStrategy[Any] = st.recursive(

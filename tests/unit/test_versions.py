@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graphs import stored_user
-from server.runs.versions import Begun, Left, VersionTree, changes
-from server.storage.kept_versions import TurnVersion, VersionChanges
+from turnstream.graphs import stored_user
+from turnstream.server.runs.versions import Begun, Left, VersionTree, changes
+from turnstream.server.storage.kept_versions import TurnVersion, VersionChanges
 
 Messages = list[AnyMessage]
 Said = tuple[str, ...]

@@ -28,8 +28,8 @@ from pydantic import (
     model_validator,
 )
 
-from tools.contract import CatalogueError
-from tools.mcp.forwarding import check_text
+from turnstream.tools.contract import CatalogueError
+from turnstream.tools.mcp.forwarding import check_text
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}$]*))?\}")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

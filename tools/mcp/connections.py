@@ -19,10 +19,10 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ToolListChangedNotification
 
-from tools.mcp import launcher
-from tools.mcp.configuration import Server
-from tools.mcp.listings import drop_invalid_tools
-from tools.mcp.sessions import Unreachable
+from turnstream.tools.mcp import launcher
+from turnstream.tools.mcp.configuration import Server
+from turnstream.tools.mcp.listings import drop_invalid_tools
+from turnstream.tools.mcp.sessions import Unreachable
 
 CONNECT_SECONDS = 10.0
 """To reach a server by HTTP."""

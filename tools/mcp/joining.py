@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tools.catalogue import Catalogue
-from tools.contract import CatalogueError
-from tools.current import CurrentCatalogue
-from tools.mcp.configuration import read_servers
-from tools.mcp.servers import McpServer, NotJoined
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import CatalogueError
+from turnstream.tools.current import CurrentCatalogue
+from turnstream.tools.mcp.configuration import read_servers
+from turnstream.tools.mcp.servers import McpServer, NotJoined
 
 MOST_FOR_MODELS = 128
 """The longest list of tools that OpenAI's API takes."""

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from hashlib import sha256
 from itertools import count
 
-from tools.catalogue import NAME
+from turnstream.tools.catalogue import NAME
 
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]+")
 MAX_CHARS, SUFFIX_CHARS = 64, 6

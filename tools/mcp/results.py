@@ -20,9 +20,9 @@ from mcp.types import (
     TextResourceContents,
 )
 
-from tools import strict_json
-from tools.contract import ALL_FIELDS, MAX_RESULT_CHARS, MAX_RESULT_VALUES
-from tools.json_size import is_larger
+from turnstream.tools import strict_json
+from turnstream.tools.contract import ALL_FIELDS, MAX_RESULT_CHARS, MAX_RESULT_VALUES
+from turnstream.tools.json_size import is_larger
 
 HIDDEN = {"hidden": True}
 """The client's view of a result of which no field is declared."""

@@ -12,18 +12,18 @@ from mcp import MCPError
 from mcp.types import CallToolResult
 from pydantic import ValidationError
 
-from tools.mcp.configuration import Server
-from tools.mcp.connections import connected
-from tools.mcp.forwarding import headers_of
-from tools.mcp.notifications import Progress
-from tools.mcp.sessions import (
+from turnstream.tools.mcp.configuration import Server
+from turnstream.tools.mcp.connections import connected
+from turnstream.tools.mcp.forwarding import headers_of
+from turnstream.tools.mcp.notifications import Progress
+from turnstream.tools.mcp.sessions import (
     ConnectionLost,
     Session,
     Unreachable,
     was_forgotten,
 )
-from tools.mcp.tools import make_tools
-from tools.threads import in_thread
+from turnstream.tools.mcp.tools import make_tools
+from turnstream.tools.threads import in_thread
 
 MAX_SESSIONS, IDLE_SECONDS = 64, 600.0
 """Of callers whom a server is told of: how many are kept, and how long without a call."""

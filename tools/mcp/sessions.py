@@ -14,7 +14,7 @@ from typing import Any
 from mcp import Client, MCPError
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, CallToolResult, Tool
 
-from tools.mcp.notifications import Progress, listening, told_to
+from turnstream.tools.mcp.notifications import Progress, listening, told_to
 
 OPEN_SECONDS = 30.0
 """To start a server and agree on a protocol; one that a package runner fetches first takes long."""
@@ -26,7 +26,8 @@ MAX_PAGES, MAX_TOOLS = 100, 2000
 """Of a server's list of tools."""
 
 Open = Callable[[Callable[[], None], Callable[[], None]], AbstractAsyncContextManager[Client]]
-"""`tools.mcp.connections.connected` of a server, with what to call on changes and at its end."""
+"""`turnstream.tools.mcp.connections.connected` of a server, with what to call on changes and at its
+end."""
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from mcp import MCPError
 from mcp.types import CallToolResult, Tool
 from pydantic import ValidationError
 
-from tools.catalogue import Catalogue
-from tools.contract import (
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import (
     ALL_FIELDS,
     ASIDE,
     CLIENT_FIELDS,
@@ -24,15 +24,15 @@ from tools.contract import (
     TIMEOUT_SECONDS,
     CatalogueError,
 )
-from tools.json_size import is_larger
-from tools.mcp.configuration import Options, ToolOptions
-from tools.mcp.forwarding import NothingToForward
-from tools.mcp.names import tool_name
-from tools.mcp.notifications import Progress
-from tools.mcp.results import content_and_view, texts
-from tools.mcp.sessions import MAX_TOOLS, ConnectionLost, Unreachable
-from tools.schemas import SchemaFault, accept
-from tools.threads import in_thread
+from turnstream.tools.json_size import is_larger
+from turnstream.tools.mcp.configuration import Options, ToolOptions
+from turnstream.tools.mcp.forwarding import NothingToForward
+from turnstream.tools.mcp.names import tool_name
+from turnstream.tools.mcp.notifications import Progress
+from turnstream.tools.mcp.results import content_and_view, texts
+from turnstream.tools.mcp.sessions import MAX_TOOLS, ConnectionLost, Unreachable
+from turnstream.tools.schemas import SchemaFault, accept
+from turnstream.tools.threads import in_thread
 
 MAX_DESCRIPTION_CHARS = 10_000
 AUTH_USER = "langgraph_auth_user"
@@ -50,7 +50,7 @@ class Calls(Protocol):
         user: Mapping[str, Any],
         progress: Progress | None,
     ) -> CallToolResult:
-        """See `tools.mcp.sessions.Session.call`; `user` is who calls."""
+        """See `turnstream.tools.mcp.sessions.Session.call`; `user` is who calls."""
 
 
 class ToolFailed(Exception):

@@ -27,11 +27,11 @@ Unknown keywords and `format` say nothing, as JSON Schema has it.
 from collections.abc import Mapping
 from typing import Any
 
-from tools.schemas.budget import Budget, TooCostly
-from tools.schemas.checking import check
-from tools.schemas.keywords import SchemaFault
-from tools.schemas.reading import read
-from tools.schemas.values import NotJSON, Table
+from turnstream.tools.schemas.budget import Budget, TooCostly
+from turnstream.tools.schemas.checking import check
+from turnstream.tools.schemas.keywords import SchemaFault
+from turnstream.tools.schemas.reading import read
+from turnstream.tools.schemas.values import NotJSON, Table
 
 __all__ = (
     "CHECKING_STEPS",

@@ -6,9 +6,9 @@ Each is a generator as `checking.Steps` says, made ready with `functools.partial
 from collections.abc import Container, Sequence
 from itertools import islice
 
-from tools.schemas.budget import Budget
-from tools.schemas.checking import MAYBE, Problem, Schema, Steps
-from tools.schemas.values import ARRAY, OBJECT, Node
+from turnstream.tools.schemas.budget import Budget
+from turnstream.tools.schemas.checking import MAYBE, Problem, Schema, Steps
+from turnstream.tools.schemas.values import ARRAY, OBJECT, Node
 
 Named = Sequence[tuple[Node, Schema]]
 

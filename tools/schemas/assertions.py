@@ -7,9 +7,9 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
-from tools.schemas.budget import Budget
-from tools.schemas.checking import Assertion, Problem, Steps
-from tools.schemas.values import (
+from turnstream.tools.schemas.budget import Budget
+from turnstream.tools.schemas.checking import Assertion, Problem, Steps
+from turnstream.tools.schemas.values import (
     ARRAY,
     BOOLEAN,
     FRACTION,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypeAlias
 
-from tools.schemas.budget import Budget
-from tools.schemas.sentences import misfit_sentence
-from tools.schemas.values import Node
+from turnstream.tools.schemas.budget import Budget
+from turnstream.tools.schemas.sentences import misfit_sentence
+from turnstream.tools.schemas.values import Node
 
 
 @dataclass(slots=True, eq=False)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tools.schemas import applicators, assertions
-from tools.schemas.assertions import LIMITS
-from tools.schemas.checking import Applicator, Assertion, Schema
-from tools.schemas.sentences import pointer
-from tools.schemas.values import ARRAY, OBJECT, STRING, Node, Table
+from turnstream.tools.schemas import applicators, assertions
+from turnstream.tools.schemas.assertions import LIMITS
+from turnstream.tools.schemas.checking import Applicator, Assertion, Schema
+from turnstream.tools.schemas.sentences import pointer
+from turnstream.tools.schemas.values import ARRAY, OBJECT, STRING, Node, Table
 
 
 class SchemaFault(Exception):

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from tools.schemas.budget import Budget
-from tools.schemas.checking import Assertion, Schema
-from tools.schemas.keywords import APPLICATORS, ASSERTIONS, Place, SchemaFault
-from tools.schemas.sentences import pointer, shown
-from tools.schemas.shapes import SCHEMA, SHAPES, Shape
-from tools.schemas.values import Node, NotJSON, Table
+from turnstream.tools.schemas.budget import Budget
+from turnstream.tools.schemas.checking import Assertion, Schema
+from turnstream.tools.schemas.keywords import APPLICATORS, ASSERTIONS, Place, SchemaFault
+from turnstream.tools.schemas.sentences import pointer, shown
+from turnstream.tools.schemas.shapes import SCHEMA, SHAPES, Shape
+from turnstream.tools.schemas.values import Node, NotJSON, Table
 
 
 def read(document: Mapping[str, Any], budget: Budget) -> tuple[Schema, Mapping[str, Node]]:

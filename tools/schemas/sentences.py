@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tools.schemas.values import Node
+from turnstream.tools.schemas.values import Node
 
 MAX_CHARS, MAX_LISTED, MAX_STEPS, MAX_BITS = 60, 8, 16, 256
 

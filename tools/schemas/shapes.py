@@ -6,7 +6,7 @@ Subschemas inside an argument are looked at when they are read themselves.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tools.schemas.assertions import KINDS, LIMITS, isfinite_number
+from turnstream.tools.schemas.assertions import KINDS, LIMITS, isfinite_number
 
 Shape = tuple[Callable[[Any], bool], str]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tools.schemas.budget import Budget
+from turnstream.tools.schemas.budget import Budget
 
 OBJECT, ARRAY, STRING, BOOLEAN, NULL = "object", "array", "string", "boolean", "null"
 INTEGER, FRACTION = "integer", "fraction"

@@ -8,20 +8,20 @@ from collections.abc import Collection
 
 from langchain_core.tools import BaseTool
 
-from tools.solar.comparison import compare_loggers
-from tools.solar.curve import get_power_curve
-from tools.solar.errors import diagnose_error_codes
-from tools.solar.forecast import forecast_production
-from tools.solar.health import analyze_inverter_health
-from tools.solar.loggers import list_loggers
-from tools.solar.maintenance import (
+from turnstream.tools.solar.comparison import compare_loggers
+from turnstream.tools.solar.curve import get_power_curve
+from turnstream.tools.solar.errors import diagnose_error_codes
+from turnstream.tools.solar.forecast import forecast_production
+from turnstream.tools.solar.health import analyze_inverter_health
+from turnstream.tools.solar.loggers import list_loggers
+from turnstream.tools.solar.maintenance import (
     cancel_maintenance,
     list_maintenance,
     schedule_maintenance,
 )
-from tools.solar.overview import get_fleet_overview
-from tools.solar.performance import calculate_performance_ratio
-from tools.solar.savings import calculate_financial_savings
+from turnstream.tools.solar.overview import get_fleet_overview
+from turnstream.tools.solar.performance import calculate_performance_ratio
+from turnstream.tools.solar.savings import calculate_financial_savings
 
 SOLAR_TOOLS: tuple[BaseTool, ...] = (
     list_loggers,

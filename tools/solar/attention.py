@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from statistics import median
 
-from tools.solar.days import Day, read_days
-from tools.solar.detection import SOILED_SHARE, Judged, clean_ratio, judge, lost_strings
-from tools.solar.fleet import Fleet, Logger
-from tools.solar.schema import SLOTS_PER_HOUR
-from tools.solar.targets import find_target
-from tools.solar.windows import Window
+from turnstream.tools.solar.days import Day, read_days
+from turnstream.tools.solar.detection import SOILED_SHARE, Judged, clean_ratio, judge, lost_strings
+from turnstream.tools.solar.fleet import Fleet, Logger
+from turnstream.tools.solar.schema import SLOTS_PER_HOUR
+from turnstream.tools.solar.targets import find_target
+from turnstream.tools.solar.windows import Window
 
 _BACK_DAYS = 30  # a dark week says nothing of strings: look back as far as this
 _MIN_JUDGED = 3

@@ -2,8 +2,8 @@
 
 from typing import Any, Literal
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     BAR_FIELDS,
     SHARED_FIELDS,
     TABLE_FIELDS,
@@ -14,10 +14,10 @@ from tools.solar.answers import (
     rounded,
     table,
 )
-from tools.solar.days import Sums, read_due, read_sums, total
-from tools.solar.fleet import Fleet, open_fleet
-from tools.solar.targets import Target, find_target
-from tools.solar.windows import Window, find_window, require_data
+from turnstream.tools.solar.days import Sums, read_due, read_sums, total
+from turnstream.tools.solar.fleet import Fleet, open_fleet
+from turnstream.tools.solar.targets import Target, find_target
+from turnstream.tools.solar.windows import Window, find_window, require_data
 
 _MAX_TARGETS = 20
 _METRICS = {

@@ -1,7 +1,7 @@
 """get_power_curve: an inverter's power over time, beside what it should have been."""
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     LINE_FIELDS,
     MAX_POINTS,
     SHARED_FIELDS,
@@ -9,12 +9,12 @@ from tools.solar.answers import (
     answering,
     rounded,
 )
-from tools.solar.days import read_days, read_due, read_sums, total
-from tools.solar.fleet import Fleet, open_fleet
-from tools.solar.readings import read_daily_means, read_means, read_peak
-from tools.solar.schema import SLOT_MINUTES
-from tools.solar.targets import Target, find_logger
-from tools.solar.windows import Window, find_window, local_time, require_data
+from turnstream.tools.solar.days import read_days, read_due, read_sums, total
+from turnstream.tools.solar.fleet import Fleet, open_fleet
+from turnstream.tools.solar.readings import read_daily_means, read_means, read_peak
+from turnstream.tools.solar.schema import SLOT_MINUTES
+from turnstream.tools.solar.targets import Target, find_logger
+from turnstream.tools.solar.windows import Window, find_window, local_time, require_data
 
 _SLOTS_A_DAY = 96
 _LONGEST_DAY = 100

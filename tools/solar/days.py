@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, NamedTuple
 
-from tools.solar.answers import rounded
-from tools.solar.fleet import Fleet, Logger
-from tools.solar.formulas import performance_ratio, specific_yield
-from tools.solar.schema import SLOTS_PER_HOUR
-from tools.solar.targets import Target
-from tools.solar.windows import Window
+from turnstream.tools.solar.answers import rounded
+from turnstream.tools.solar.fleet import Fleet, Logger
+from turnstream.tools.solar.formulas import performance_ratio, specific_yield
+from turnstream.tools.solar.schema import SLOTS_PER_HOUR
+from turnstream.tools.solar.targets import Target
+from turnstream.tools.solar.windows import Window
 
 _KWH = 1000 * SLOTS_PER_HOUR
 

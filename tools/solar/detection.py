@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import NamedTuple
 
-from tools.solar.days import Day
-from tools.solar.fleet import Logger
-from tools.solar.formulas import G_STC, quantile
-from tools.solar.readings import Slot
-from tools.solar.schema import SLOTS_PER_HOUR, SUNLIT_W_M2, UNLIMITED_SHARE
+from turnstream.tools.solar.days import Day
+from turnstream.tools.solar.fleet import Logger
+from turnstream.tools.solar.formulas import G_STC, quantile
+from turnstream.tools.solar.readings import Slot
+from turnstream.tools.solar.schema import SLOTS_PER_HOUR, SUNLIT_W_M2, UNLIMITED_SHARE
 
 MIN_BRIGHT = SLOTS_PER_HOUR  # slots that a day needs to be judged
 MIN_RUN = SLOTS_PER_HOUR  # slots: shorter outages, gaps and plateaus are not reported

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     BAR_FIELDS,
     SHARED_FIELDS,
     TABLE_FIELDS,
@@ -17,11 +17,11 @@ from tools.solar.answers import (
     shown,
     table,
 )
-from tools.solar.codes import CODES
-from tools.solar.events import Event, read_events
-from tools.solar.fleet import open_fleet
-from tools.solar.targets import find_target
-from tools.solar.windows import ONE_YEAR, find_window, require_data
+from turnstream.tools.solar.codes import CODES
+from turnstream.tools.solar.events import Event, read_events
+from turnstream.tools.solar.fleet import open_fleet
+from turnstream.tools.solar.targets import find_target
+from turnstream.tools.solar.windows import ONE_YEAR, find_window, require_data
 
 _TOLD_EVENTS = 8  # to the model, the latest; the table has all
 _MAX_CODES = 20

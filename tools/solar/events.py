@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tools.solar.codes import CODES
-from tools.solar.fleet import Fleet, Logger
-from tools.solar.schema import SLOTS_PER_HOUR
-from tools.solar.targets import Target
-from tools.solar.windows import Window, local_time
+from turnstream.tools.solar.codes import CODES
+from turnstream.tools.solar.fleet import Fleet, Logger
+from turnstream.tools.solar.schema import SLOTS_PER_HOUR
+from turnstream.tools.solar.targets import Target
+from turnstream.tools.solar.windows import Window, local_time
 
 
 @dataclass(frozen=True, slots=True)

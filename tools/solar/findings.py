@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from tools.solar import detection
-from tools.solar.answers import rounded
-from tools.solar.days import Day
-from tools.solar.detection import DayRun, Judged, SlotRun
-from tools.solar.fleet import Fleet, Logger
-from tools.solar.formulas import DC_LOSS, ETA_NOMINAL, G_STC
-from tools.solar.readings import Slot, read_readings
-from tools.solar.schema import SLOTS_PER_HOUR, SUNLIT_W_M2
-from tools.solar.windows import Window, local_time, runs
+from turnstream.tools.solar import detection
+from turnstream.tools.solar.answers import rounded
+from turnstream.tools.solar.days import Day
+from turnstream.tools.solar.detection import DayRun, Judged, SlotRun
+from turnstream.tools.solar.fleet import Fleet, Logger
+from turnstream.tools.solar.formulas import DC_LOSS, ETA_NOMINAL, G_STC
+from turnstream.tools.solar.readings import Slot, read_readings
+from turnstream.tools.solar.schema import SLOTS_PER_HOUR, SUNLIT_W_M2
+from turnstream.tools.solar.windows import Window, local_time, runs
 
 _ADVICE = {
     "outage": "See the error codes of the time; if there are none, check breakers and display.",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     LINE_FIELDS,
     SHARED_FIELDS,
     TABLE_FIELDS,
@@ -18,8 +18,8 @@ from tools.solar.answers import (
     shown,
     table,
 )
-from tools.solar.fleet import Fleet, open_fleet
-from tools.solar.forecasting import (
+from turnstream.tools.solar.fleet import Fleet, open_fleet
+from turnstream.tools.solar.forecasting import (
     MAX_LEAD,
     MIN_DAYS,
     Forecast,
@@ -28,10 +28,10 @@ from tools.solar.forecasting import (
     measure,
     predict,
 )
-from tools.solar.formulas import G_STC
-from tools.solar.schema import SLOTS_PER_HOUR
-from tools.solar.targets import Target, find_target
-from tools.solar.windows import Window, find_day, require_data
+from turnstream.tools.solar.formulas import G_STC
+from turnstream.tools.solar.schema import SLOTS_PER_HOUR
+from turnstream.tools.solar.targets import Target, find_target
+from turnstream.tools.solar.windows import Window, find_day, require_data
 
 _COMPLETE = 0.9  # share of a day's readings that must be there for the day to count
 _KWH = 1000 * SLOTS_PER_HOUR  # of W summed over slots

@@ -15,7 +15,7 @@ known: it follows the season, and is measured on the held-back days too.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tools.solar.formulas import root_mean_square, skill
+from turnstream.tools.solar.formulas import root_mean_square, skill
 
 MIN_DAYS = 60  # of history
 MAX_LEAD = 7

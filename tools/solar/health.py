@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     LINE_FIELDS,
     SHARED_FIELDS,
     TABLE_FIELDS,
@@ -14,13 +14,13 @@ from tools.solar.answers import (
     rounded,
     table,
 )
-from tools.solar.days import Day, read_days, read_due, read_sums, total
-from tools.solar.detection import Judged, clean_ratio, judge
-from tools.solar.events import read_events
-from tools.solar.findings import Finding, find_all
-from tools.solar.fleet import Fleet, open_fleet
-from tools.solar.targets import Target, find_logger
-from tools.solar.windows import Window, find_window, require_data
+from turnstream.tools.solar.days import Day, read_days, read_due, read_sums, total
+from turnstream.tools.solar.detection import Judged, clean_ratio, judge
+from turnstream.tools.solar.events import read_events
+from turnstream.tools.solar.findings import Finding, find_all
+from turnstream.tools.solar.fleet import Fleet, open_fleet
+from turnstream.tools.solar.targets import Target, find_logger
+from turnstream.tools.solar.windows import Window, find_window, require_data
 
 _LABELS = {
     "kind": "Finding",

@@ -3,10 +3,10 @@
 from datetime import date
 from typing import Any
 
-from tools.contract import real_tool
-from tools.solar.answers import SHARED_FIELDS, TABLE_FIELDS, Result, answering, table
-from tools.solar.fleet import Logger, Site, open_fleet
-from tools.solar.targets import find_site
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import SHARED_FIELDS, TABLE_FIELDS, Result, answering, table
+from turnstream.tools.solar.fleet import Logger, Site, open_fleet
+from turnstream.tools.solar.targets import find_site
 
 _LABELS = {
     "name": "Logger",

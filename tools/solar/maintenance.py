@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from langchain_core.tools import ToolException
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     MAX_ROWS,
     SHARED_FIELDS,
     TABLE_FIELDS,
@@ -20,9 +20,9 @@ from tools.solar.answers import (
     shown,
     table,
 )
-from tools.solar.fleet import Fleet, open_fleet
-from tools.solar.targets import find_logger, find_target
-from tools.solar.visits import (
+from turnstream.tools.solar.fleet import Fleet, open_fleet
+from turnstream.tools.solar.targets import find_logger, find_target
+from turnstream.tools.solar.visits import (
     CANCELLED,
     PLANNED,
     Visit,
@@ -30,8 +30,8 @@ from tools.solar.visits import (
     cancel_visit,
     find_visits,
 )
-from tools.solar.windows import Day, find_day, find_window
-from tools.strict_json import clean_text
+from turnstream.tools.solar.windows import Day, find_day, find_window
+from turnstream.tools.strict_json import clean_text
 
 Work = Literal["inspection", "cleaning", "repair", "service"]
 State = Literal["planned", "cancelled", "all"]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     BAR_FIELDS,
     SHARED_FIELDS,
     TABLE_FIELDS,
@@ -13,12 +13,12 @@ from tools.solar.answers import (
     rounded,
     table,
 )
-from tools.solar.attention import find_problems
-from tools.solar.days import Sums, read_due, read_sums, total
-from tools.solar.events import read_events
-from tools.solar.fleet import Fleet, Logger, open_fleet
-from tools.solar.targets import Target, find_target
-from tools.solar.windows import Window, find_window, require_data
+from turnstream.tools.solar.attention import find_problems
+from turnstream.tools.solar.days import Sums, read_due, read_sums, total
+from turnstream.tools.solar.events import read_events
+from turnstream.tools.solar.fleet import Fleet, Logger, open_fleet
+from turnstream.tools.solar.targets import Target, find_target
+from turnstream.tools.solar.windows import Window, find_window, require_data
 
 _LABELS = {
     "name": "Logger",

@@ -3,8 +3,8 @@
 from datetime import date
 from typing import Any
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     LINE_FIELDS,
     SHARED_FIELDS,
     TABLE_FIELDS,
@@ -13,11 +13,11 @@ from tools.solar.answers import (
     rounded,
     table,
 )
-from tools.solar.days import Sums, Total, read_daily, read_due, read_sums, total
-from tools.solar.fleet import Fleet, open_fleet
-from tools.solar.formulas import performance_ratio
-from tools.solar.targets import Target, find_target
-from tools.solar.windows import Window, find_window, require_data
+from turnstream.tools.solar.days import Sums, Total, read_daily, read_due, read_sums, total
+from turnstream.tools.solar.fleet import Fleet, open_fleet
+from turnstream.tools.solar.formulas import performance_ratio
+from turnstream.tools.solar.targets import Target, find_target
+from turnstream.tools.solar.windows import Window, find_window, require_data
 
 _LABELS = {
     "name": "Logger",

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from tools.solar.fleet import Fleet, Logger
-from tools.solar.schema import DC_W, EXPECTED_W, SLOTS_PER_KEY
-from tools.solar.windows import Window
+from turnstream.tools.solar.fleet import Fleet, Logger
+from turnstream.tools.solar.schema import DC_W, EXPECTED_W, SLOTS_PER_KEY
+from turnstream.tools.solar.windows import Window
 
 _SKY = f"""
     SELECT day, first_slot, p.key - s.number * {SLOTS_PER_KEY} AS slot, p.poa, l.logger_id,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tools.contract import real_tool
-from tools.solar.answers import (
+from turnstream.tools.contract import real_tool
+from turnstream.tools.solar.answers import (
     BAR_FIELDS,
     SHARED_FIELDS,
     TABLE_FIELDS,
@@ -16,11 +16,11 @@ from tools.solar.answers import (
     shown,
     table,
 )
-from tools.solar.days import Daily, read_daily, read_due, read_sums, total
-from tools.solar.fleet import open_fleet
-from tools.solar.formulas import savings
-from tools.solar.targets import find_target
-from tools.solar.windows import ONE_YEAR, find_window, require_data
+from turnstream.tools.solar.days import Daily, read_daily, read_due, read_sums, total
+from turnstream.tools.solar.fleet import open_fleet
+from turnstream.tools.solar.formulas import savings
+from turnstream.tools.solar.targets import find_target
+from turnstream.tools.solar.windows import ONE_YEAR, find_window, require_data
 
 _MAX_PRICE = 1000.0
 _CURRENCY = re.compile(r"[A-Z]{3}")

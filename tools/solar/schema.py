@@ -10,7 +10,7 @@ and hold zeros. `logger_day` sums the readings up by the site's local day. It is
 `reading` and `plane` alone, by `ROLLUP`, and holds nothing that they do not.
 """
 
-from tools.solar.formulas import DC_LOSS, ETA_NOMINAL, ETA_REFERENCE, G_STC
+from turnstream.tools.solar.formulas import DC_LOSS, ETA_NOMINAL, ETA_REFERENCE, G_STC
 
 SLOT_MINUTES = 15
 SLOT_SECONDS = SLOT_MINUTES * 60

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tools.solar.answers import Refusal, invalid, shown
-from tools.solar.fleet import Fleet, Logger, Site
+from turnstream.tools.solar.answers import Refusal, invalid, shown
+from turnstream.tools.solar.fleet import Fleet, Logger, Site
 
 _LOGGER = re.compile(r"(?:inverter|inv|logger|unit|number|no)? ?0*([0-9]{1,6})")
 _WORD = re.compile(r"[^\W_]+")

@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 
 from pydantic import WithJsonSchema
 
-from tools.solar.answers import Refusal, invalid, shown
-from tools.solar.fleet import Fleet
-from tools.solar.schema import EPOCH_SLOT, SLOT_SECONDS
-from tools.solar.targets import Target
+from turnstream.tools.solar.answers import Refusal, invalid, shown
+from turnstream.tools.solar.fleet import Fleet
+from turnstream.tools.solar.schema import EPOCH_SLOT, SLOT_SECONDS
+from turnstream.tools.solar.targets import Target
 
 Day: TypeAlias = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 """A day as the model writes it, for which a form has a field. LangChain drops the

@@ -8,9 +8,9 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.http.problems import Problem
-from server.http.state import ApiRequest
-from server.protocols.fields import mapping, shown
+from turnstream.server.http.problems import Problem
+from turnstream.server.http.state import ApiRequest
+from turnstream.server.protocols.fields import mapping, shown
 
 _EPOCH = "1970-01-01T00:00:00+00:00"
 """Graphs are code: nobody has made them at a time."""

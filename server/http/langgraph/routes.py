@@ -3,11 +3,22 @@
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from server.http.authenticated import Authenticated
-from server.http.langgraph.assistants import ApiKeyHeader, Assistant, AssistantSearch, Info
-from server.http.langgraph.runs import Run, RunCancel, Runs, RunsStream, RunStream
-from server.http.langgraph.threads import Thread, ThreadHistory, Threads, ThreadSearch, ThreadState
-from server.http.permitted import Permitted
+from turnstream.server.http.authenticated import Authenticated
+from turnstream.server.http.langgraph.assistants import (
+    ApiKeyHeader,
+    Assistant,
+    AssistantSearch,
+    Info,
+)
+from turnstream.server.http.langgraph.runs import Run, RunCancel, Runs, RunsStream, RunStream
+from turnstream.server.http.langgraph.threads import (
+    Thread,
+    ThreadHistory,
+    Threads,
+    ThreadSearch,
+    ThreadState,
+)
+from turnstream.server.http.permitted import Permitted
 
 _THREAD = "/langgraph/threads/{thread_id}"
 

@@ -12,24 +12,30 @@ from urllib.parse import urlencode
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.chat import run_headers, stream_refusals, stream_run, unseen_headers
-from server.http.cursors import position
-from server.http.langgraph.assistants import graph_named
-from server.http.langgraph.saved import branch_at, find_thread
-from server.http.problems import Problem, unknown_thread
-from server.http.state import ApiRequest, principal, rights, thread_key
-from server.protocols import wire_format
-from server.protocols.fields import thread_id
-from server.protocols.format import StreamContext
-from server.protocols.langgraph_sdk.request import ALL_MODES, Modes, Submission, modes, parse
-from server.protocols.langgraph_sdk.states import SavedThread
-from server.protocols.langgraph_sdk.turn_request import turn_request
-from server.runs.lives import StreamLost
-from server.runs.reader import LoggedRun
-from server.storage.interfaces import ThreadEntry
-from server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, RunEnded
-from server.turns.header import ThreadKey
-from server.turns.requests import InvalidRequest
+from turnstream.server.http.chat import run_headers, stream_refusals, stream_run, unseen_headers
+from turnstream.server.http.cursors import position
+from turnstream.server.http.langgraph.assistants import graph_named
+from turnstream.server.http.langgraph.saved import branch_at, find_thread
+from turnstream.server.http.problems import Problem, unknown_thread
+from turnstream.server.http.state import ApiRequest, principal, rights, thread_key
+from turnstream.server.protocols import wire_format
+from turnstream.server.protocols.fields import thread_id
+from turnstream.server.protocols.format import StreamContext
+from turnstream.server.protocols.langgraph_sdk.request import (
+    ALL_MODES,
+    Modes,
+    Submission,
+    modes,
+    parse,
+)
+from turnstream.server.protocols.langgraph_sdk.states import SavedThread
+from turnstream.server.protocols.langgraph_sdk.turn_request import turn_request
+from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, RunEnded
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import InvalidRequest
 
 NAME = "langgraph"
 FROM_THE_START = "-1"

@@ -5,11 +5,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 
-from server.http.state import ApiRequest, thread_key
-from server.protocols.langgraph_sdk.states import SavedThread, unknown_checkpoint
-from server.storage.interfaces import ThreadEntry
-from server.turns.header import ThreadKey
-from tools.threads import beside_loop
+from turnstream.server.http.state import ApiRequest, thread_key
+from turnstream.server.protocols.langgraph_sdk.states import SavedThread, unknown_checkpoint
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.turns.header import ThreadKey
+from turnstream.tools.threads import beside_loop
 
 
 @dataclass(frozen=True, slots=True)

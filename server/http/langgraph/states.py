@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
-from server.http.thread_json import as_json, written
-from server.protocols.langgraph_sdk.states import (
+from turnstream.server.http.thread_json import as_json, written
+from turnstream.server.protocols.langgraph_sdk.states import (
     SavedThread,
     checkpoints,
     state,
     unknown_checkpoint,
 )
-from server.turns.graph_state import Values
+from turnstream.server.turns.graph_state import Values
 
 MAX_HISTORY_BYTES = 20_000_000
 """The size of a history, whose states each have all messages up to a boundary. Older states are

@@ -12,22 +12,22 @@ from typing import Any
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.langgraph.assistants import graph_named
-from server.http.langgraph.saved import Found, branch_at, branches_of, find_thread
-from server.http.langgraph.states import history_json, state_json
-from server.http.problems import Problem, unknown_thread
-from server.http.state import ApiRequest, owner, principal, thread_key
-from server.protocols.fields import mapping, shown, string, thread_id
-from server.protocols.langgraph_sdk.snapshot import open_interrupts
-from server.protocols.langgraph_sdk.states import (
+from turnstream.server.http.langgraph.assistants import graph_named
+from turnstream.server.http.langgraph.saved import Found, branch_at, branches_of, find_thread
+from turnstream.server.http.langgraph.states import history_json, state_json
+from turnstream.server.http.problems import Problem, unknown_thread
+from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
+from turnstream.server.protocols.fields import mapping, shown, string, thread_id
+from turnstream.server.protocols.langgraph_sdk.snapshot import open_interrupts
+from turnstream.server.protocols.langgraph_sdk.states import (
     SavedThread,
     boundary,
     empty_state,
     state,
 )
-from server.storage.interfaces import ThreadEntry
-from server.turns.header import ThreadKey
-from server.turns.requests import InvalidRequest
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import InvalidRequest
 
 Json = dict[str, Any]
 

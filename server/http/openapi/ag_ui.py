@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from server.http.openapi.answers import TEXT
-from server.http.openapi.operation import Example, Operation
-from server.http.openapi.turns import START_PARAMETERS, START_PROBLEMS, STARTED
-from server.protocols.body_schemas import ref
+from turnstream.server.http.openapi.answers import TEXT
+from turnstream.server.http.openapi.operation import Example, Operation
+from turnstream.server.http.openapi.turns import START_PARAMETERS, START_PROBLEMS, STARTED
+from turnstream.server.protocols.body_schemas import ref
 
 _HELLO = {"id": "m1", "role": "user", "content": "Hello"}
 _OTHER = {"role": "assistant", "content": "Hi"}

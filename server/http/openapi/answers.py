@@ -2,12 +2,19 @@
 
 from typing import get_args
 
-from graphs.models import OFFLINE, PROVIDERS
-from server.protocols.body_schemas import Schema, an_object, choice, closed_object, nullable, ref
-from server.protocols.metadata_schemas import ERROR, INTERRUPT
-from server.protocols.schemas import message_components
-from server.storage.interfaces import ThreadRunState
-from server.users.principal import Method
+from turnstream.graphs.models import OFFLINE, PROVIDERS
+from turnstream.server.protocols.body_schemas import (
+    Schema,
+    an_object,
+    choice,
+    closed_object,
+    nullable,
+    ref,
+)
+from turnstream.server.protocols.metadata_schemas import ERROR, INTERRUPT
+from turnstream.server.protocols.schemas import message_components
+from turnstream.server.storage.interfaces import ThreadRunState
+from turnstream.server.users.principal import Method
 
 TEXT: Schema = {"type": "string"}
 YES_OR_NO: Schema = {"type": "boolean"}

@@ -1,11 +1,11 @@
 """The operations of callers: log in and out, who one is, delete what is theirs."""
 
-from server.http.login import MAX_CREDENTIAL_CHARS
-from server.http.openapi.answers import TEXT
-from server.http.openapi.operation import Answer, Example, Operation
-from server.http.openapi.problems import BODY, CREDENTIALS, DATA, LIMITED, LOGIN, STORAGE
-from server.http.openapi.problems import COOKIE as WITH_COOKIE
-from server.protocols.body_schemas import an_object, ref
+from turnstream.server.http.login import MAX_CREDENTIAL_CHARS
+from turnstream.server.http.openapi.answers import TEXT
+from turnstream.server.http.openapi.operation import Answer, Example, Operation
+from turnstream.server.http.openapi.problems import BODY, CREDENTIALS, DATA, LIMITED, LOGIN, STORAGE
+from turnstream.server.http.openapi.problems import COOKIE as WITH_COOKIE
+from turnstream.server.protocols.body_schemas import an_object, ref
 
 ME = Answer("Who calls.", ref("Me"))
 COOKIE = {"Set-Cookie": TEXT}

@@ -11,20 +11,20 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
-from server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
-from server.http.guard import SAFE_METHODS
-from server.http.langgraph.assistants import ApiKeyHeader
-from server.http.openapi import ag_ui, callers, offer, problems, threads, turns
-from server.http.openapi.answers import components
-from server.http.openapi.langgraph import answers as langgraph_answers
-from server.http.openapi.langgraph import assistants as langgraph_assistants
-from server.http.openapi.langgraph import runs as langgraph_runs
-from server.http.openapi.langgraph import threads as langgraph_threads
-from server.http.openapi.operation import Operation, described
-from server.http.openapi.problems import Source
-from server.http.permitted import Permitted
-from server.protocols.body_schemas import Served, closed_object, decision
-from server.protocols.schemas import body_components
+from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
+from turnstream.server.http.guard import SAFE_METHODS
+from turnstream.server.http.langgraph.assistants import ApiKeyHeader
+from turnstream.server.http.openapi import ag_ui, callers, offer, problems, threads, turns
+from turnstream.server.http.openapi.answers import components
+from turnstream.server.http.openapi.langgraph import answers as langgraph_answers
+from turnstream.server.http.openapi.langgraph import assistants as langgraph_assistants
+from turnstream.server.http.openapi.langgraph import runs as langgraph_runs
+from turnstream.server.http.openapi.langgraph import threads as langgraph_threads
+from turnstream.server.http.openapi.operation import Operation, described
+from turnstream.server.http.openapi.problems import Source
+from turnstream.server.http.permitted import Permitted
+from turnstream.server.protocols.body_schemas import Served, closed_object, decision
+from turnstream.server.protocols.schemas import body_components
 
 OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = {
     place: (tag, operation)

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from server.http.state import ApiRequest, principal, rights
-from server.runs.client_values import allowed_names
+from turnstream.server.http.state import ApiRequest, principal, rights
+from turnstream.server.runs.client_values import allowed_names
 
 if TYPE_CHECKING:
-    from server.http.openapi.document import Subject
+    from turnstream.server.http.openapi.document import Subject
 
 
 class OpenApi(HTTPEndpoint):
     async def get(self, request: ApiRequest) -> Response:
         """The OpenAPI document, with the models that the caller may name and the caller's id."""
-        from server.http.openapi.document import document
+        from turnstream.server.http.openapi.document import document
 
         return JSONResponse(document(request.app.routes, _subject(request)))
 
 
 def _subject(request: ApiRequest) -> "Subject":
-    from server.http.openapi.document import Subject
-    from server.protocols.body_schemas import Served
+    from turnstream.server.http.openapi.document import Subject
+    from turnstream.server.protocols.body_schemas import Served
 
     state = request.state
     graphs, has_models = state["graphs"].by_name, False

@@ -1,9 +1,9 @@
 """The operations that say what is served: tools, graphs, models, approvals, health."""
 
-from server.http.approvals import MAX_CALLS, MAX_CURSOR_DIGITS
-from server.http.openapi.answers import TEXT
-from server.http.openapi.operation import Answer, Example, Operation, query
-from server.http.openapi.problems import (
+from turnstream.server.http.approvals import MAX_CALLS, MAX_CURSOR_DIGITS
+from turnstream.server.http.openapi.answers import TEXT
+from turnstream.server.http.openapi.operation import Answer, Example, Operation, query
+from turnstream.server.http.openapi.problems import (
     APPROVALS,
     BODY,
     BODY_FIELDS,
@@ -14,7 +14,7 @@ from server.http.openapi.problems import (
     THREADS,
     TOOLS,
 )
-from server.protocols.body_schemas import ref
+from turnstream.server.protocols.body_schemas import ref
 
 OPERATIONS = {
     ("GET", "/tools"): Operation(

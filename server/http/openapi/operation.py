@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from server.http.openapi.problems import Source, together
-from server.protocols.body_schemas import Schema, choice, ref
+from turnstream.server.http.openapi.problems import Source, together
+from turnstream.server.protocols.body_schemas import Schema, choice, ref
 
 JSON, EVENTS, LINES = "application/json", "text/event-stream", "application/x-ndjson"
 PROBLEM = "application/problem+json"

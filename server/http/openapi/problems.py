@@ -6,7 +6,7 @@ Each source names its modules, and exactly the codes that these raise: a test re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from server.storage.interfaces import STORAGE_FAULTS
+from turnstream.server.storage.interfaces import STORAGE_FAULTS
 
 Codes = Mapping[int, Sequence[str]]
 
@@ -32,32 +32,32 @@ class Source:
 
 
 CONNECTION = Source(
-    ("server.connections",),
+    ("turnstream.server.connections",),
     {
         400: ["malformed_request"],
         408: ["request_timeout"],
         503: ["too_many_connections"],
     },
 )
-ERRORS = ("server.http.problems", "server.http.problem_handlers")
+ERRORS = ("turnstream.server.http.problems", "turnstream.server.http.problem_handlers")
 UNEXPECTED = Source(ERRORS, {500: ["internal_error"]})
 HOST = Source(
-    ("server.http.guard",),
+    ("turnstream.server.http.guard",),
     {400: ["malformed_request"], 403: ["host_not_allowed", "authentication_not_set"]},
 )
-UNREAD = Source(("server.http.byte_budget",), {503: ["limit_reached"]})
+UNREAD = Source(("turnstream.server.http.byte_budget",), {503: ["limit_reached"]})
 """The refusals of a large response."""
-ORIGIN = Source(("server.http.guard",), {403: ["origin_not_allowed"]})
+ORIGIN = Source(("turnstream.server.http.guard",), {403: ["origin_not_allowed"]})
 CREDENTIALS = Source(
-    ("server.http.authenticated",),
+    ("turnstream.server.http.authenticated",),
     {401: ["unauthenticated"], 503: ["authentication_unavailable"]},
 )
-COOKIE = Source(("server.http.authenticated",), {403: ["origin_required"]})
+COOKIE = Source(("turnstream.server.http.authenticated",), {403: ["origin_required"]})
 LIMITED = Source(ERRORS, {429: ["limit_exceeded"]})
 ROLE = Source(ERRORS, {403: ["forbidden"]})
-STORAGE = Source(("server.storage.interfaces",), {503: [*STORAGE_FAULTS]})
+STORAGE = Source(("turnstream.server.storage.interfaces",), {503: [*STORAGE_FAULTS]})
 BODY = Source(
-    ("server.http.bodies", "server.http.byte_budget"),
+    ("turnstream.server.http.bodies", "turnstream.server.http.byte_budget"),
     {
         400: ["malformed_json"],
         413: ["body_too_large"],
@@ -69,21 +69,21 @@ THREAD = Source(ERRORS, {404: ["thread_not_found"]})
 STILL_BUSY = Source(ERRORS, {503: ["thread_still_busy"]})
 BUSY = Source(ERRORS, {409: ["run_in_progress"], 503: ["thread_still_busy"]})
 VERSION = Source(ERRORS, {404: ["thread_not_found"], 409: ["thread_changed"]})
-BRANCHES = Source(("server.runs.versions",), {404: ["unknown_version"]})
+BRANCHES = Source(("turnstream.server.runs.versions",), {404: ["unknown_version"]})
 CAPACITY = Source(ERRORS, {503: ["shutting_down", "limit_reached"]})
-PROTOCOL = Source(("server.protocols",), {422: ["invalid_protocol"]})
+PROTOCOL = Source(("turnstream.server.protocols",), {422: ["invalid_protocol"]})
 BODY_FIELDS = Source(
     (
-        "server.protocols",
-        "server.protocols.content",
-        "server.protocols.fields",
-        "server.protocols.graph_values",
-        "server.protocols.tool_fields",
-        "server.protocols.native.request",
-        "server.protocols.assistant_transport.request",
-        "server.protocols.ai_sdk.request",
-        "server.protocols.ag_ui.interrupts",
-        "server.protocols.ag_ui.request",
+        "turnstream.server.protocols",
+        "turnstream.server.protocols.content",
+        "turnstream.server.protocols.fields",
+        "turnstream.server.protocols.graph_values",
+        "turnstream.server.protocols.tool_fields",
+        "turnstream.server.protocols.native.request",
+        "turnstream.server.protocols.assistant_transport.request",
+        "turnstream.server.protocols.ai_sdk.request",
+        "turnstream.server.protocols.ag_ui.interrupts",
+        "turnstream.server.protocols.ag_ui.request",
     ),
     {
         422: [
@@ -98,21 +98,21 @@ BODY_FIELDS = Source(
 )
 RUNS = Source(
     (
-        "server.runs.approvals",
-        "server.runs.branches",
-        "server.runs.client_answers",
-        "server.runs.client_tools",
-        "server.runs.client_values",
-        "server.runs.interrupts",
-        "server.runs.plan",
-        "server.runs.prepare",
-        "server.runs.review_answers",
-        "server.runs.reviewed_calls",
-        "server.runs.runs",
-        "server.runs.busy_threads",
-        "server.runs.served_graphs",
-        "server.runs.served_models",
-        "server.runs.tool_choice",
+        "turnstream.server.runs.approvals",
+        "turnstream.server.runs.branches",
+        "turnstream.server.runs.client_answers",
+        "turnstream.server.runs.client_tools",
+        "turnstream.server.runs.client_values",
+        "turnstream.server.runs.interrupts",
+        "turnstream.server.runs.plan",
+        "turnstream.server.runs.prepare",
+        "turnstream.server.runs.review_answers",
+        "turnstream.server.runs.reviewed_calls",
+        "turnstream.server.runs.runs",
+        "turnstream.server.runs.busy_threads",
+        "turnstream.server.runs.served_graphs",
+        "turnstream.server.runs.served_models",
+        "turnstream.server.runs.tool_choice",
     ),
     {
         403: ["forbidden", "model_not_allowed", "tool_not_allowed"],
@@ -131,11 +131,15 @@ RUNS = Source(
         ],
     },
 )
-IDEMPOTENCY = Source(("server.http.chat",), {422: ["invalid_idempotency_key"]})
-STREAMS = Source(("server.http.event_streams",), {503: ["limit_reached"]})
-PAGES = Source(("server.turns.pages",), {409: ["unknown_message"]})
+IDEMPOTENCY = Source(("turnstream.server.http.chat",), {422: ["invalid_idempotency_key"]})
+STREAMS = Source(("turnstream.server.http.event_streams",), {503: ["limit_reached"]})
+PAGES = Source(("turnstream.server.turns.pages",), {409: ["unknown_message"]})
 THREADS = Source(
-    ("server.http.threads", "server.http.thread_listing", "server.http.thread_changes"),
+    (
+        "turnstream.server.http.threads",
+        "turnstream.server.http.thread_listing",
+        "turnstream.server.http.thread_changes",
+    ),
     {
         409: ["too_many_pinned"],
         422: [
@@ -144,14 +148,14 @@ THREADS = Source(
         ],
     },
 )
-EXPORT = Source(("server.http.export",), {409: ["export_in_progress"]})
-DATA = Source(("server.http.personal_data",), {422: ["not_confirmed"]})
+EXPORT = Source(("turnstream.server.http.export",), {409: ["export_in_progress"]})
+DATA = Source(("turnstream.server.http.personal_data",), {422: ["not_confirmed"]})
 LOGIN = Source(
-    ("server.http.login",),
+    ("turnstream.server.http.login",),
     {404: ["no_login"], 413: ["body_too_large"], 422: ["invalid_credential"]},
 )
 APPROVALS = Source(
-    ("server.http.approvals",),
+    ("turnstream.server.http.approvals",),
     {
         404: ["unknown_approval"],
         409: ["already_answered", "run_in_progress", "asker_forbidden"],
@@ -160,7 +164,7 @@ APPROVALS = Source(
     },
 )
 TOOLS = Source(
-    ("server.http.tools",),
+    ("turnstream.server.http.tools",),
     {
         403: ["tool_not_allowed", "approval_required"],
         404: ["unknown_tool", "not_a_real_tool"],
@@ -169,22 +173,25 @@ TOOLS = Source(
         504: ["tool_timeout"],
     },
 )
-LANGGRAPH_ASSISTANTS = Source(("server.http.langgraph.assistants",), {404: ["assistant_not_found"]})
+LANGGRAPH_ASSISTANTS = Source(
+    ("turnstream.server.http.langgraph.assistants",), {404: ["assistant_not_found"]}
+)
 LANGGRAPH_THREADS = Source(
-    ("server.http.langgraph.threads",), {409: ["thread_exists"], 422: ["invalid_limit"]}
+    ("turnstream.server.http.langgraph.threads",), {409: ["thread_exists"], 422: ["invalid_limit"]}
 )
 LANGGRAPH_RUNS = Source(
-    ("server.http.langgraph.runs",), {404: ["run_not_found"], 422: ["unsupported_option"]}
+    ("turnstream.server.http.langgraph.runs",),
+    {404: ["run_not_found"], 422: ["unsupported_option"]},
 )
 LANGGRAPH_CHECKPOINTS = Source(
-    ("server.protocols.langgraph_sdk.states",), {409: ["unknown_checkpoint"]}
+    ("turnstream.server.protocols.langgraph_sdk.states",), {409: ["unknown_checkpoint"]}
 )
 LANGGRAPH_FIELDS = Source(
     (
-        "server.protocols.langgraph_sdk.decisions",
-        "server.protocols.langgraph_sdk.input_messages",
-        "server.protocols.langgraph_sdk.request",
-        "server.protocols.langgraph_sdk.turn_request",
+        "turnstream.server.protocols.langgraph_sdk.decisions",
+        "turnstream.server.protocols.langgraph_sdk.input_messages",
+        "turnstream.server.protocols.langgraph_sdk.request",
+        "turnstream.server.protocols.langgraph_sdk.turn_request",
     ),
     {
         409: ["unknown_interrupt", "nothing_to_do"],

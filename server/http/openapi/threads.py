@@ -1,8 +1,8 @@
 """The operations of threads: list, load, change, delete, export."""
 
-from server.http.openapi.answers import RUN_STATE, TEXT, YES_OR_NO
-from server.http.openapi.operation import LINES, Answer, Example, Operation, query
-from server.http.openapi.problems import (
+from turnstream.server.http.openapi.answers import RUN_STATE, TEXT, YES_OR_NO
+from turnstream.server.http.openapi.operation import LINES, Answer, Example, Operation, query
+from turnstream.server.http.openapi.problems import (
     BODY,
     BODY_FIELDS,
     BRANCHES,
@@ -15,13 +15,19 @@ from server.http.openapi.problems import (
     THREAD,
     THREADS,
 )
-from server.http.openapi.turns import PROTOCOL_PARAMETER
-from server.http.thread_changes import MAX_TITLE_CHARS
-from server.http.thread_listing import MAX_PAGE_SIZE, MAX_QUERY_CHARS, PAGE_SIZE
-from server.http.threads import MAX_MESSAGES, MESSAGES
-from server.protocols.body_schemas import NOT_BLANK, TOOL_NAMES, closed_object, nullable, ref
-from server.storage.sealed_places import CURSOR
-from server.storage.words import MAX_WORDS
+from turnstream.server.http.openapi.turns import PROTOCOL_PARAMETER
+from turnstream.server.http.thread_changes import MAX_TITLE_CHARS
+from turnstream.server.http.thread_listing import MAX_PAGE_SIZE, MAX_QUERY_CHARS, PAGE_SIZE
+from turnstream.server.http.threads import MAX_MESSAGES, MESSAGES
+from turnstream.server.protocols.body_schemas import (
+    NOT_BLANK,
+    TOOL_NAMES,
+    closed_object,
+    nullable,
+    ref,
+)
+from turnstream.server.storage.sealed_places import CURSOR
+from turnstream.server.storage.words import MAX_WORDS
 
 _CURSOR = f"^({CURSOR})?$"
 

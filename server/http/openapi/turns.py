@@ -1,9 +1,16 @@
 """The operations of turns: start a run, attach to one, stop one."""
 
-from server.http.chat import MAX_KEY_CHARS
-from server.http.openapi.answers import EVENT_STREAM, PREVIOUS_RUN, RUN_HEADERS, TEXT
-from server.http.openapi.operation import EVENTS, Answer, Example, Operation, header, query
-from server.http.openapi.problems import (
+from turnstream.server.http.chat import MAX_KEY_CHARS
+from turnstream.server.http.openapi.answers import EVENT_STREAM, PREVIOUS_RUN, RUN_HEADERS, TEXT
+from turnstream.server.http.openapi.operation import (
+    EVENTS,
+    Answer,
+    Example,
+    Operation,
+    header,
+    query,
+)
+from turnstream.server.http.openapi.problems import (
     BODY,
     BODY_FIELDS,
     BRANCHES,
@@ -16,8 +23,8 @@ from server.http.openapi.problems import (
     THREAD,
     VERSION,
 )
-from server.protocols import WIRE_FORMATS
-from server.protocols.body_schemas import choice, ref
+from turnstream.server.protocols import WIRE_FORMATS
+from turnstream.server.protocols.body_schemas import choice, ref
 
 PROTOCOL_PARAMETER = query(
     "protocol", choice(*WIRE_FORMATS), "The wire format of the answer, in place of the body's own."

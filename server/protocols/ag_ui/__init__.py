@@ -6,16 +6,16 @@ A view is the messages that the client has posted.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.protocols.ag_ui.interrupts import open_interrupts
-from server.protocols.ag_ui.replay import prologue, started
-from server.protocols.ag_ui.request import of_graph, parse
-from server.protocols.ag_ui.snapshot import snapshot
-from server.protocols.ag_ui.state import state_snapshot
-from server.protocols.ag_ui.stream import AgUiEncoder
-from server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
-from server.protocols.json_text import dumps
-from server.turns.chunks import Interrupt
-from server.turns.messages import Turn
+from turnstream.server.protocols.ag_ui.interrupts import open_interrupts
+from turnstream.server.protocols.ag_ui.replay import prologue, started
+from turnstream.server.protocols.ag_ui.request import of_graph, parse
+from turnstream.server.protocols.ag_ui.snapshot import snapshot
+from turnstream.server.protocols.ag_ui.state import state_snapshot
+from turnstream.server.protocols.ag_ui.stream import AgUiEncoder
+from turnstream.server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.messages import Turn
 
 __all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
 

@@ -13,12 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
-from server.protocols.fields import BodyLimits, mapping, plain_json, sequence, shown, string
-from server.protocols.metadata import interrupt_json
-from server.protocols.tool_fields import approval_answer
-from server.turns.chunks import Interrupt
-from server.turns.messages import AssistantTurn, ToolCall, Turn
-from server.turns.requests import ApprovalAnswer, InvalidRequest
+from turnstream.server.protocols.fields import (
+    BodyLimits,
+    mapping,
+    plain_json,
+    sequence,
+    shown,
+    string,
+)
+from turnstream.server.protocols.metadata import interrupt_json
+from turnstream.server.protocols.tool_fields import approval_answer
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.messages import AssistantTurn, ToolCall, Turn
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest
 
 _APPROVAL = "approval"
 _DECISION = {

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from server.protocols.ag_ui.replay import Payload
-from server.protocols.json_text import quote
-from server.turns.chunks import ToolCallPart
-from server.turns.messages import ToolCall
+from turnstream.server.protocols.ag_ui.replay import Payload
+from turnstream.server.protocols.json_text import quote
+from turnstream.server.turns.chunks import ToolCallPart
+from turnstream.server.turns.messages import ToolCall
 
 
 @dataclass(slots=True)

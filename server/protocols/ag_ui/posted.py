@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.protocols.ag_ui.snapshot import Message
+from turnstream.server.protocols.ag_ui.snapshot import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from server.protocols.ag_ui.posted import keeps_order, outline
-from server.protocols.ag_ui.snapshot import Message, result_message, snapshot
-from server.protocols.format import StreamContext
-from server.turns.messages import ToolCall
-from server.turns.told_thread import calls_of
+from turnstream.server.protocols.ag_ui.posted import keeps_order, outline
+from turnstream.server.protocols.ag_ui.snapshot import Message, result_message, snapshot
+from turnstream.server.protocols.format import StreamContext
+from turnstream.server.turns.messages import ToolCall
+from turnstream.server.turns.told_thread import calls_of
 
 Payload = dict[str, Any]
 

@@ -5,7 +5,7 @@ message, and the tool messages ahead of it or in its place. A message whose id t
 asked again, or, if it says something else now, an edit; so is one beside `edit`, the id of the
 message that it replaces. `resume` answers what the last run has stopped to ask.
 
-    forwardedProps   what any body may say of the graph (`server.protocols.graph_values`); `edit`
+    forwardedProps   what any body may say of the graph (see `graph_values`); `edit`
 
 assistant-ui puts an app's own values into its `runConfig`: they count as if they were beside it.
 Ignored: `runId`, `parentRunId`, `protocolVersion`, `state`, `context`, and what else an app adds.
@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from server.protocols.ag_ui.interrupts import read_resume
-from server.protocols.content import (
+from turnstream.server.protocols.ag_ui.interrupts import read_resume
+from turnstream.server.protocols.content import (
     PartReader,
     image,
     image_url,
@@ -25,7 +25,7 @@ from server.protocols.content import (
     text_part,
     unsupported,
 )
-from server.protocols.fields import (
+from turnstream.server.protocols.fields import (
     BodyLimits,
     held_message_id,
     mapping,
@@ -35,9 +35,9 @@ from server.protocols.fields import (
     string,
     thread_id,
 )
-from server.protocols.format import Parsed
-from server.protocols.tool_fields import tool_answer, tools_from_object
-from server.turns.requests import (
+from turnstream.server.protocols.format import Parsed
+from turnstream.server.protocols.tool_fields import tool_answer, tools_from_object
+from turnstream.server.turns.requests import (
     Branch,
     ClientTool,
     InvalidRequest,
@@ -47,7 +47,7 @@ from server.turns.requests import (
     UserContent,
     UserMessage,
 )
-from tools import strict_json
+from turnstream.tools import strict_json
 
 _PASSED_OVER = ("activity", "developer", "reasoning", "system")
 """Roles that say nothing new at the end of the messages."""

@@ -1,7 +1,7 @@
 """JSON Schemas: the `RunAgentInput` of a request, and AG-UI's messages of a loaded thread; see
 `request.py`, `interrupts.py` and `snapshot.py`."""
 
-from server.protocols.body_schemas import (
+from turnstream.server.protocols.body_schemas import (
     CALL_ID,
     IMAGE_ALT,
     IMAGE_TYPE,
@@ -25,7 +25,7 @@ from server.protocols.body_schemas import (
     ref,
     text_part,
 )
-from server.protocols.fields import BodyLimits
+from turnstream.server.protocols.fields import BodyLimits
 
 _TEXT: Schema = {"type": "string"}
 

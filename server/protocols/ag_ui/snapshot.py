@@ -12,10 +12,10 @@ stream cannot give it one, so a failed call says in its `content` what failed.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from server.protocols.ag_ui.placing import StepMessages
-from server.protocols.json_text import dumps
-from server.turns.messages import Reasoning, Step, Text, ToolCall, Turn, UserTurn
-from server.turns.requests import ImageContent, TextContent, UserContent
+from turnstream.server.protocols.ag_ui.placing import StepMessages
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.turns.messages import Reasoning, Step, Text, ToolCall, Turn, UserTurn
+from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 
 Message = dict[str, Any]
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from server.protocols.ag_ui.replay import Payload
-from server.protocols.json_text import dumps
-from server.turns.graph_state import GraphState, Values, merged
+from turnstream.server.protocols.ag_ui.replay import Payload
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.turns.graph_state import GraphState, Values, merged
 
 
 def state_snapshot(values: Values) -> Payload:

@@ -17,16 +17,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from server.protocols.ag_ui.interrupts import open_interrupts
-from server.protocols.ag_ui.open_parts import OpenPart, open_call, open_reasoning, open_text
-from server.protocols.ag_ui.placing import StepMessages
-from server.protocols.ag_ui.replay import Payload, replaced, result_of
-from server.protocols.ag_ui.snapshot import snapshot
-from server.protocols.ag_ui.state import AgUiState
-from server.protocols.format import StreamContext
-from server.protocols.json_text import dumps, quote
-from server.protocols.metadata import custom_json, ended_json, usage_json
-from server.turns.chunks import (
+from turnstream.server.protocols.ag_ui.interrupts import open_interrupts
+from turnstream.server.protocols.ag_ui.open_parts import (
+    OpenPart,
+    open_call,
+    open_reasoning,
+    open_text,
+)
+from turnstream.server.protocols.ag_ui.placing import StepMessages
+from turnstream.server.protocols.ag_ui.replay import Payload, replaced, result_of
+from turnstream.server.protocols.ag_ui.snapshot import snapshot
+from turnstream.server.protocols.ag_ui.state import AgUiState
+from turnstream.server.protocols.format import StreamContext
+from turnstream.server.protocols.json_text import dumps, quote
+from turnstream.server.protocols.metadata import custom_json, ended_json, usage_json
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,
@@ -51,8 +56,8 @@ from server.turns.chunks import (
     ToolProgress,
     ToolSettled,
 )
-from server.turns.messages import ToolCall, settle_call
-from server.turns.told_thread import ToldThread, calls_of
+from turnstream.server.turns.messages import ToolCall, settle_call
+from turnstream.server.turns.told_thread import ToldThread, calls_of
 
 
 @dataclass(slots=True)

@@ -1,12 +1,12 @@
 """The AI SDK's UI message stream v1 (`useChat`)."""
 
-from server.protocols.ai_sdk.replay import prologue
-from server.protocols.ai_sdk.request import parse, recognises
-from server.protocols.ai_sdk.snapshot import snapshot
-from server.protocols.ai_sdk.stream import UIMessageStreamEncoder
-from server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
-from server.protocols.json_text import DONE
-from server.turns.header import RunHeader
+from turnstream.server.protocols.ai_sdk.replay import prologue
+from turnstream.server.protocols.ai_sdk.request import parse, recognises
+from turnstream.server.protocols.ai_sdk.snapshot import snapshot
+from turnstream.server.protocols.ai_sdk.stream import UIMessageStreamEncoder
+from turnstream.server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from turnstream.server.protocols.json_text import DONE
+from turnstream.server.turns.header import RunHeader
 
 __all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
 

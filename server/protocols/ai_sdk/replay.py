@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from server.protocols.ai_sdk.stream import Payload, part_id
-from server.protocols.ai_sdk.tool_call import (
+from turnstream.server.protocols.ai_sdk.stream import Payload, part_id
+from turnstream.server.protocols.ai_sdk.tool_call import (
     approval_request,
     executed_by,
     input_available,
@@ -11,9 +11,9 @@ from server.protocols.ai_sdk.tool_call import (
     input_start,
     output,
 )
-from server.protocols.format import StreamContext
-from server.protocols.json_text import dumps
-from server.turns.messages import AssistantTurn, Reasoning, Text, ToolCall
+from turnstream.server.protocols.format import StreamContext
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.turns.messages import AssistantTurn, Reasoning, Text, ToolCall
 
 
 def prologue(context: StreamContext, *, replay: bool) -> list[str]:

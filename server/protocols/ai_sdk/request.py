@@ -10,14 +10,14 @@ Ignored: `system`, `config`, `callSettings`, `metadata`, and what else an app ad
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from server.protocols.content import (
+from turnstream.server.protocols.content import (
     PartReader,
     image,
     read_parts,
     text_part,
     unsupported,
 )
-from server.protocols.fields import (
+from turnstream.server.protocols.fields import (
     BodyLimits,
     held_message_id,
     mapping,
@@ -27,9 +27,9 @@ from server.protocols.fields import (
     string,
     thread_id,
 )
-from server.protocols.format import Parsed
-from server.protocols.tool_fields import approval_answer, tool_answer, tools_from_object
-from server.turns.requests import (
+from turnstream.server.protocols.format import Parsed
+from turnstream.server.protocols.tool_fields import approval_answer, tool_answer, tools_from_object
+from turnstream.server.turns.requests import (
     ApprovalAnswer,
     Branch,
     InvalidRequest,

@@ -1,6 +1,6 @@
 """JSON Schemas: the body that `useChat` posts, and `UIMessage[]` of a loaded thread."""
 
-from server.protocols.body_schemas import (
+from turnstream.server.protocols.body_schemas import (
     IMAGE_ALT,
     IMAGE_URL,
     MESSAGE_ID,
@@ -18,8 +18,8 @@ from server.protocols.body_schemas import (
     text_part,
     tools_by_name,
 )
-from server.protocols.fields import BodyLimits
-from server.protocols.metadata_schemas import ENDED, ERROR, TIMING, USAGE, VERSIONS
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.metadata_schemas import ENDED, ERROR, TIMING, USAGE, VERSIONS
 
 _TEXT = {"type": "string"}
 _STATES = (

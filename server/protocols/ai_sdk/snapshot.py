@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from server.protocols.ai_sdk.stream import part_id
-from server.protocols.ai_sdk.tool_call import call_error_text, executed_by
-from server.protocols.metadata import (
+from turnstream.server.protocols.ai_sdk.stream import part_id
+from turnstream.server.protocols.ai_sdk.tool_call import call_error_text, executed_by
+from turnstream.server.protocols.metadata import (
     ended_json,
     timing_json,
     total,
@@ -23,7 +23,7 @@ from server.protocols.metadata import (
     usage_json,
     versions_json,
 )
-from server.turns.messages import (
+from turnstream.server.turns.messages import (
     AssistantTurn,
     MessagePart,
     Reasoning,
@@ -32,7 +32,7 @@ from server.turns.messages import (
     Turn,
     UserTurn,
 )
-from server.turns.requests import ImageContent, TextContent, UserContent
+from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 
 
 def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:

@@ -3,8 +3,8 @@
 Its parsers reject a null for a missing field, and some builds any key they do not know. Deliberate
 departures:
 
-1. The message's `start` is in the prologue (`server.protocols.ai_sdk.replay`), so that a replay can
-   put the parts of earlier runs between it and the first event.
+1. The message's `start` is in the prologue (`turnstream.server.protocols.ai_sdk.replay`), so that
+   a replay can put the parts of earlier runs between it and the first event.
 2. Arguments that are no JSON object are said once, when the call's error is known:
    `tool-input-error` carries its sentence. Until then the input is streaming.
 3. `useChat` stops reading at `error`. The run's `finish` follows all the same, for other readers.
@@ -15,18 +15,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.protocols.ai_sdk import transient
-from server.protocols.ai_sdk.told_parts import ToldParts
-from server.protocols.ai_sdk.tool_call import (
+from turnstream.server.protocols.ai_sdk import transient
+from turnstream.server.protocols.ai_sdk.told_parts import ToldParts
+from turnstream.server.protocols.ai_sdk.tool_call import (
     approval_request,
     error_text,
     input_available,
     input_start,
     output,
 )
-from server.protocols.format import StreamContext
-from server.protocols.json_text import DONE, dumps, quote
-from server.protocols.metadata import (
+from turnstream.server.protocols.format import StreamContext
+from turnstream.server.protocols.json_text import DONE, dumps, quote
+from turnstream.server.protocols.metadata import (
     added_timing,
     ended_json,
     timing_json,
@@ -34,7 +34,7 @@ from server.protocols.metadata import (
     total_timing,
     usage_json,
 )
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,
@@ -60,7 +60,7 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.messages import AssistantTurn, ToolCall, settle_call, with_args
+from turnstream.server.turns.messages import AssistantTurn, ToolCall, settle_call, with_args
 
 Payload = dict[str, Any]
 

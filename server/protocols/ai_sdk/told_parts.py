@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from server.turns.chunks import Part, StepFinish, StepStart, StepWithdrawn, ToolCallPart
+from turnstream.server.turns.chunks import Part, StepFinish, StepStart, StepWithdrawn, ToolCallPart
 
 Payload = dict[str, Any]
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from server.turns.chunks import Approval
-from server.turns.messages import ToolCall
+from turnstream.server.turns.chunks import Approval
+from turnstream.server.turns.messages import ToolCall
 
 Payload = dict[str, Any]
 

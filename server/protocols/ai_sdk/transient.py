@@ -7,8 +7,8 @@ their parts; custom events are not kept.
 from collections.abc import Mapping
 from typing import Any
 
-from server.protocols.metadata import custom_json, interrupt_json, tool_approval_json
-from server.turns.chunks import (
+from turnstream.server.protocols.metadata import custom_json, interrupt_json, tool_approval_json
+from turnstream.server.turns.chunks import (
     Custom,
     GraphState,
     Interrupt,
@@ -16,7 +16,7 @@ from server.turns.chunks import (
     MessagesRemoved,
     ToolApproval,
 )
-from server.turns.graph_state import Values, merged
+from turnstream.server.turns.graph_state import Values, merged
 
 Payload = dict[str, Any]
 

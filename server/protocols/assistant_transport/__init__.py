@@ -3,14 +3,14 @@
 A view is the state that the client posted; a client that posted one renders `update-state` alone.
 """
 
-from server.protocols.assistant_transport import state_stream
-from server.protocols.assistant_transport.request import parse, recognises
-from server.protocols.assistant_transport.snapshot import snapshot
-from server.protocols.assistant_transport.state_stream import StateEncoder
-from server.protocols.assistant_transport.stream import PartsEncoder
-from server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
-from server.protocols.json_text import DONE
-from server.turns.header import RunHeader
+from turnstream.server.protocols.assistant_transport import state_stream
+from turnstream.server.protocols.assistant_transport.request import parse, recognises
+from turnstream.server.protocols.assistant_transport.snapshot import snapshot
+from turnstream.server.protocols.assistant_transport.state_stream import StateEncoder
+from turnstream.server.protocols.assistant_transport.stream import PartsEncoder
+from turnstream.server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from turnstream.server.protocols.json_text import DONE
+from turnstream.server.turns.header import RunHeader
 
 __all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
 

@@ -14,11 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.protocols.content import PARTS, joined, read_parts
-from server.protocols.fields import BodyLimits, held_message_id, mapping, shown, string, thread_id
-from server.protocols.format import Parsed
-from server.protocols.tool_fields import approval_answer, tool_answer, tools_from_object
-from server.turns.requests import (
+from turnstream.server.protocols.content import PARTS, joined, read_parts
+from turnstream.server.protocols.fields import (
+    BodyLimits,
+    held_message_id,
+    mapping,
+    shown,
+    string,
+    thread_id,
+)
+from turnstream.server.protocols.format import Parsed
+from turnstream.server.protocols.tool_fields import approval_answer, tool_answer, tools_from_object
+from turnstream.server.turns.requests import (
     ApprovalAnswer,
     AttachRequest,
     Branch,

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from server.protocols.body_schemas import (
+from turnstream.server.protocols.body_schemas import (
     CALL_ID,
     IMAGE_PART,
     MESSAGE_ID,
@@ -20,9 +20,16 @@ from server.protocols.body_schemas import (
     text_part,
     tools_by_name,
 )
-from server.protocols.fields import BodyLimits
-from server.protocols.metadata_schemas import APPROVAL, ENDED, ERROR, TIMING, USAGE, VERSIONS
-from server.turns.terms import Disposition, End, FinishReason
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.metadata_schemas import (
+    APPROVAL,
+    ENDED,
+    ERROR,
+    TIMING,
+    USAGE,
+    VERSIONS,
+)
+from turnstream.server.turns.terms import Disposition, End, FinishReason
 
 _TEXT = {"type": "string"}
 

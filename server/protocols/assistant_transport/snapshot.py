@@ -14,18 +14,19 @@
 `parts` are those of assistant-stream's message, over all runs of the turn. `state` says how a call
 stands: `pending`, or its end (`result`, `error`, `timeout`, `cancelled`, `declined`, `shown`), and
 then there are `result` and `isError`. `approval` is of a call that needs one, see
-`server.protocols.metadata`. `args` is `{}` when `argsText` is no JSON object. `finishReason` is
-missing while the turn runs, and when a crash cut it. `usage` is the sum over the steps,
-`{"inputTokens", "outputTokens"}`; `timing` is `{"firstTokenMs", "modelMs", "toolMs"}`, the last by
-call id. `ended` and `error` are of turns that ended so. `versions` are of a message that has
-several: their ids, and `version` is the one that is shown. Nothing is null but what a tool said.
+`turnstream.server.protocols.metadata`. `args` is `{}` when `argsText` is no JSON object.
+`finishReason` is missing while the turn runs, and when a crash cut it. `usage` is the sum over the
+steps, `{"inputTokens", "outputTokens"}`; `timing` is `{"firstTokenMs", "modelMs", "toolMs"}`, the
+last by call id. `ended` and `error` are of turns that ended so. `versions` are of a message that
+has several: their ids, and `version` is the one that is shown. Nothing is null but what a tool
+said.
 """
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from server.protocols.metadata import (
+from turnstream.server.protocols.metadata import (
     approval_json,
     ended_json,
     timing_json,
@@ -34,7 +35,7 @@ from server.protocols.metadata import (
     usage_json,
     versions_json,
 )
-from server.turns.messages import (
+from turnstream.server.turns.messages import (
     AssistantTurn,
     MessagePart,
     Reasoning,
@@ -44,7 +45,7 @@ from server.turns.messages import (
     Turn,
     UserTurn,
 )
-from server.turns.requests import ImageContent, TextContent, UserContent
+from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 
 
 def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:

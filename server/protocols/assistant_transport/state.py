@@ -15,17 +15,17 @@ none. `content` is a string while the message has one text at most, else a list 
 part. `partial_json` is the arguments' text and stays when they are complete: the runtime throws
 when the text of a call does not go on as it began.
 
-`approvals` are of the calls that need one, see `server.protocols.metadata`. A call that has its
-tool message waits no more. Without any such call the object is missing, or empty. `state` has the
-values of the graph's own state that clients see; it is missing if they never see any.
+`approvals` are of the calls that need one, see `turnstream.server.protocols.metadata`. A call that
+has its tool message waits no more. Without any such call the object is missing, or empty. `state`
+has the values of the graph's own state that clients see; it is missing if they never see any.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.protocols.langchain_messages import ai_content, human_message, tool_message
-from server.protocols.metadata import approval_json
-from server.turns.messages import AssistantTurn, Step, ToolCall, Turn, UserTurn
+from turnstream.server.protocols.langchain_messages import ai_content, human_message, tool_message
+from turnstream.server.protocols.metadata import approval_json
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, Turn, UserTurn
 
 Json = dict[str, Any]
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Collection, Sequence
 
-from server.protocols.assistant_transport.state import approvals
-from server.protocols.assistant_transport.state_operations import REFUSED, Operation, set_at
-from server.protocols.metadata import approval_json
-from server.turns.chunks import Approval
-from server.turns.messages import Turn
+from turnstream.server.protocols.assistant_transport.state import approvals
+from turnstream.server.protocols.assistant_transport.state_operations import (
+    REFUSED,
+    Operation,
+    set_at,
+)
+from turnstream.server.protocols.metadata import approval_json
+from turnstream.server.turns.chunks import Approval
+from turnstream.server.turns.messages import Turn
 
 
 class StateApprovals:

@@ -1,7 +1,11 @@
 """The graph's own state in the state that assistant-ui renders, as a run tells it."""
 
-from server.protocols.assistant_transport.state_operations import REFUSED, Operation, set_at
-from server.turns.graph_state import GraphState, Values, merged
+from turnstream.server.protocols.assistant_transport.state_operations import (
+    REFUSED,
+    Operation,
+    set_at,
+)
+from turnstream.server.turns.graph_state import GraphState, Values, merged
 
 
 class StateOfGraph:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.protocols.json_text import dumps
+from turnstream.server.protocols.json_text import dumps
 
 Operation = dict[str, Any]
 

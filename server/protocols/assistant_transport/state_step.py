@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from server.protocols.assistant_transport.state import ai_message, call_json
-from server.protocols.langchain_messages import block, tool_message
-from server.turns.chunks import ArgsFinish, Part, ReasoningPart, Result, ToolCallPart
-from server.turns.messages import Reasoning, Text, ToolCall, with_args
+from turnstream.server.protocols.assistant_transport.state import ai_message, call_json
+from turnstream.server.protocols.langchain_messages import block, tool_message
+from turnstream.server.turns.chunks import ArgsFinish, Part, ReasoningPart, Result, ToolCallPart
+from turnstream.server.turns.messages import Reasoning, Text, ToolCall, with_args
 
 Json = dict[str, Any]
 Segments = list[str | int]

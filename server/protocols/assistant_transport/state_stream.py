@@ -1,5 +1,5 @@
 """assistant-transport with state: each chunk's part payload, and the change that it makes to the
-state (`server.protocols.assistant_transport.state`).
+state (`turnstream.server.protocols.assistant_transport.state`).
 
 After every chunk the state is the snapshot of what has been said so far, but for empty messages in
 the place of steps that were withdrawn: a list can lose some only by being sent whole, which is done
@@ -11,22 +11,22 @@ operations in strict mode.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from server.protocols.assistant_transport import state_operations
-from server.protocols.assistant_transport.state import ai_message, approvals, snapshot
-from server.protocols.assistant_transport.state_approvals import StateApprovals
-from server.protocols.assistant_transport.state_graph import StateOfGraph
-from server.protocols.assistant_transport.state_operations import (
+from turnstream.server.protocols.assistant_transport import state_operations
+from turnstream.server.protocols.assistant_transport.state import ai_message, approvals, snapshot
+from turnstream.server.protocols.assistant_transport.state_approvals import StateApprovals
+from turnstream.server.protocols.assistant_transport.state_graph import StateOfGraph
+from turnstream.server.protocols.assistant_transport.state_operations import (
     Operation,
     append_to,
     from_first_difference,
     set_at,
     update,
 )
-from server.protocols.assistant_transport.state_step import StatePart, StateStep
-from server.protocols.assistant_transport.stream import PartsEncoder
-from server.protocols.format import StreamContext, View
-from server.protocols.json_text import quote
-from server.turns.chunks import (
+from turnstream.server.protocols.assistant_transport.state_step import StatePart, StateStep
+from turnstream.server.protocols.assistant_transport.stream import PartsEncoder
+from turnstream.server.protocols.format import StreamContext, View
+from turnstream.server.protocols.json_text import quote
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     GraphState,
@@ -41,7 +41,7 @@ from server.turns.chunks import (
     ToolApproval,
     ToolSettled,
 )
-from server.turns.messages import ToolCall, settle_turn, without
+from turnstream.server.turns.messages import ToolCall, settle_turn, without
 
 
 class StateEncoder:

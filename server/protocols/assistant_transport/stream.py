@@ -9,8 +9,8 @@ result its `end`, an `error` the `id` of its log entry.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from server.protocols.json_text import DONE, dumps, quote
-from server.protocols.metadata import (
+from turnstream.server.protocols.json_text import DONE, dumps, quote
+from turnstream.server.protocols.metadata import (
     custom_json,
     ended_json,
     graph_state_json,
@@ -21,7 +21,7 @@ from server.protocols.metadata import (
     tool_approval_json,
     usage_json,
 )
-from server.turns.chunks import (
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,

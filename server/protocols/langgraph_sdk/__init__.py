@@ -7,12 +7,12 @@ under `/langgraph`; the streams, and a thread's messages, are there for any read
 from collections.abc import Sequence
 from typing import Any
 
-from server.protocols.format import Encoder, StreamContext, View, WireFormat
-from server.protocols.langgraph_sdk.request import ALL_MODES, Modes
-from server.protocols.langgraph_sdk.snapshot import messages
-from server.protocols.langgraph_sdk.stream import LangGraphEncoder, end, prologue
-from server.turns.header import RunHeader
-from server.turns.messages import Turn
+from turnstream.server.protocols.format import Encoder, StreamContext, View, WireFormat
+from turnstream.server.protocols.langgraph_sdk.request import ALL_MODES, Modes
+from turnstream.server.protocols.langgraph_sdk.snapshot import messages
+from turnstream.server.protocols.langgraph_sdk.stream import LangGraphEncoder, end, prologue
+from turnstream.server.turns.header import RunHeader
+from turnstream.server.turns.messages import Turn
 
 __all__ = ["WIRE_FORMAT"]
 

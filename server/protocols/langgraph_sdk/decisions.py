@@ -16,10 +16,10 @@ second that of every other body.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from server.protocols.fields import mapping, sequence, shown, string
-from server.protocols.langgraph_sdk.snapshot import DECISIONS, approvals_id
-from server.turns.messages import ToolCall
-from server.turns.requests import ApprovalAnswer, InvalidRequest
+from turnstream.server.protocols.fields import mapping, sequence, shown, string
+from turnstream.server.protocols.langgraph_sdk.snapshot import DECISIONS, approvals_id
+from turnstream.server.turns.messages import ToolCall
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest
 
 
 def decisions(value: Any, calls: Sequence[ToolCall]) -> tuple[ApprovalAnswer, ...]:

@@ -1,7 +1,14 @@
 """JSON Schemas: the events of a run's stream; see `stream.py` and `message_chunks.py`."""
 
-from server.protocols.body_schemas import NOTHING, Schema, choice, closed_object, nullable, ref
-from server.protocols.langgraph_sdk.schemas import (
+from turnstream.server.protocols.body_schemas import (
+    NOTHING,
+    Schema,
+    choice,
+    closed_object,
+    nullable,
+    ref,
+)
+from turnstream.server.protocols.langgraph_sdk.schemas import (
     COUNT,
     TEXT,
     list_of,

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.protocols.content import (
+from turnstream.server.protocols.content import (
     PartReader,
     checked,
     image,
@@ -24,16 +24,16 @@ from server.protocols.content import (
     read_parts,
     text_part,
 )
-from server.protocols.fields import BodyLimits, mapping, message_id, shown, string
-from server.protocols.tool_fields import tool_answer
-from server.turns.requests import (
+from turnstream.server.protocols.fields import BodyLimits, mapping, message_id, shown, string
+from turnstream.server.protocols.tool_fields import tool_answer
+from turnstream.server.turns.requests import (
     InvalidRequest,
     TextContent,
     ToolAnswer,
     UserContent,
     UserMessage,
 )
-from tools import strict_json
+from turnstream.tools import strict_json
 
 MADE_UP = "do-not-render-"
 """How the ids of tool messages begin with which agent-chat-ui closes calls."""

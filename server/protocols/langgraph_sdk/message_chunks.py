@@ -9,8 +9,15 @@ and name, then pieces of its arguments under the same `index`.
 
 from dataclasses import dataclass
 
-from server.protocols.json_text import dumps, quote
-from server.turns.chunks import Part, Path, ReasoningPart, StepStart, TextDelta, ToolCallPart
+from turnstream.server.protocols.json_text import dumps, quote
+from turnstream.server.turns.chunks import (
+    Part,
+    Path,
+    ReasoningPart,
+    StepStart,
+    TextDelta,
+    ToolCallPart,
+)
 
 
 @dataclass(slots=True)

@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.protocols.fields import BodyLimits, mapping, sequence, shown, string
-from server.protocols.graph_values import based_on, graph_values, resume
-from server.protocols.langgraph_sdk.input_messages import InputMessages, input_messages
-from server.turns.requests import NO_VALUES, GraphValues, InvalidRequest, OnBusy, Resume
+from turnstream.server.protocols.fields import BodyLimits, mapping, sequence, shown, string
+from turnstream.server.protocols.graph_values import based_on, graph_values, resume
+from turnstream.server.protocols.langgraph_sdk.input_messages import InputMessages, input_messages
+from turnstream.server.turns.requests import NO_VALUES, GraphValues, InvalidRequest, OnBusy, Resume
 
 MODES = ("messages-tuple", "messages", "values", "updates", "custom", "tools")
 OTHER_MODES = ("events", "debug", "tasks", "checkpoints", "messages-partial", "lifecycle", "input")

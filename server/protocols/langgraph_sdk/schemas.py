@@ -3,7 +3,7 @@
 
 from typing import get_args
 
-from server.protocols.body_schemas import (
+from turnstream.server.protocols.body_schemas import (
     IMAGE_ALT,
     IMAGE_TYPE,
     IMAGE_URL,
@@ -21,9 +21,14 @@ from server.protocols.body_schemas import (
     ref,
     text_part,
 )
-from server.protocols.fields import BodyLimits
-from server.protocols.langgraph_sdk.request import MODES, OF_THE_THREAD, OTHER_MODES, REFUSED
-from server.turns.terms import FinishReason
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.langgraph_sdk.request import (
+    MODES,
+    OF_THE_THREAD,
+    OTHER_MODES,
+    REFUSED,
+)
+from turnstream.server.turns.terms import FinishReason
 
 MODE = choice(*MODES, *OTHER_MODES)
 OMITTED = choice(None, False, 0, "", [], {})

@@ -22,10 +22,15 @@ approval are one interrupt, whose value has the shape of LangChain's `HumanInThe
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from server.protocols.langchain_messages import Json, ai_content, human_message, tool_message
-from server.turns.chunks import Interrupt, Usage
-from server.turns.graph_state import Values
-from server.turns.messages import AssistantTurn, Step, ToolCall, Turn, UserTurn
+from turnstream.server.protocols.langchain_messages import (
+    Json,
+    ai_content,
+    human_message,
+    tool_message,
+)
+from turnstream.server.turns.chunks import Interrupt, Usage
+from turnstream.server.turns.graph_state import Values
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, Turn, UserTurn
 
 DECISIONS = ("approve", "edit", "reject")
 

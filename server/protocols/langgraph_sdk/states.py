@@ -17,17 +17,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from server.protocols.json_text import dumps
-from server.protocols.langchain_messages import Json
-from server.protocols.langgraph_sdk.snapshot import (
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.protocols.langchain_messages import Json
+from turnstream.server.protocols.langgraph_sdk.snapshot import (
     asked_calls,
     messages,
     open_interrupts,
 )
-from server.turns.chunks import Interrupt
-from server.turns.graph_state import Values
-from server.turns.messages import AssistantTurn, Turn
-from server.turns.requests import InvalidRequest
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.graph_state import Values
+from turnstream.server.turns.messages import AssistantTurn, Turn
+from turnstream.server.turns.requests import InvalidRequest
 
 START = "start"
 _AFTER = "after-"

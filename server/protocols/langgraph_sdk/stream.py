@@ -24,20 +24,20 @@ it. An empty list is a breakpoint.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from server.protocols.format import NamedEvent, StreamContext
-from server.protocols.json_text import dumps
-from server.protocols.langchain_messages import Json, tool_message
-from server.protocols.langgraph_sdk.message_chunks import MessageChunks
-from server.protocols.langgraph_sdk.request import Modes
-from server.protocols.langgraph_sdk.snapshot import (
+from turnstream.server.protocols.format import NamedEvent, StreamContext
+from turnstream.server.protocols.json_text import dumps
+from turnstream.server.protocols.langchain_messages import Json, tool_message
+from turnstream.server.protocols.langgraph_sdk.message_chunks import MessageChunks
+from turnstream.server.protocols.langgraph_sdk.request import Modes
+from turnstream.server.protocols.langgraph_sdk.snapshot import (
     ai_message,
     ids_in,
     open_interrupts,
     step_ids,
     values,
 )
-from server.protocols.langgraph_sdk.states import error_json
-from server.turns.chunks import (
+from turnstream.server.protocols.langgraph_sdk.states import error_json
+from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Custom,
@@ -56,9 +56,9 @@ from server.turns.chunks import (
     ToolProgress,
     ToolSettled,
 )
-from server.turns.graph_state import merged
-from server.turns.messages import ToolCall, settle_call
-from server.turns.told_thread import ToldThread, calls_of
+from turnstream.server.turns.graph_state import merged
+from turnstream.server.turns.messages import ToolCall, settle_call
+from turnstream.server.turns.told_thread import ToldThread, calls_of
 
 _TOOLS = "tools"
 """The node that results are told of: LangGraph's own name for it."""

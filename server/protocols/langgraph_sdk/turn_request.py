@@ -4,14 +4,14 @@ of it is new, and which questions its `resume` answers."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.protocols.langchain_messages import Json
-from server.protocols.langgraph_sdk.decisions import decisions
-from server.protocols.langgraph_sdk.request import Submission
-from server.protocols.langgraph_sdk.snapshot import asked_calls
-from server.protocols.langgraph_sdk.states import SavedThread, boundary
-from server.turns.chunks import Interrupt
-from server.turns.messages import AssistantTurn, ToolCall
-from server.turns.requests import (
+from turnstream.server.protocols.langchain_messages import Json
+from turnstream.server.protocols.langgraph_sdk.decisions import decisions
+from turnstream.server.protocols.langgraph_sdk.request import Submission
+from turnstream.server.protocols.langgraph_sdk.snapshot import asked_calls
+from turnstream.server.protocols.langgraph_sdk.states import SavedThread, boundary
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.server.turns.requests import (
     Branch,
     InvalidRequest,
     Resume,

@@ -1,7 +1,7 @@
 """The native body; it is answered in the default format."""
 
-from server.protocols.format import BodyFormat
-from server.protocols.native.request import on_busy, parse
+from turnstream.server.protocols.format import BodyFormat
+from turnstream.server.protocols.native.request import on_busy, parse
 
 __all__ = ["BODY_FORMAT", "on_busy"]
 

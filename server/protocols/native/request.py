@@ -8,18 +8,18 @@
     continue      true
     regenerate    true (the last answer), or a message's id
     edit          {"message_id", "message"}
-    resume        see `server.protocols.graph_values`
+    resume        see `turnstream.server.protocols.graph_values`
 
 and, if wanted, `thread_id`, `client_tools`, `on_busy`, and what every body may have (see
-`server.protocols.graph_values`). A null is as good as a missing key; an
+`turnstream.server.protocols.graph_values`). A null is as good as a missing key; an
 unknown key is an error, since a mistyped one would otherwise be ignored.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from server.protocols.content import PARTS, checked, read_parts
-from server.protocols.fields import (
+from turnstream.server.protocols.content import PARTS, checked, read_parts
+from turnstream.server.protocols.fields import (
     BodyLimits,
     held_message_id,
     mapping,
@@ -30,10 +30,10 @@ from server.protocols.fields import (
     string,
     thread_id,
 )
-from server.protocols.format import Parsed
-from server.protocols.graph_values import KEYS
-from server.protocols.tool_fields import approval_answer, tool_answer, tools_from_list
-from server.turns.requests import (
+from turnstream.server.protocols.format import Parsed
+from turnstream.server.protocols.graph_values import KEYS
+from turnstream.server.protocols.tool_fields import approval_answer, tool_answer, tools_from_list
+from turnstream.server.turns.requests import (
     ApprovalAnswer,
     Branch,
     InvalidRequest,

@@ -1,6 +1,6 @@
 """The JSON Schema of the native body."""
 
-from server.protocols.body_schemas import (
+from turnstream.server.protocols.body_schemas import (
     CALL_ID,
     IMAGE_PART,
     MAX_CLIENT_TOOLS,
@@ -22,7 +22,7 @@ from server.protocols.body_schemas import (
     ref,
     text_part,
 )
-from server.protocols.fields import BodyLimits
+from turnstream.server.protocols.fields import BodyLimits
 
 ACTIONS = ("message", "tool_results", "approvals", "continue", "regenerate", "edit", "resume")
 

@@ -28,12 +28,17 @@ from psycopg import Cursor
 from psycopg.rows import DictRow
 from sqlalchemy import Connection
 
-from server.storage.history_handover import History, HistoryHandover
-from server.storage.postgres.held_claims import FAILING_FENCE, REFUSED, HeldClaims, refused
-from server.storage.postgres.held_writes import HeldWrites
-from server.storage.postgres.sent_saver import SentSaver, putting, putting_writes
-from server.storage.postgres.transactions import PostgresTransactions, driver
-from server.storage.thread_writes import ThreadWrites, WatchedSaver
+from turnstream.server.storage.history_handover import History, HistoryHandover
+from turnstream.server.storage.postgres.held_claims import (
+    FAILING_FENCE,
+    REFUSED,
+    HeldClaims,
+    refused,
+)
+from turnstream.server.storage.postgres.held_writes import HeldWrites
+from turnstream.server.storage.postgres.sent_saver import SentSaver, putting, putting_writes
+from turnstream.server.storage.postgres.transactions import PostgresTransactions, driver
+from turnstream.server.storage.thread_writes import ThreadWrites, WatchedSaver
 
 T = TypeVar("T")
 

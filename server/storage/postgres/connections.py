@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb, JsonbDumper
 from psycopg.types.string import StrDumperUnknown
 from sqlalchemy import Engine, create_engine
 
-from server.storage.location import PostgresUrl
+from turnstream.server.storage.location import PostgresUrl
 
 DEFAULTS = {
     "connect_timeout": 5,

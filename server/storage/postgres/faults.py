@@ -7,7 +7,7 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from server.storage.interfaces import StorageFault, StorageUnavailable
+from turnstream.server.storage.interfaces import StorageFault, StorageUnavailable
 
 REPEATABLE = ("40001", "40P01")
 """Serialization failure and deadlock: the transaction was undone, and may be done again."""

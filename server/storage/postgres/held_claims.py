@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import psycopg
 from sqlalchemy import Connection, text
 
-from server.storage.interfaces import LeaseLost
-from server.turns.header import ThreadKey
+from turnstream.server.storage.interfaces import LeaseLost
+from turnstream.server.turns.header import ThreadKey
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
-from server.storage.thread_writes import ThreadWrites
+from turnstream.server.storage.thread_writes import ThreadWrites
 
 Work = TypeVar("Work")
 

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager, suppress
 
 from sqlalchemy import Connection, text
 
-from graphs.stored import Ended
-from server.storage.claims import DELETION, RUN, Taking
-from server.storage.interfaces import LostRun, StorageUnavailable
-from server.storage.postgres.held_claims import HeldClaims
-from server.storage.postgres.transactions import PostgresTransactions
-from server.storage.workers import Holder
-from server.turns.header import ThreadKey
+from turnstream.graphs.stored import Ended
+from turnstream.server.storage.claims import DELETION, RUN, Taking
+from turnstream.server.storage.interfaces import LostRun, StorageUnavailable
+from turnstream.server.storage.postgres.held_claims import HeldClaims
+from turnstream.server.storage.postgres.transactions import PostgresTransactions
+from turnstream.server.storage.workers import Holder
+from turnstream.server.turns.header import ThreadKey
 
 RENEWALS = 3
 """In the time of a lease."""

@@ -13,10 +13,10 @@ from langgraph.store.postgres import PostgresStore as LangGraphStore
 from psycopg.rows import dict_row
 from sqlalchemy import Connection, inspect, text
 
-from server.storage import tables, thread_texts
-from server.storage.interfaces import StorageError
-from server.storage.postgres.transactions import driver
-from server.storage.turn_versions import versions
+from turnstream.server.storage import tables, thread_texts
+from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.storage.postgres.transactions import driver
+from turnstream.server.storage.turn_versions import versions
 
 LOCK = 0x7475726E  # "turn"
 WAIT_SECONDS = 120.0

@@ -12,9 +12,9 @@ from typing import Any
 
 import psycopg
 
-from server.storage.interfaces import StorageError
-from server.storage.location import PostgresUrl
-from tools.threads import in_thread
+from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.storage.location import PostgresUrl
+from turnstream.tools.threads import in_thread
 
 Connect = Callable[[], psycopg.Connection[Any]]
 Session = tuple[int, str]

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, text
 
-from server.storage.audit_records import Records
-from server.storage.interfaces import (
+from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.interfaces import (
     ClaimResult,
     Granted,
     LeaseLost,
@@ -15,12 +15,12 @@ from server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
-from server.storage.postgres.held_claims import HeldClaim, HeldClaims, fence, refused
-from server.storage.postgres.leases import PostgresLeases
-from server.storage.postgres.transactions import PostgresTransactions
-from server.storage.sql_store import SqlStore
-from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
+from turnstream.server.storage.postgres.held_claims import HeldClaim, HeldClaims, fence, refused
+from turnstream.server.storage.postgres.leases import PostgresLeases
+from turnstream.server.storage.postgres.transactions import PostgresTransactions
+from turnstream.server.storage.sql_store import SqlStore
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey
 
 T = TypeVar("T")
 

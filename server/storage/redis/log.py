@@ -11,16 +11,16 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from server.storage.interfaces import LeaseLost
-from server.storage.memory_logs import MemoryLog
-from server.storage.redis.connection import PATIENCE_SECONDS, Unanswered, described
-from server.storage.redis.feed import Entry
-from server.storage.redis.scripts import APPEND, JOIN_THREAD, LIVE_SECONDS
-from server.storage.redis.shared import Shared
-from server.storage.run_logs import Batch, LogStatus
-from server.turns.chunks import Chunk, Done
-from server.turns.codec import LogItem, Unknown, read_item, to_json
-from server.turns.header import RunHeader
+from turnstream.server.storage.interfaces import LeaseLost
+from turnstream.server.storage.memory_logs import MemoryLog
+from turnstream.server.storage.redis.connection import PATIENCE_SECONDS, Unanswered, described
+from turnstream.server.storage.redis.feed import Entry
+from turnstream.server.storage.redis.scripts import APPEND, JOIN_THREAD, LIVE_SECONDS
+from turnstream.server.storage.redis.shared import Shared
+from turnstream.server.storage.run_logs import Batch, LogStatus
+from turnstream.server.turns.chunks import Chunk, Done
+from turnstream.server.turns.codec import LogItem, Unknown, read_item, to_json
+from turnstream.server.turns.header import RunHeader
 
 QUICK_SECONDS = 0.1
 """An append that takes no longer costs a run nothing of its patience."""

@@ -10,13 +10,18 @@ from weakref import WeakValueDictionary
 
 from redis.exceptions import ResponseError
 
-from server.storage.interfaces import StorageUnavailable
-from server.storage.memory_logs import DEFAULT_MAX_BYTES
-from server.storage.redis.connection import PATIENCE_SECONDS, Commands, Unanswered, described
-from server.storage.redis.feed import Feed
-from server.storage.redis.log import RedisLog
-from server.storage.redis.presence import Presence
-from server.storage.redis.scripts import (
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
+from turnstream.server.storage.redis.connection import (
+    PATIENCE_SECONDS,
+    Commands,
+    Unanswered,
+    described,
+)
+from turnstream.server.storage.redis.feed import Feed
+from turnstream.server.storage.redis.log import RedisLog
+from turnstream.server.storage.redis.presence import Presence
+from turnstream.server.storage.redis.scripts import (
     CREATE,
     DISCARD,
     KEEP,
@@ -28,8 +33,8 @@ from server.storage.redis.scripts import (
     Keys,
     Script,
 )
-from server.storage.redis.shared import Shared
-from server.turns.header import RunHeader, ThreadKey
+from turnstream.server.storage.redis.shared import Shared
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 ASK_SECONDS = 2.0
 """A request waits no longer for Redis to say whether it can be streamed."""

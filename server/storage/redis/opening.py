@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from server.storage.interfaces import StorageError
-from server.storage.memory_logs import DEFAULT_MAX_BYTES
-from server.storage.redis.connection import Commands, connections, described
-from server.storage.redis.feed import Feed
-from server.storage.redis.inbox import RedisInbox
-from server.storage.redis.logs import RedisLogs
-from server.storage.redis.scripts import PREFIX, Keys
-from server.storage.redis.upkeep import Upkeep
+from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
+from turnstream.server.storage.redis.connection import Commands, connections, described
+from turnstream.server.storage.redis.feed import Feed
+from turnstream.server.storage.redis.inbox import RedisInbox
+from turnstream.server.storage.redis.logs import RedisLogs
+from turnstream.server.storage.redis.scripts import PREFIX, Keys
+from turnstream.server.storage.redis.upkeep import Upkeep
 
 SILENCE_SECONDS = 5.0
 START_SECONDS = 5.0

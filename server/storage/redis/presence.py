@@ -7,8 +7,8 @@ from typing import Protocol
 
 from redis.exceptions import ResponseError
 
-from server.storage.redis.connection import Commands, Unanswered
-from server.storage.redis.scripts import COUNT_READERS, NOTE_READERS, Keys
+from turnstream.server.storage.redis.connection import Commands, Unanswered
+from turnstream.server.storage.redis.scripts import COUNT_READERS, NOTE_READERS, Keys
 
 NOTED_SECONDS = 15
 """How long a worker's note holds; it is renewed long before that."""

@@ -10,7 +10,7 @@ the log is lost. Every script can be run again without harm: an answer may get l
 import hashlib
 from dataclasses import dataclass, field
 
-from server.turns.header import ThreadKey
+from turnstream.server.turns.header import ThreadKey
 
 PREFIX = "turnstream:"
 """Of every key."""

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from server.storage.redis.connection import Commands
-from server.storage.redis.feed import Feed
-from server.storage.redis.presence import Presence
-from server.storage.redis.scripts import Keys
+from turnstream.server.storage.redis.connection import Commands
+from turnstream.server.storage.redis.feed import Feed
+from turnstream.server.storage.redis.presence import Presence
+from turnstream.server.storage.redis.scripts import Keys
 
 
 @dataclass(frozen=True, slots=True)

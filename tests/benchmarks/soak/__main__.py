@@ -24,7 +24,6 @@ from pathlib import Path
 
 import httpx
 
-from server.runs.retention import DAY_SECONDS
 from tests.benchmarks.observation import free_port
 from tests.benchmarks.processes import PROJECT, started
 from tests.benchmarks.soak.gauges import FIGURES, Gauges, Rest
@@ -32,6 +31,7 @@ from tests.benchmarks.soak.plot import draw
 from tests.benchmarks.soak.server import HOUR
 from tests.benchmarks.soak.trends import Verdict, judge
 from tests.benchmarks.soak.visitor import Surprise, Visitor
+from turnstream.server.runs.retention import DAY_SECONDS
 
 ROWS, SAMPLES_A_ROW = 10, 12
 WEEK_RUNS, WEEK_MINUTES = 10_000, 20.0

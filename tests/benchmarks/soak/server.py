@@ -1,11 +1,11 @@
-"""`python -m server`, on which an hour passes in `SOAK_HOUR_SECONDS`: old threads are looked for
-once an hour, and no soak waits for one."""
+"""`python -P -m turnstream.server`, on which an hour passes in `SOAK_HOUR_SECONDS`: old threads are
+looked for once an hour, and no soak waits for one."""
 
 import os
 import sys
 
-from server.__main__ import main
-from server.runs import retention
+from turnstream.server.__main__ import main
+from turnstream.server.runs import retention
 
 HOUR = "SOAK_HOUR_SECONDS"
 

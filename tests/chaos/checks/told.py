@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from itertools import count, takewhile
 from typing import Any
 
-from server.storage.interfaces import STORAGE_FAULTS
 from tests.chaos.frames import payload, place, shows_the_end
 from tests.chaos.records import History, Hydrated, Json
+from turnstream.server.storage.interfaces import STORAGE_FAULTS
 
 COMPARED = ("type", "toolCallId", "toolName", "result", "isError")
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from graphs.result_view import ResultView
-from server.turns.requests import GraphValues, Resume, TurnRequest
 from tests.graphs.zoo.animal import Animal, Question
 from tests.graphs.zoo.model import ReplyingModel
 from tests.graphs.zoo.plain_loop import bare
 from tests.support.backend import THREAD, Backend, after_crash, backend, message
 from tests.support.served_run import ServedRun, serve_run
+from turnstream.graphs.result_view import ResultView
+from turnstream.server.turns.requests import GraphValues, Resume, TurnRequest
 
 
 @dataclass(frozen=True)

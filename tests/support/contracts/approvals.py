@@ -4,8 +4,6 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from server.storage.interfaces import Asker, LeaseLost, LostRun, ThreadStore, WaitingApproval
-from server.turns.header import LOCAL_OWNER, ThreadKey
 from tests.support.contracts.threads import (
     OTHERS,
     SECOND,
@@ -14,6 +12,14 @@ from tests.support.contracts.threads import (
     forget,
     run_through,
 )
+from turnstream.server.storage.interfaces import (
+    Asker,
+    LeaseLost,
+    LostRun,
+    ThreadStore,
+    WaitingApproval,
+)
+from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 
 NOW = 1_000.0
 

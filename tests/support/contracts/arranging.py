@@ -4,17 +4,6 @@ import math
 
 import pytest
 
-from server.storage.audit_records import AuditRecord
-from server.storage.interfaces import (
-    MAX_PINNED,
-    Granted,
-    Held,
-    Hidden,
-    TooManyPinned,
-    WaitingApproval,
-)
-from server.storage.undo import UndoStore
-from server.turns.header import ThreadKey
 from tests.support.contracts.threads import (
     OTHERS,
     SECOND,
@@ -25,6 +14,17 @@ from tests.support.contracts.threads import (
     listed,
     run_through,
 )
+from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.storage.interfaces import (
+    MAX_PINNED,
+    Granted,
+    Held,
+    Hidden,
+    TooManyPinned,
+    WaitingApproval,
+)
+from turnstream.server.storage.undo import UndoStore
+from turnstream.server.turns.header import ThreadKey
 
 
 async def fill(store: UndoStore, count: int) -> list[ThreadKey]:
@@ -201,9 +201,9 @@ class UndoContract:
 
 
 async def recorded(store: UndoStore) -> list[str]:
-    from server.storage.audit_records import AuditFilter
-    from server.storage.audit_store import SqlAuditStore
-    from server.storage.opened import ServerStore
+    from turnstream.server.storage.audit_records import AuditFilter
+    from turnstream.server.storage.audit_store import SqlAuditStore
+    from turnstream.server.storage.opened import ServerStore
 
     server_store: ServerStore = store  # type: ignore[assignment]
     page = await SqlAuditStore(server_store).page(AuditFilter(), 0, 100)

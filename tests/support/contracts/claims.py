@@ -10,20 +10,6 @@ from typing import Protocol
 import pytest
 from sqlalchemy import Connection, update
 
-from server.storage.interfaces import (
-    ClaimResult,
-    Granted,
-    Held,
-    Repeated,
-    ThreadStore,
-    WaitingApproval,
-)
-from server.storage.kept_versions import FirstWords, TurnVersion, VersionChanges
-from server.storage.retention import RetentionStore
-from server.storage.sql_store import SqlTransactions
-from server.storage.tables import requests
-from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
 from tests.support.contracts.threads import (
     AT_ONCE,
     KEY,
@@ -36,6 +22,20 @@ from tests.support.contracts.threads import (
     listed,
     run_through,
 )
+from turnstream.server.storage.interfaces import (
+    ClaimResult,
+    Granted,
+    Held,
+    Repeated,
+    ThreadStore,
+    WaitingApproval,
+)
+from turnstream.server.storage.kept_versions import FirstWords, TurnVersion, VersionChanges
+from turnstream.server.storage.retention import RetentionStore
+from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.storage.tables import requests
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey
 
 
 class ClaimContract:

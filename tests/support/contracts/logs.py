@@ -11,8 +11,6 @@ import asyncio
 
 import pytest
 
-from server.storage.run_logs import RunLogs
-from server.turns.header import ThreadKey
 from tests.support.contracts.run_log import ReadingContract, StatusContract
 from tests.support.contracts.runs import (
     CHUNKS,
@@ -26,6 +24,8 @@ from tests.support.contracts.runs import (
     state_of,
     waiting,
 )
+from turnstream.server.storage.run_logs import RunLogs
+from turnstream.server.turns.header import ThreadKey
 
 
 class RetentionContract:

@@ -6,9 +6,6 @@ from typing import get_args
 
 import pytest
 
-from server.storage.run_logs import LogStatus, RunLogs
-from server.turns.chunks import Chunk
-from server.turns.header import RunHeader
 from tests.support.contracts.runs import (
     CHUNKS,
     NUMBERED,
@@ -21,6 +18,9 @@ from tests.support.contracts.runs import (
     waiting,
 )
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.storage.run_logs import LogStatus, RunLogs
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.header import RunHeader
 
 
 class ReadingContract:

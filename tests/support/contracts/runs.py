@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from server.storage.run_logs import RunLog, RunLogs
-from server.turns.chunks import (
+from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.storage.run_logs import RunLog, RunLogs
+from turnstream.server.turns.chunks import (
     Approval,
     ArgsFinish,
     Chunk,
@@ -35,8 +36,7 @@ from server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from server.turns.header import RunHeader, ThreadKey
-from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.turns.header import RunHeader, ThreadKey
 
 T = TypeVar("T")
 PassTime = Callable[[float], Awaitable[None]]

@@ -4,11 +4,6 @@ from functools import partial
 
 import pytest
 
-from server.storage.interfaces import Page
-from server.storage.searching import Found, TextChanges, ThreadText, Unsearchable
-from server.storage.undo import UndoStore
-from server.storage.words import wanted
-from server.turns.header import ThreadKey
 from tests.support.contracts.threads import (
     OTHERS,
     SECOND,
@@ -19,6 +14,11 @@ from tests.support.contracts.threads import (
     ids,
     run_through,
 )
+from turnstream.server.storage.interfaces import Page
+from turnstream.server.storage.searching import Found, TextChanges, ThreadText, Unsearchable
+from turnstream.server.storage.undo import UndoStore
+from turnstream.server.storage.words import wanted
+from turnstream.server.turns.header import ThreadKey
 
 FRUITS = ("apples", "pears", "plums", "cherries", "figs", "grapes")
 

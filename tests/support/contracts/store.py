@@ -5,9 +5,6 @@ class TestThisStore(StoreContract):
     async def store(self) -> AsyncIterator[ThreadStore]: ...
 """
 
-from server.storage.interfaces import ThreadStore
-from server.turns.chunks import Disposition
-from server.turns.header import ThreadKey
 from tests.support.contracts.approvals import ApprovalContract, ApprovalRecoveryContract
 from tests.support.contracts.arranging import ArrangingContract, UndoContract
 from tests.support.contracts.claims import (
@@ -24,6 +21,9 @@ from tests.support.contracts.thread_list import (
 )
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
 from tests.support.contracts.versions import VersionContract
+from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.turns.chunks import Disposition
+from turnstream.server.turns.header import ThreadKey
 
 
 class DispositionContract:

@@ -8,18 +8,6 @@ from typing import Protocol
 import pytest
 from sqlalchemy import Connection, text
 
-from server.storage.interfaces import (
-    Granted,
-    LeaseLost,
-    LostRun,
-    Repeated,
-    ThreadRunState,
-    ThreadStore,
-    WaitingApproval,
-)
-from server.storage.kept_versions import FirstWords, TurnVersion, VersionChanges
-from server.storage.sql_store import SqlTransactions
-from server.turns.header import ThreadKey
 from tests.support.contracts.threads import (
     KEY,
     OTHERS,
@@ -32,6 +20,18 @@ from tests.support.contracts.threads import (
     moment,
     run_through,
 )
+from turnstream.server.storage.interfaces import (
+    Granted,
+    LeaseLost,
+    LostRun,
+    Repeated,
+    ThreadRunState,
+    ThreadStore,
+    WaitingApproval,
+)
+from turnstream.server.storage.kept_versions import FirstWords, TurnVersion, VersionChanges
+from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.turns.header import ThreadKey
 
 
 async def turned_to(store: ThreadStore, run_id: str, before: str, after: str) -> str:

@@ -2,9 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from server.storage.interfaces import Granted, Page, ThreadEntry, ThreadStore
-from server.turns.header import ThreadKey
-from server.turns.requests import IdempotencyKey
+from turnstream.server.storage.interfaces import Granted, Page, ThreadEntry, ThreadStore
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey
 
 THREAD = ThreadKey("ann", "t1")
 SECOND = ThreadKey("ann", "t2")

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from server.storage.interfaces import ThreadStore
-from server.storage.kept_versions import TurnVersion, VersionChanges
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
+from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.kept_versions import TurnVersion, VersionChanges
 
 FIRST = TurnVersion("before-r1", 1, None, "before-r1", "m1", is_original=True, head="c1")
 NEXT = TurnVersion("r1", 2, None, "before-r1", "m1", is_original=False)

@@ -1,4 +1,5 @@
-"""`python -m tools.solar.build [--check]`: make the fleet's data, or prove that it can be made."""
+"""`python -P -m turnstream.tools.solar.build [--check]`: make the fleet's data, or prove that it
+can be made."""
 
 import argparse
 import hashlib
@@ -11,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from tools.solar.build import faults, file, plant
-from tools.solar.build.sites import LOGGERS, SEED, SITES, YEAR, Logger, Site
-from tools.solar.build.weather import Weather, local_midnight, observe
+from turnstream.tools.solar.build import faults, file, plant
+from turnstream.tools.solar.build.sites import LOGGERS, SEED, SITES, YEAR, Logger, Site
+from turnstream.tools.solar.build.weather import Weather, local_midnight, observe
 
 _FLEET = Path(__file__).parents[1] / "fleet.sqlite"
 _TRUTH = Path(__file__).parents[3] / "tests" / "data" / "solar-faults.json"
@@ -21,7 +22,9 @@ _DAYS = (date(YEAR + 1, 1, 1) - date(YEAR, 1, 1)).days
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.solar.build", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -P -m turnstream.tools.solar.build", description=__doc__
+    )
     parser.add_argument("--check", action="store_true", help="compare with the files, write none")
     if not parser.parse_args().check:
         _make(_FLEET, _TRUTH)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tools.solar.build.plant import ETA
-from tools.solar.build.sites import LOGGERS, SEED, Logger
+from turnstream.tools.solar.build.plant import ETA
+from turnstream.tools.solar.build.sites import LOGGERS, SEED, Logger
 
 KINDS = ("outage", "string_loss", "soiling", "communication_gap", "derating", "notice")
 DERATED_SHARE = 0.55  # of rated power, while the heat sink is too hot

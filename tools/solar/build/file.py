@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from tools.solar.schema import EPOCH_SLOT, ROLLUP, SLOT_SECONDS, SLOTS_PER_KEY, TABLES
+from turnstream.tools.solar.schema import EPOCH_SLOT, ROLLUP, SLOT_SECONDS, SLOTS_PER_KEY, TABLES
 
 _PAGE_BYTES = 4096
 _HEADER = ((24, 1), (92, 1), (96, 3_040_000))  # offset, big-endian 32-bit value

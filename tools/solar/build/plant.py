@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pvlib  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from tools.solar.build.sites import SEED, Logger
-from tools.solar.build.weather import Weather
+from turnstream.tools.solar.build.sites import SEED, Logger
+from turnstream.tools.solar.build.weather import Weather
 
 WIRING_LOSS = 0.03  # with mismatch and light-induced degradation
 ETA = 0.96  # nominal efficiency of the inverter

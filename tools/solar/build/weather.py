@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pvlib  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from tools.solar.build.sites import SEED, YEAR, Site
+from turnstream.tools.solar.build.sites import SEED, YEAR, Site
 
 _FILES = {"greensboro": "723170TYA.CSV", "miami": "12839.tm2", "sand_point": "703165TY.csv"}
 _COLUMNS = ["ghi", "dhi", "temp_air", "wind_speed"]

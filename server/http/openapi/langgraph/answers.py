@@ -1,11 +1,11 @@
 """JSON Schemas of what LangGraph's SDK is answered with, by name. Those of messages, states and
 events are the wire format's."""
 
-from server.http.langgraph.runs import STATUS as RUN_STATUS
-from server.http.langgraph.threads import STATUS as THREAD_STATUS
-from server.http.openapi.answers import TEXT, TIME, YES_OR_NO
-from server.protocols.body_schemas import Schema, choice, closed_object, nullable, ref
-from server.protocols.langgraph_sdk.schemas import values
+from turnstream.server.http.langgraph.runs import STATUS as RUN_STATUS
+from turnstream.server.http.langgraph.threads import STATUS as THREAD_STATUS
+from turnstream.server.http.openapi.answers import TEXT, TIME, YES_OR_NO
+from turnstream.server.protocols.body_schemas import Schema, choice, closed_object, nullable, ref
+from turnstream.server.protocols.langgraph_sdk.schemas import values
 
 _NOTHING: Schema = {"type": "object", "maxProperties": 0}
 

@@ -1,9 +1,9 @@
 """LangGraph SDK: the operations that say what is served."""
 
-from server.http.openapi.answers import TEXT
-from server.http.openapi.operation import Answer, Example, Operation
-from server.http.openapi.problems import BODY, BODY_FIELDS, LANGGRAPH_ASSISTANTS
-from server.protocols.body_schemas import an_object, ref
+from turnstream.server.http.openapi.answers import TEXT
+from turnstream.server.http.openapi.operation import Answer, Example, Operation
+from turnstream.server.http.openapi.problems import BODY, BODY_FIELDS, LANGGRAPH_ASSISTANTS
+from turnstream.server.protocols.body_schemas import an_object, ref
 
 OPERATIONS = {
     ("GET", "/langgraph/info"): Operation(

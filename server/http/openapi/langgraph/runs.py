@@ -1,8 +1,15 @@
 """LangGraph SDK: the operations of runs."""
 
-from server.http.openapi.answers import PREVIOUS_RUN, RUN_HEADERS, TEXT
-from server.http.openapi.operation import EVENTS, Answer, Example, Operation, header, query
-from server.http.openapi.problems import (
+from turnstream.server.http.openapi.answers import PREVIOUS_RUN, RUN_HEADERS, TEXT
+from turnstream.server.http.openapi.operation import (
+    EVENTS,
+    Answer,
+    Example,
+    Operation,
+    header,
+    query,
+)
+from turnstream.server.http.openapi.problems import (
     BODY,
     BODY_FIELDS,
     BUSY,
@@ -18,8 +25,8 @@ from server.http.openapi.problems import (
     THREAD,
     VERSION,
 )
-from server.protocols.body_schemas import THREAD_ID, Schema, choice, ref
-from server.protocols.langgraph_sdk.schemas import MODE
+from turnstream.server.protocols.body_schemas import THREAD_ID, Schema, choice, ref
+from turnstream.server.protocols.langgraph_sdk.schemas import MODE
 
 _THREAD = "/langgraph/threads/{thread_id}"
 _OF_THREAD = {"thread_id": "{thread}"}

@@ -1,9 +1,9 @@
 """LangGraph SDK: the operations of threads, their states and their history."""
 
-from server.http.langgraph.threads import MAX_FOUND, MAX_SEARCHED, MAX_STATES, STATES
-from server.http.openapi.answers import TEXT
-from server.http.openapi.operation import Answer, Example, Operation
-from server.http.openapi.problems import (
+from turnstream.server.http.langgraph.threads import MAX_FOUND, MAX_SEARCHED, MAX_STATES, STATES
+from turnstream.server.http.openapi.answers import TEXT
+from turnstream.server.http.openapi.operation import Answer, Example, Operation
+from turnstream.server.http.openapi.problems import (
     BODY,
     BODY_FIELDS,
     CAPACITY,
@@ -14,8 +14,8 @@ from server.http.openapi.problems import (
     STORAGE,
     THREAD,
 )
-from server.protocols.body_schemas import THREAD_ID, Schema, an_object, nullable, ref
-from server.protocols.langgraph_sdk.schemas import CHECKPOINT_ID, OMITTED
+from turnstream.server.protocols.body_schemas import THREAD_ID, Schema, an_object, nullable, ref
+from turnstream.server.protocols.langgraph_sdk.schemas import CHECKPOINT_ID, OMITTED
 
 _PATH = {"thread_id": TEXT}
 _OF_THREAD = {"thread_id": "{thread}"}
