@@ -26,7 +26,7 @@ PYTEST := $(BIN)/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run quick test test-long races check fuzz bench soak chaos fleet-check clean
+.PHONY: run quick test test-long races check fuzz bench trace soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -P -m turnstream.server $(ARGS)
@@ -63,6 +63,9 @@ fuzz: $(DEV_READY)  ## requests made of the OpenAPI document, without end; ARGS=
 
 bench: $(DEV_READY)  ## cost against a bare loop over graph.astream, as ratios
 	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+trace: $(DEV_READY)  ## the files of ours that a turn passes; ARGS=--files names them
+	$(BIN)/python -m tests.benchmarks.trace $(ARGS)
 
 soak: $(DEV_READY)  ## a server under a mix of use, for ARGS="--minutes 10" or a simulated ARGS=--week
 	$(BIN)/python -m tests.benchmarks.soak $(ARGS)
