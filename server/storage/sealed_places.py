@@ -17,6 +17,7 @@ _PLACE = struct.Struct(">QQ?")
 _DIGEST_BYTES = 13
 CURSOR = r"[A-Za-z0-9_-]{40}"
 """A pattern: `_DIGEST_BYTES` and a `_PLACE`, in base64url."""
+_CURSOR = re.compile(CURSOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def seal(place: Place, secret: bytes, owner: str) -> str:
 
 def unseal(cursor: str, secret: bytes, owner: str) -> Place:
     """Raises ValueError for what `seal` has not made with this secret for this owner."""
-    if re.fullmatch(CURSOR, cursor):
+    if _CURSOR.fullmatch(cursor):
         sealed = urlsafe_b64decode(cursor)
         digest, hidden = sealed[:_DIGEST_BYTES], sealed[_DIGEST_BYTES:]
         plain = _masked(secret, digest, hidden)
