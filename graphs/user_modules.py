@@ -17,8 +17,8 @@ OURS = frozenset(("server", "graphs", "tools", "static"))
 
 
 class FoldersHidden(MetaPathFinder):
-    """In a clone the folders of ours are found by their bare names, if the clone is searched. Then
-    a user's package of such a name is found instead, or nothing."""
+    """Keeps our folders from being found by their bare names where a clone is searched: a user's
+    package of such a name is found instead, or none."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, _target: ModuleType | None = None
