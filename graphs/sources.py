@@ -16,7 +16,7 @@ from turnstream.graphs.user_modules import place_of
 
 BUILT_IN = "turnstream.graphs.chat:build"
 FORMER_NAME = "graphs.chat:build"
-"""Of the built-in one, when our packages were not parts of `turnstream`."""
+"""The name of the built-in graph before our packages were parts of `turnstream`."""
 MAX_FAULT_CHARS = 500
 
 

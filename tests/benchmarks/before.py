@@ -35,7 +35,7 @@ def checkout(commit: str) -> Iterator[Path]:
 
 
 def importable(earlier: Path) -> Path:
-    """Where Python finds the packages of a checkout before those that are installed."""
+    """A folder to be searched first: in it a checkout is the package `turnstream`."""
     place = earlier / "build" / "importable"
     package = place / "turnstream"
     package.mkdir(parents=True, exist_ok=True)
