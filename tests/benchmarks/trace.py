@@ -114,7 +114,6 @@ async def a_turn(http: httpx.AsyncClient, endpoint: StrictEndpoint, passed: set[
         passed.clear()
         ends.set()
         await stream.rest()
-        await asyncio.sleep(0.2)
     reached("end")
     return found
 
