@@ -48,6 +48,12 @@ async def decline(card: Locator, reason: str = "") -> None:
     await card.get_by_role("button", name="Decline").click()
 
 
+async def decided_and_idle(visit: Visit) -> None:
+    """Until every card is decided on, and the run that goes on from there is over."""
+    await expect(cards(visit)).to_have_count(0)
+    await visit.idle()
+
+
 class Posts:
     """The bodies that a tab posts."""
 

@@ -21,6 +21,7 @@ from tests.browser.approval_cards import (
     be_asked,
     cards,
     decided,
+    decided_and_idle,
     decline,
     plan_visit,
 )
@@ -179,7 +180,7 @@ async def test_arguments_of_a_tool_that_the_server_does_not_describe_are_edited_
     await card.get_by_label("Reason").press("Enter")
     await field.fill(json.dumps(VISIT | {"crew": 3}))
     await approve(card)
-    await asked.idle()
+    await decided_and_idle(asked)
     await expect(decided(asked)).to_contain_text("Approved with changed arguments")
     assert [visit["crew"] for visit in tools.visits] == [3]
 
@@ -409,7 +410,7 @@ async def test_the_second_of_two_decisions_is_told_which_one_counts(
     await be_asked(asked, endpoint, PAY)
     other = await another_visitor(asked, visitors)
     await decline(cards(asked), "I was first.")
-    await asked.idle()
+    await decided_and_idle(asked)
     await approve(cards(other))
     await expect(decided(other)).to_contain_text("I was first.")
     await expect(decided(other).get_by_role("alert")).to_contain_text("the first one counts")
@@ -624,7 +625,7 @@ async def test_what_cannot_be_seen_is_shown_as_escapes_and_approved_as_it_is(
     shown = r'"pay\u202eno\u200b ' + f"👩\u200d👧 {escapes}"
     await expect(card.get_by_label("word")).to_have_value(shown)
     await approve(card)
-    await asked.idle()
+    await decided_and_idle(asked)
     assert posts.decisions == [{"approved": True}]
     assert tools.calls == {word: 1}
 
@@ -638,7 +639,7 @@ async def test_a_number_that_the_page_cannot_hold_is_shown_whole_and_not_changed
     await expect(shown).to_contain_text("12345678901234567890")
     await expect(card).to_contain_text("too large to be changed here")
     await approve(card)
-    await asked.idle()
+    await decided_and_idle(asked)
     assert posts.decisions == [{"approved": True}]
     assert tools.calls == {"12345678901234567890": 1}
 
@@ -796,14 +797,14 @@ async def test_dates_and_times_have_fields_that_keep_what_the_model_wrote(
     for name, value in BOOKING.items():
         await expect(card.get_by_label(name)).to_have_value(value)
     await approve(card)
-    await booking.idle()
+    await decided_and_idle(booking)
     card = await be_asked(booking, endpoint, ("book", json.dumps(BOOKING | NOT_FOR_FIELDS)))
     assert await types_of(card) == ["text", "text", "text", "text", "date"]
     for name, value in NOT_FOR_FIELDS.items():
         await expect(card.get_by_label(name)).to_have_value(value)
     await card.get_by_label("day").fill("2026-03-05")
     await approve(card)
-    await booking.idle()
+    await decided_and_idle(booking)
     changed = BOOKING | NOT_FOR_FIELDS | {"day": "2026-03-05"}
     assert posts.decisions == [{"approved": True}, {"approved": True, "args": changed}]
 
@@ -823,5 +824,5 @@ async def test_a_date_that_is_typed_in_half_is_not_taken_for_none(
     assert posts.decisions == []
     await day.fill("2026-03-05")
     await approve(card)
-    await booking.idle()
+    await decided_and_idle(booking)
     assert posts.decisions == [{"approved": True, "args": BOOKING | {"day": "2026-03-05"}}]
