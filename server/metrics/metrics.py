@@ -16,6 +16,7 @@ from turnstream.server.turns.chunks import (
     Error,
     MessageFinish,
     PartStart,
+    Path,
     Result,
     RunEnded,
     StepFinish,
@@ -144,8 +145,8 @@ class Metrics:
                 case StepFinish(timing=timing) if timing:
                     self._model.labels(model).observe(timing.model_ms / 1000)
                     self._first_token.labels(model).observe(timing.first_token_ms / 1000)
-                case Result(path=path, duration_ms=int(took)) if path[0] in names:
-                    tool = values["tool"](names[path[0]])
+                case Result(path=path, duration_ms=int(took)) if path in names:
+                    tool = values["tool"](names[path])
                     self._tool.labels(tool, chunk.end).observe(took / 1000)
                 case RunEnded(reason="limit", limit=str(limit)):
                     end = "limit"
@@ -163,11 +164,10 @@ class Metrics:
                 self._tokens.labels(model, kind).inc(count)
 
 
-def _tool_names(chunks: Sequence[Chunk]) -> dict[int, str]:
-    """Of the calls of a run, by part."""
-    parts = [chunk.part for chunk in chunks if isinstance(chunk, PartStart)]
+def _tool_names(chunks: Sequence[Chunk]) -> dict[Path, str]:
+    """Return the names of the tools that a run called, by the path of the call's part."""
     return {
-        number: part.tool_name
-        for number, part in enumerate(parts)
-        if isinstance(part, ToolCallPart)
+        chunk.path: chunk.part.tool_name
+        for chunk in chunks
+        if isinstance(chunk, PartStart) and isinstance(chunk.part, ToolCallPart)
     }

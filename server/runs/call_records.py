@@ -40,7 +40,6 @@ class CallRecords:
     def __init__(self, start: RunStart) -> None:
         self._key, self._run_id = start.key, start.run_id
         self._classifier = start.classifier
-        self._parts = 0
         self._calls: dict[Path, _Call] = {}
         self._recorded: set[str] = set()
         before = start.plan.before
@@ -58,14 +57,11 @@ class CallRecords:
             if type(chunk) is TextDelta:
                 continue  # most are, and the patterns would be tried for each
             match chunk:
-                case PartStart(part):
-                    if isinstance(part, ToolCallPart):
-                        call = _Call(part.tool_call_id, part.tool_name, part.disposition)
-                        self._calls[(self._parts,)] = call
-                    self._parts += 1
-                case ArgsFinish(path, _, disposition) if path in self._calls:
+                case PartStart(path=path, part=ToolCallPart(id, name, disposition)):
+                    self._calls[path] = _Call(id, name, disposition)
+                case ArgsFinish(path=path, disposition=disposition) if path in self._calls:
                     self._calls[path] = self._calls[path]._replace(disposition=disposition)
-                case Result(path) if path in self._calls:
+                case Result(path=path) if path in self._calls:
                     records += self._record(self._calls.pop(path), chunk)
                 case ToolSettled(id) if id in self._earlier:
                     records += self._record(self._earlier.pop(id), chunk)

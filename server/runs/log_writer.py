@@ -26,7 +26,8 @@ class LogWriter:
         self._watch = watch
         self._waiting: list[Chunk] = []
         """What waits for its turn. If its write is cancelled, the next one writes it."""
-        self._held: dict[Path, list[str]] = {}
+        self._held: dict[tuple[str, Path], list[str]] = {}
+        """The texts of deltas, by their step and part."""
         self._quiet_at = 0.0
         self._flushing: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
@@ -40,7 +41,7 @@ class LogWriter:
             ready: list[Chunk] = []
             for chunk in taken:
                 if isinstance(chunk, TextDelta):
-                    self._held.setdefault(chunk.path, []).append(chunk.text)
+                    self._held.setdefault((chunk.step_id, chunk.path), []).append(chunk.text)
                 else:
                     ready += self._release()
                     ready.append(chunk)
@@ -66,6 +67,9 @@ class LogWriter:
         return self._release()
 
     def _release(self) -> list[Chunk]:
-        deltas: list[Chunk] = [TextDelta(path, "".join(held)) for path, held in self._held.items()]
+        deltas: list[Chunk] = [
+            TextDelta(step_id, path, "".join(texts))
+            for (step_id, path), texts in self._held.items()
+        ]
         self._held.clear()
         return deltas

@@ -14,7 +14,7 @@ from turnstream.graphs import stored
 from turnstream.graphs.classify import Classifier
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.failures import SENTENCES, Failure
-from turnstream.server.runs.logged_steps import LoggedSteps
+from turnstream.server.runs.steps_from_log import read_log
 from turnstream.server.runs.thread_changes import ThreadBefore
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.translate import Translator
@@ -103,14 +103,8 @@ class _LostTranslator(Translator):
             classifier,
             checkpoints.attached.results,
         )
-        self._steps = LoggedSteps(
-            header.message_id,
-            history.call_ids,
-            classifier,
-            checkpoints.attached.results,
-            told,
-            {m.id: m for m in state.messages if isinstance(m, AIMessage)},
-        )
+        kept = {m.id: m for m in state.messages if isinstance(m, AIMessage)}
+        read_log(self._steps, told, kept, classifier)
         for chunk in told:
             match chunk:
                 case ToolSettled():

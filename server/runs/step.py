@@ -45,6 +45,8 @@ class StreamedStep:
         self.reason: FinishReason | None = None
         """None: the step has not ended."""
         self.is_withdrawn = False
+        self.is_from_log = False
+        """Whether a log told it, which may be behind what streamed."""
         self.open_calls: dict[str, Path] = {}
         self.dispositions: Mapping[str, Disposition] = {}
         """Of its calls, once they are final."""
@@ -74,7 +76,7 @@ class StreamedStep:
 
     def close_text(self) -> list[Chunk]:
         path, self._open_text = self._open_text, None
-        return [PartFinish(path)] if path else []
+        return [PartFinish(self.step_id, path)] if path else []
 
     def note_closed(self, path: Path) -> None:
         """A part has ended."""
@@ -86,14 +88,15 @@ class StreamedStep:
         for call in self.parts.calls:
             path = self.paths[call.position]
             if not call.args_text:
-                yield TextDelta(path, "{}")
+                yield TextDelta(self.step_id, path, "{}")
             disposition = dispositions.get(call.id, "invalid")
-            yield ArgsFinish(path, call.args, disposition)
+            yield ArgsFinish(self.step_id, path, call.args, disposition)
 
     def is_as(self, message: AIMessage) -> bool:
         """Whether the thread's message has the parts that were told, in their order. The arguments
         of a call may be written differently."""
-        if self.message is not None and stored.dispositions(message) is not None:
+        is_whole = self.message is not None and not self.is_from_log
+        if is_whole and stored.dispositions(message) is not None:
             return True  # a node of ours made it of the parts that streamed
         return self.says(message)
 

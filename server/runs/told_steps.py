@@ -46,13 +46,13 @@ class ToldSteps:
     ) -> None:
         self.by_id: dict[str, StreamedStep] = {}
         self._message_id = message_id
-        self._call_ids = call_ids
+        self.call_ids = call_ids
         self._classifier = classifier
         self._results = results
         self.settled_ms: dict[str, int] = {}
         """How long the run's tools took for calls of earlier runs, by call id."""
-        self._latest: StreamedStep | None = None
-        self._parts = 0
+        self.parts = 0
+        """How many parts have begun, those of withdrawn steps too."""
 
     def __iter__(self) -> Iterator[StreamedStep]:
         return iter([*self.by_id.values()])
@@ -70,8 +70,8 @@ class ToldSteps:
         for step in self:
             if step.is_done and step.reason is None:
                 yield from self.close(step, "tool-calls")
-        assembler = PartAssembler(step_id, self._call_ids)
-        self._latest = self.by_id[step_id] = StreamedStep(step_id, speaker, assembler)
+        assembler = PartAssembler(step_id, self.call_ids)
+        self.by_id[step_id] = StreamedStep(step_id, speaker, assembler)
         yield StepStart(self._message_id, step_id, speaker.node, speaker.namespace)
 
     def grow(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
@@ -86,24 +86,21 @@ class ToldSteps:
                 step.tool_names[delta.part.id] = delta.part.given_name
             yield self._start(step, self._part(delta.part))
         if delta.text:
-            yield TextDelta(step.paths[delta.part.position], delta.text)
+            yield TextDelta(step.step_id, step.paths[delta.part.position], delta.text)
 
     def _part(self, part: StreamedPart) -> Part:
         if isinstance(part, StreamedCall):
-            self._call_ids.add(part.id)
+            self.call_ids.add(part.id)
             return ToolCallPart(part.id, part.name, self._classifier.expected(part.given_name))
         return TextPart() if part.kind == "text" else ReasoningPart()
 
     def _start(self, step: StreamedStep, part: Part) -> PartStart:
-        path, self._parts = (self._parts,), self._parts + 1
+        path, self.parts = (self.parts,), self.parts + 1
         if isinstance(part, ToolCallPart):
             step.open_call(path, part.tool_call_id)
         else:
             step.open_text(path)
-        return PartStart(part, self._other(step))
-
-    def _other(self, step: StreamedStep) -> str | None:
-        return None if step is self._latest else step.step_id
+        return PartStart(step.step_id, path, part)
 
     def complete(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
         """The message is whole: its texts end, and its calls have all their arguments."""
@@ -127,18 +124,18 @@ class ToldSteps:
         dispositions = of_message(message, {}, self._classifier.fallback)
         step.dispositions = dispositions
         for part in stored_parts(message):
-            path = (self._parts,)
+            path = (self.parts,)
             if part.call is None:
                 yield self._start(step, TextPart() if part.kind == "text" else ReasoningPart())
-                yield TextDelta(path, part.text)
+                yield TextDelta(step.step_id, path, part.text)
                 yield from step.close_text()
             else:
                 id = part.call["id"] or ""
                 step.tool_names[id] = part.call["name"]
                 disposition: Disposition = dispositions.get(id, "server")
                 yield self._start(step, ToolCallPart(id, part.call["name"], disposition))
-                yield TextDelta(path, part.text)
-                yield ArgsFinish(path, parse_args(part.text), disposition)
+                yield TextDelta(step.step_id, path, part.text)
+                yield ArgsFinish(step.step_id, path, parse_args(part.text), disposition)
 
     def tell_as_kept(self, message: AIMessage) -> Iterator[Chunk]:
         """A message that the thread has: told if it was not, to its end if its beginning was, and
@@ -185,8 +182,9 @@ class ToldSteps:
         if ms is not None:
             step.tool_ms[message.tool_call_id] = ms
         view = self._results(message, step.tool_names[message.tool_call_id])
-        result = Result(path, view, stored.end_of(message), message.id or "", ms)
-        return [result, PartFinish(path)]
+        end = stored.end_of(message)
+        result = Result(step.step_id, path, view, end, message.id or "", ms)
+        return [result, PartFinish(step.step_id, path)]
 
     def cut_off(self, step: StreamedStep) -> Iterator[Chunk]:
         """What ends the words of a message that never became whole."""
@@ -200,9 +198,9 @@ class ToldSteps:
             return
         step.reason = reason
         yield from step.close_text()
-        yield from (PartFinish(path) for path in step.open_calls.values())
+        yield from (PartFinish(step.step_id, path) for path in step.open_calls.values())
         step.open_calls = {}
-        yield StepFinish(reason, step.usage, step.timing, step.tool_ms, self._other(step))
+        yield StepFinish(step.step_id, reason, step.usage, step.timing, step.tool_ms)
 
     def withdraw(self, step: StreamedStep) -> Iterator[Chunk]:
         yield from self.cut_off(step)

@@ -188,11 +188,9 @@ def _of_response(response: LLMResult) -> dict[str, AttributeValue]:
 
 def _results(chunks: Sequence[Chunk]) -> dict[str, Result]:
     """By the id of the call."""
-    parts = [chunk.part for chunk in chunks if isinstance(chunk, PartStart)]
-    found: dict[str, Result] = {}
-    for chunk in chunks:
-        if isinstance(chunk, Result):
-            part = parts[chunk.path[0]]
-            if isinstance(part, ToolCallPart):
-                found[part.tool_call_id] = chunk
-    return found
+    calls = {
+        chunk.path: chunk.part.tool_call_id
+        for chunk in chunks
+        if isinstance(chunk, PartStart) and isinstance(chunk.part, ToolCallPart)
+    }
+    return {calls[chunk.path]: chunk for chunk in chunks if isinstance(chunk, Result)}

@@ -1,7 +1,7 @@
 """Chunks to the message that a client has accumulated from them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from turnstream.server.turns.chunks import (
@@ -13,6 +13,7 @@ from turnstream.server.turns.chunks import (
     MessagesRemoved,
     Part,
     PartStart,
+    Path,
     Result,
     RunEnded,
     StepFinish,
@@ -53,17 +54,31 @@ def accumulate(
 def is_in_order(chunks: Iterable[Chunk]) -> bool:
     """Whether the message has all parts that were told, in the order in which they were: no nodes
     speak beside each other, and no step was withdrawn."""
-    latest: str | None = None
+    newest: str | None = None
     for chunk in chunks:
         match chunk:
             case StepStart():
-                latest = chunk.step_id
+                newest = chunk.step_id
             case PartStart():
-                if chunk.step_id not in (None, latest):
+                if chunk.step_id != newest:
                     return False
             case StepWithdrawn() | MessagesRemoved():
                 return False
     return True
+
+
+@dataclass(slots=True)
+class _OpenStep:
+    """`step` is without its parts, and a part without its text: they are put together when
+    somebody asks, since a part has as many deltas as its model has words."""
+
+    step: Step
+    parts: dict[Path, MessagePart] = field(default_factory=dict)
+    texts: dict[Path, list[str]] = field(default_factory=dict)
+
+    def whole(self) -> Step:
+        parts = (_with_text(part, "".join(self.texts[path])) for path, part in self.parts.items())
+        return replace(self.step, parts=tuple(parts))
 
 
 class Accumulator:
@@ -72,29 +87,18 @@ class Accumulator:
 
     def __init__(self, earlier: tuple[Step, ...] = ()) -> None:
         self._earlier = list(earlier)
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, _OpenStep] = {}
         """In the order in which they started."""
-        self._latest = ""
-        self._parts: list[MessagePart] = []
-        self._numbers: dict[str, list[int]] = {}
-        """Of each step's parts: their places among all that the run told."""
-        self._texts: list[list[str]] = []
-        """Of each part, joined at the end: a part has as many deltas as its model has words."""
         self._end: dict[str, Any] = {}
 
     def take(self, chunk: Chunk) -> None:
         match chunk:
+            case TextDelta():
+                self._steps[chunk.step_id].texts[chunk.path].append(chunk.text)
+            case PartStart() | ArgsFinish() | Result():
+                self._take_part(self._steps[chunk.step_id], chunk)
             case StepStart() | StepFinish() | StepWithdrawn():
                 self._take_step(chunk)
-            case PartStart():
-                self._numbers[chunk.step_id or self._latest].append(len(self._parts))
-                self._parts.append(_empty(chunk.part))
-                self._texts.append([])
-            case TextDelta():
-                self._texts[chunk.path[0]].append(chunk.text)
-            case ArgsFinish() | Result():
-                (i,) = chunk.path
-                self._parts[i] = _grown(self._parts[i], chunk)
             case MessagesRemoved():
                 self._earlier = [step for step in self._earlier if step.step_id not in chunk.ids]
             case ToolSettled() | ToolApproval():
@@ -105,29 +109,35 @@ class Accumulator:
             case RunEnded() | Error() | MessageFinish():
                 self._take_end(chunk)
 
+    def _take_part(self, step: _OpenStep, chunk: PartStart | ArgsFinish | Result) -> None:
+        if isinstance(chunk, PartStart):
+            step.parts[chunk.path] = _empty(chunk.part)
+            step.texts[chunk.path] = []
+        else:
+            step.parts[chunk.path] = _grown(step.parts[chunk.path], chunk)
+
     def _ask(self, asked: ToolApproval) -> None:
         """A graph that is not ours asks about a call, of this run or of an earlier one."""
         self._earlier = [settle_step(step, asked) for step in self._earlier]
-        self._parts = [
-            settle_call(part, asked) if isinstance(part, ToolCall) else part for part in self._parts
-        ]
+        for step in self._steps.values():
+            for path, part in step.parts.items():
+                if isinstance(part, ToolCall):
+                    step.parts[path] = settle_call(part, asked)
 
     def _take_step(self, chunk: StepStart | StepFinish | StepWithdrawn) -> None:
         match chunk:
             case StepStart():
-                self._latest = chunk.step_id
-                self._steps[chunk.step_id] = Step(chunk.step_id, (), "tool-calls")
-                self._numbers[chunk.step_id] = []
+                self._steps[chunk.step_id] = _OpenStep(Step(chunk.step_id, (), "tool-calls"))
             case StepFinish():
-                id = chunk.step_id or self._latest
-                self._steps[id] = replace(
-                    self._steps[id],
+                told = self._steps[chunk.step_id]
+                told.step = replace(
+                    told.step,
                     finish_reason=chunk.reason,
                     usage=chunk.usage,
                     timing=chunk.timing,
                 )
             case StepWithdrawn():
-                del self._steps[chunk.step_id], self._numbers[chunk.step_id]
+                del self._steps[chunk.step_id]
 
     def _take_end(self, chunk: RunEnded | Error | MessageFinish) -> None:
         match chunk:
@@ -145,13 +155,7 @@ class Accumulator:
 
     def step(self, step_id: str) -> Step:
         """A step that this run tells, so far."""
-        return replace(
-            self._steps[step_id],
-            parts=tuple(
-                _with_text(self._parts[number], "".join(self._texts[number]))
-                for number in self._numbers[step_id]
-            ),
-        )
+        return self._steps[step_id].whole()
 
     def _ended_earlier(self) -> list[Step]:
         """The earlier steps; if this run has told none, and came to its own end, the last of them

@@ -7,12 +7,12 @@ The words are those of assistant-stream's `AssistantStreamChunk` (0.3.44). A run
     part    = part-start text-delta* part-finish                                  (text, reasoning)
             | part-start text-delta* args-finish [result] part-finish             (tool call)
 
-Parts of one step may interleave; `path` says which part a chunk belongs to. A part's path is the
-number of parts that started before it in this run. A tool call stays open until its result; one
-that waits for the user, or for an approval, is closed without. Steps interleave where nodes of a
-graph speak beside each other; `step_id` says which step a chunk belongs to, None: the one that
-started last. A withdrawn step is no part of the message. It may start again under the same id, as
-the thread has it. Every chunk is one numbered item of the run's log.
+Every chunk of a step names it by `step_id`, and every chunk of a part names that by `path`: the
+number of parts that started before it in this run. Parts of one step may interleave, and so may
+steps, where nodes of a graph speak beside each other. A tool call stays open until its result; one
+that waits for the user, or for an approval, is closed without. A withdrawn step is no part of the
+message. It may start again under the same id, as the thread has it. Every chunk is one numbered
+item of the run's log.
 """
 
 from collections.abc import Mapping
@@ -63,20 +63,23 @@ class StepStart:
 
 @dataclass(frozen=True, slots=True)
 class PartStart:
+    step_id: str
+    path: Path
     part: Part
-    step_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
     """Text of a text or reasoning part, or JSON text of a tool call's arguments."""
 
+    step_id: str
     path: Path
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ArgsFinish:
+    step_id: str
     path: Path
     args: Mapping[str, Any] | None
     """The parsed arguments; None when their text is not a JSON object."""
@@ -86,6 +89,7 @@ class ArgsFinish:
 
 @dataclass(frozen=True, slots=True)
 class Result:
+    step_id: str
     path: Path
     result: Any
     """JSON: what the client may see. Of a failed call `{"error": {"code", "message", "id"?}}`."""
@@ -102,18 +106,19 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class PartFinish:
+    step_id: str
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class StepFinish:
+    step_id: str
     reason: FinishReason
     usage: Usage
     timing: Timing | None = None
     """None: the model was cut off."""
     tool_ms: Mapping[str, int] = field(default_factory=dict)
     """Milliseconds of the step's tools, by call id."""
-    step_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

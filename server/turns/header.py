@@ -6,6 +6,9 @@ from dataclasses import dataclass
 LOCAL_OWNER = "local"
 """The owner of every thread while authentication is off."""
 
+LOG_VERSION = 2
+"""The version in which logs are written; `turnstream.server.turns.codec` says what each has."""
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadKey:
@@ -45,3 +48,5 @@ class RunHeader:
     """Whether earlier runs have said a part of the message."""
     follows: str | None = None
     """The thread's last run before this one; None: it had none."""
+    version: int = LOG_VERSION
+    """The version of the log. Logs of version 1 have no such field."""

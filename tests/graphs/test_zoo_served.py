@@ -99,11 +99,11 @@ def words_of_stream(runs: Iterable[ServedRun]) -> set[str]:
     """The same of chunks, with what was withdrawn again."""
     found = set[str]()
     for run in runs:
-        parts = [chunk.part for chunk in run.chunks if isinstance(chunk, PartStart)]
-        texts = [""] * len(parts)
+        parts = {chunk.path: chunk.part for chunk in run.chunks if isinstance(chunk, PartStart)}
+        texts = dict.fromkeys(parts, "")
         for chunk in run.chunks:
             if isinstance(chunk, TextDelta):
-                texts[chunk.path[0]] += chunk.text
-        for part, text in zip(parts, texts, strict=True):
-            found.add(part.tool_name if isinstance(part, ToolCallPart) else text)
+                texts[chunk.path] += chunk.text
+        for path, part in parts.items():
+            found.add(part.tool_name if isinstance(part, ToolCallPart) else texts[path])
     return found

@@ -66,9 +66,9 @@ def test_a_call_that_nobody_knows_is_not_told() -> None:
 def test_a_withdrawn_step_is_taken_back_with_its_results() -> None:
     events = told(
         StepStart("h1.a", "s2", "agent"),
-        PartStart(ToolCallPart("c2", "add")),
-        ArgsFinish((0,), {}),
-        Result((0,), 3, "result", "r2"),
+        PartStart("s2", (0,), ToolCallPart("c2", "add")),
+        ArgsFinish("s2", (0,), {}),
+        Result("s2", (0,), 3, "result", "r2"),
         StepWithdrawn("s2", (0,)),
     )
     removed = [data[0]["id"] for event, data in events if event == "messages"][-2:]
@@ -80,7 +80,9 @@ def test_a_withdrawn_step_is_taken_back_with_its_results() -> None:
 
 def test_who_speaks_and_in_which_subgraph_is_said() -> None:
     start = StepStart("h1.a", "s2", "writer", ("team:1", "desk:2"))
-    ((event, (message, metadata)),) = told(start, PartStart(TextPart()), TextDelta((0,), "Hi"))
+    ((event, (message, metadata)),) = told(
+        start, PartStart("s2", (0,), TextPart()), TextDelta("s2", (0,), "Hi")
+    )
     assert (event, message["content"]) == ("messages", "Hi")
     assert metadata == {"langgraph_node": "writer", "langgraph_checkpoint_ns": "team:1|desk:2"}
 

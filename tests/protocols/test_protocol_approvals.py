@@ -38,8 +38,8 @@ UI = WIRE_FORMATS["ui-message-stream"]
 PAY = ToolCallPart("c1", "pay", "approval")
 ASKED: list[Chunk] = [
     StepStart("m1", "s1"),
-    *call(0, PAY, ["{}"], {}),
-    StepFinish("tool-calls", Usage(0, 0)),
+    *call(0, PAY, ["{}"], {}, step="s1"),
+    StepFinish("s1", "tool-calls", Usage(0, 0)),
 ]
 DECLINED = {"error": {"code": "declined", "message": "The user declined this call."}}
 
@@ -189,7 +189,7 @@ def test_a_call_asks_when_it_is_left_without_a_result() -> None:
 
 
 def test_a_call_that_the_run_ends_itself_asks_nothing() -> None:
-    result = Result((0,), DECLINED, "cancelled", "r1")
+    result = Result("s1", (0,), DECLINED, "cancelled", "r1")
     stopped = [*ASKED[:-2], result, *ASKED[-2:]]
     assert request() not in ui(stopped)
 
@@ -214,8 +214,8 @@ def test_the_calls_that_a_graph_asks_about_ask_for_an_approval() -> None:
     asks = Interrupt("i1", "?", "review", tool_call_ids=("c1", "c2", "c3"))
     told: list[Chunk] = [
         StepStart("m1", "s2"),
-        *call(0, ToolCallPart("c2", "pay"), ["{}"], {}),
-        StepFinish("tool-calls", Usage(0, 0)),
+        *call(0, ToolCallPart("c2", "pay"), ["{}"], {}, step="s2"),
+        StepFinish("s2", "tool-calls", Usage(0, 0)),
         asks,
     ]
     earlier = held(approval=None)
@@ -342,9 +342,9 @@ def test_the_state_has_the_calls_that_a_graph_asks_about() -> None:
 def test_a_call_id_that_no_path_may_have_does_not_break_the_client(id: str) -> None:
     told: list[Chunk] = [
         StepStart("m1", "s1"),
-        PartStart(ToolCallPart(id, "pay", "approval")),
-        ArgsFinish((0,), {}, "approval"),
-        PartFinish((0,)),
+        PartStart("s1", (0,), ToolCallPart(id, "pay", "approval")),
+        ArgsFinish("s1", (0,), {}, "approval"),
+        PartFinish("s1", (0,)),
     ]
     paths = [operation["path"] for operation in operations(told)]
     assert paths == [["approvals"]]

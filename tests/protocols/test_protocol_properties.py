@@ -123,13 +123,17 @@ class Ids:
         return f"{prefix}{self._count}"
 
 
-def spoken(draw: st.DrawFn, path: int) -> tuple[list[Chunk], MessagePart]:
+def spoken(draw: st.DrawFn, step_id: str, path: Path) -> tuple[list[Chunk], MessagePart]:
     deltas = draw(texts)
-    said = [TextDelta((path,), delta) for delta in deltas]
+    said = [TextDelta(step_id, path, delta) for delta in deltas]
     text = "".join(deltas)
     if draw(flags):
-        return [PartStart(TextPart()), *said, PartFinish((path,))], Text(text)
-    return [PartStart(ReasoningPart()), *said, PartFinish((path,))], Reasoning(text)
+        return [PartStart(step_id, path, TextPart()), *said, PartFinish(step_id, path)], Text(text)
+    return [
+        PartStart(step_id, path, ReasoningPart()),
+        *said,
+        PartFinish(step_id, path),
+    ], Reasoning(text)
 
 
 def cut(draw: st.DrawFn, text: str) -> list[str]:
@@ -137,7 +141,7 @@ def cut(draw: st.DrawFn, text: str) -> list[str]:
     return [text[:at], text[at:]]
 
 
-def called(draw: st.DrawFn, path: int, ids: Ids) -> tuple[list[Chunk], MessagePart]:
+def called(draw: st.DrawFn, step_id: str, path: Path, ids: Ids) -> tuple[list[Chunk], MessagePart]:
     args = draw(st.none() | objects)
     part = ToolCallPart(ids.new("call"), draw(names), draw(dispositions))
     final = "invalid" if args is None or draw(flags) else part.disposition
@@ -146,14 +150,14 @@ def called(draw: st.DrawFn, path: int, ids: Ids) -> tuple[list[Chunk], MessagePa
     call = ToolCall(part.tool_call_id, part.tool_name, args_text, args, final)
     if final == "approval":
         call = replace(call, approval=Approval(call.tool_call_id))
-    chunks: list[Chunk] = [PartStart(part)]
-    chunks += [TextDelta((path,), delta) for delta in cut(draw, args_text)]
-    chunks += [ArgsFinish((path,), args, final)]
+    chunks: list[Chunk] = [PartStart(step_id, path, part)]
+    chunks += [TextDelta(step_id, path, delta) for delta in cut(draw, args_text)]
+    chunks += [ArgsFinish(step_id, path, args, final)]
     if not pending:
         end, result = draw(rejections if final == "invalid" else ends)
         call = replace(call, end=end, result=result, result_id=ids.new("r"))
-        chunks += [Result((path,), result, end, str(call.result_id))]
-    return [*chunks, PartFinish((path,))], call
+        chunks += [Result(step_id, path, result, end, str(call.result_id))]
+    return [*chunks, PartFinish(step_id, path)], call
 
 
 def interleaved(
@@ -177,17 +181,19 @@ def interleaved(
 @st.composite
 def steps(draw: st.DrawFn, ids: Ids, message_id: str, first_path: int) -> tuple[list[Chunk], Step]:
     drawn: list[tuple[list[Chunk], MessagePart]] = []
-    for path in range(first_path, first_path + draw(st.integers(0, 4))):
-        is_call = draw(flags)
-        drawn.append(called(draw, path, ids) if is_call else spoken(draw, path))
-    step = Step(ids.new("s"), tuple(part for _, part in drawn), draw(st.just("stop")), draw(usages))
+    step_id = ids.new("s")
+    for number in range(first_path, first_path + draw(st.integers(0, 4))):
+        is_call, path = draw(flags), (number,)
+        part = called(draw, step_id, path, ids) if is_call else spoken(draw, step_id, path)
+        drawn.append(part)
+    step = Step(step_id, tuple(part for _, part in drawn), draw(st.just("stop")), draw(usages))
     calls = [part.tool_call_id for _, part in drawn if isinstance(part, ToolCall)]
     noise: list[Chunk] = [Custom({"a": None})]
     noise += [ToolProgress(id, 1) for id in [*calls, "other"]]
     said = interleaved(draw, [chunks for chunks, _ in drawn], noise=noise)
     start = StepStart(message_id, step.step_id)
     assert step.usage is not None
-    return [start, *said, StepFinish(step.finish_reason, step.usage)], step
+    return [start, *said, StepFinish(step_id, step.finish_reason, step.usage)], step
 
 
 def decided_on(draw: st.DrawFn, step: Step) -> Step:
@@ -305,14 +311,12 @@ class Source:
     chunks: list[Chunk]
     paths: list[Path] = field(default_factory=list)
 
-    def next(self, started: int, *, is_latest: bool) -> Chunk:
-        chunk, step_id = self.chunks.pop(0), None if is_latest else self.step.step_id
+    def next(self, started: int) -> Chunk:
+        chunk = self.chunks.pop(0)
         match chunk:
             case PartStart():
                 self.paths.append((started,))
-                return replace(chunk, step_id=step_id)
-            case StepFinish():
-                return replace(chunk, step_id=step_id)
+                return replace(chunk, path=(started,))
             case TextDelta() | ArgsFinish() | Result() | PartFinish():
                 return replace(chunk, path=self.paths[chunk.path[0]])
         return chunk
@@ -327,15 +331,14 @@ def merged(
     """Steps told one after the other, or beside each other; some are withdrawn at their end."""
     waiting = [Source(step, list(said)) for said, step in steps]
     live, kept, chunks = list[Source](), [step for _, step in steps], list[Chunk]()
-    latest: Source | None = None
     while waiting or live:
         if waiting and (not live or (beside and draw(flags))):
-            source = latest = waiting.pop(0)
+            source = waiting.pop(0)
             live.append(source)
         else:
             source = draw(st.sampled_from(live))
         started = sum(isinstance(chunk, PartStart) for chunk in chunks)
-        chunks.append(source.next(started, is_latest=source is latest))
+        chunks.append(source.next(started))
         if not source.chunks:
             live.remove(source)
             if draw(st.integers(0, 3)) == 0:

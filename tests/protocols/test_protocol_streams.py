@@ -90,7 +90,7 @@ def types(payloads: list[Any]) -> list[str]:
 
 
 def step(*parts: Chunk) -> list[Chunk]:
-    return [StepStart("m1", "m1a"), *parts, StepFinish("stop", NONE)]
+    return [StepStart("m1", "m1a"), *parts, StepFinish("m1a", "stop", NONE)]
 
 
 FAILED: list[Chunk] = [
@@ -148,9 +148,9 @@ def test_a_limit_is_named_with_its_value_in_both_formats() -> None:
 
 def test_reasoning_streams_as_reasoning() -> None:
     thought: list[Chunk] = [
-        PartStart(ReasoningPart()),
-        TextDelta((0,), "Hm"),
-        PartFinish((0,)),
+        PartStart("m1a", (0,), ReasoningPart()),
+        TextDelta("m1a", (0,), "Hm"),
+        PartFinish("m1a", (0,)),
     ]
     assert ui(step(*thought))[1:-1] == [
         {"type": "reasoning-start", "id": "m1.0"},
@@ -168,7 +168,7 @@ RUN = ToolCallPart("c1", "get_weather")
 def test_unreadable_arguments_are_one_input_error_that_the_client_need_not_answer(
     part: ToolCallPart,
 ) -> None:
-    result = Result((0,), UNREADABLE, "error", "r1")
+    result = Result("m1a", (0,), UNREADABLE, "error", "r1")
     *_, error, _ = ui(step(*call(0, part, ['{"a', "b"], None, result, disposition="invalid")))
     assert error == {
         "type": "tool-input-error",
@@ -181,7 +181,7 @@ def test_unreadable_arguments_are_one_input_error_that_the_client_need_not_answe
 
 
 def test_a_question_turned_down_by_the_server_is_nothing_for_the_client_to_do() -> None:
-    result = Result((0,), UNREADABLE, "error", "r1")
+    result = Result("m1a", (0,), UNREADABLE, "error", "r1")
     refused = call(0, ASK, ["{}"], {}, result, disposition="invalid")
     start, _, available, error = ui(step(*refused))[1:-1]
     assert "providerExecuted" not in start, "it streamed as a question"
@@ -200,7 +200,7 @@ def test_only_a_call_of_the_client_comes_without_the_mark_that_it_need_not_act(
 ) -> None:
     """An unknown tool's call is one of the others from its first event on."""
     part = ToolCallPart("c1", "get_weather", disposition)
-    result = Result((0,), 1, "result", "r1")
+    result = Result("m1a", (0,), 1, "result", "r1")
     payloads = ui(step(*call(0, part, ["{}"], {}, result)))
     marked = [p["type"] for p in payloads if p.get("providerExecuted") is True]
     assert marked == ["tool-input-start", "tool-input-available", "tool-output-available"]
@@ -218,7 +218,7 @@ def test_only_a_call_of_the_client_comes_without_the_mark_that_it_need_not_act(
     ],
 )
 def test_a_failed_call_shows_its_sentence(result: Any, sentence: str) -> None:
-    chunks = step(*call(0, RUN, ["{}"], {}, Result((0,), result, "timeout", "r1")))
+    chunks = step(*call(0, RUN, ["{}"], {}, Result("m1a", (0,), result, "timeout", "r1")))
     assert ui(chunks)[-2]["errorText"] == sentence
     assert said(PARTS, chunks)[-3]["isError"] is True
 
@@ -226,7 +226,7 @@ def test_a_failed_call_shows_its_sentence(result: Any, sentence: str) -> None:
 def test_progress_is_a_preliminary_output_of_a_running_call_alone() -> None:
     progress = ToolProgress("c1", {"done": 0.5})
     other = ToolProgress("c9", 1)
-    result = Result((0,), {"done": 1}, "result", "r1")
+    result = Result("m1a", (0,), {"done": 1}, "result", "r1")
     start, delta, available, _, finish = call(0, RUN, ["{}"], {}, result)
     running = [start, progress, delta, available, other, progress, result, progress, finish]
     outputs = [p for p in ui(step(*running, progress)) if p["type"] == "tool-output-available"]
@@ -279,7 +279,7 @@ def test_an_earlier_call_that_settles_now_enters_the_state_before_what_the_run_s
     chunks: list[Chunk] = [
         SETTLED,
         StepStart("m2", "m2b"),
-        PartStart(TextPart()),
+        PartStart("m2b", (0,), TextPart()),
     ]
     updates = said(PARTS, chunks, U2, M2_PENDING, message_id="m2", view={})
     operations = [
@@ -352,7 +352,11 @@ def state_of(chunks: list[Chunk]) -> list[Any]:
 
 def test_content_is_a_string_for_one_text_and_blocks_beside_reasoning() -> None:
     assert state_of(step(*text(0, "One")))[0]["content"] == "One"
-    thought: list[Chunk] = [PartStart(ReasoningPart()), TextDelta((0,), "Hm"), PartFinish((0,))]
+    thought: list[Chunk] = [
+        PartStart("m1a", (0,), ReasoningPart()),
+        TextDelta("m1a", (0,), "Hm"),
+        PartFinish("m1a", (0,)),
+    ]
     assert state_of(step(*thought, *text(1, "So")))[0]["content"] == [
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]},
         {"type": "text", "text": "So"},
@@ -361,13 +365,13 @@ def test_content_is_a_string_for_one_text_and_blocks_beside_reasoning() -> None:
 
 def test_text_that_goes_on_beside_a_second_text_keeps_its_place() -> None:
     chunks: list[Chunk] = [
-        PartStart(TextPart()),
-        TextDelta((0,), "a"),
-        PartStart(TextPart()),
-        TextDelta((1,), "b"),
-        TextDelta((0,), "c"),
-        PartFinish((0,)),
-        PartFinish((1,)),
+        PartStart("m1a", (0,), TextPart()),
+        TextDelta("m1a", (0,), "a"),
+        PartStart("m1a", (1,), TextPart()),
+        TextDelta("m1a", (1,), "b"),
+        TextDelta("m1a", (0,), "c"),
+        PartFinish("m1a", (0,)),
+        PartFinish("m1a", (1,)),
     ]
     assert state_of(step(*chunks))[0]["content"] == [
         {"type": "text", "text": "ac"},
@@ -376,8 +380,8 @@ def test_text_that_goes_on_beside_a_second_text_keeps_its_place() -> None:
 
 
 def test_tool_messages_stand_in_the_order_of_the_calls_whichever_ends_first() -> None:
-    first = call(0, RUN, ["{}"], {}, Result((0,), "one", "result", "r1"))
-    second = call(1, ToolCallPart("c2", "b"), ["{}"], {}, Result((1,), 2, "result", "r2"))
+    first = call(0, RUN, ["{}"], {}, Result("m1a", (0,), "one", "result", "r1"))
+    second = call(1, ToolCallPart("c2", "b"), ["{}"], {}, Result("m1a", (1,), 2, "result", "r2"))
     *opened, result, finish = first
     messages = state_of([*step(*opened, *second, result, finish), *step(*text(2, "So"))])
     assert [message["id"] for message in messages] == ["m1a", "r1", "r2", "m1a"]
@@ -432,9 +436,15 @@ def test_a_call_that_is_told_again_counts_once_in_use_chat(keeps_place: bool) ->
     """An older client grows the part that it has, a newer one begins another."""
 
     def called(path: int) -> list[Chunk]:
-        args: list[Chunk] = [TextDelta((path,), "{}"), ArgsFinish((path,), {}, "server")]
-        end: list[Chunk] = [Result((path,), path, "result", "t1"), PartFinish((path,))]
-        return [PartStart(ToolCallPart("c1", "look")), *args, *end]
+        args: list[Chunk] = [
+            TextDelta("m1a", (path,), "{}"),
+            ArgsFinish("m1a", (path,), {}, "server"),
+        ]
+        end: list[Chunk] = [
+            Result("m1a", (path,), path, "result", "t1"),
+            PartFinish("m1a", (path,)),
+        ]
+        return [PartStart("m1a", (path,), ToolCallPart("c1", "look")), *args, *end]
 
     chunks = [
         *step(*text(0, "Wait."), *called(1)),

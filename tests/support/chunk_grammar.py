@@ -31,11 +31,14 @@ from turnstream.server.turns.chunks import (
     ToolSettled,
 )
 
+OfPart = TextDelta | ArgsFinish | Result | PartFinish
+
 
 @dataclass
 class _Open:
     part: Part
     path: Path
+    step_id: str
     args_finished: bool = False
     answered: bool = False
     disposition: Disposition | None = None
@@ -46,7 +49,6 @@ class _Reader:
     steps: dict[str, set[Path]] = field(default_factory=dict)
     """The open steps, and all parts of each."""
     ended: dict[str, set[Path]] = field(default_factory=dict)
-    latest: str = ""
     parts: dict[Path, _Open] = field(default_factory=dict)
     started: int = 0
     unanswered: list[_Open] = field(default_factory=list)
@@ -57,27 +59,26 @@ class _Reader:
         match chunk:
             case StepStart():
                 assert chunk.step_id not in {*self.steps, *self.ended}, "a step begins twice"
-                self.latest = chunk.step_id
                 self.steps[chunk.step_id] = set()
             case PartStart():
-                self._start(chunk.part, chunk.step_id or self.latest)
+                self._start(chunk)
             case TextDelta():
                 assert chunk.text, "an empty delta"
-                assert not self._part(chunk.path).args_finished, "text behind the arguments"
+                assert not self._part(chunk).args_finished, "text behind the arguments"
             case ArgsFinish():
-                part = self._call(chunk.path)
+                part = self._call(chunk)
                 assert not part.args_finished, "arguments finished twice"
                 part.args_finished = True
                 part.disposition = chunk.disposition
             case Result():
-                part = self._call(chunk.path)
+                part = self._call(chunk)
                 assert part.args_finished, "a result ahead of the arguments"
                 assert not part.answered, "a second result"
                 part.answered = True
             case PartFinish():
-                self._finish(chunk.path)
+                self._finish(chunk)
             case StepFinish():
-                id = chunk.step_id or self.latest
+                id = chunk.step_id
                 assert id in {*self.steps, *self.ended}, "a step ends that has not begun"
                 if id in self.steps:
                     assert self.parts.keys().isdisjoint(self.steps[id]), "it ends with open parts"
@@ -101,29 +102,32 @@ class _Reader:
                 )
                 assert isinstance(chunk, others), f"{type(chunk).__name__} before the end"
 
-    def _start(self, part: Part, step_id: str) -> None:
-        assert step_id in self.steps, "a part outside of a step"
-        path = (self.started,)
+    def _start(self, chunk: PartStart) -> None:
+        part, path = chunk.part, chunk.path
+        assert chunk.step_id in self.steps, "a part outside of a step"
+        assert path == (self.started,), "paths are the numbers of the parts"
         if isinstance(part, ToolCallPart):
             assert part.tool_call_id not in self.call_ids, "a call id twice"
             self.call_ids.add(part.tool_call_id)
             self.calls[path] = part.tool_call_id
-        self.parts[path] = _Open(part, path)
-        self.steps[step_id].add(path)
+        self.parts[path] = _Open(part, path, chunk.step_id)
+        self.steps[chunk.step_id].add(path)
         self.started += 1
 
-    def _part(self, path: Path) -> _Open:
-        assert path in self.parts, f"part {path} is not open"
-        return self.parts[path]
-
-    def _call(self, path: Path) -> _Open:
-        part = self._part(path)
-        assert isinstance(part.part, ToolCallPart), f"part {path} is no call"
+    def _part(self, chunk: OfPart) -> _Open:
+        assert chunk.path in self.parts, f"part {chunk.path} is not open"
+        part = self.parts[chunk.path]
+        assert part.step_id == chunk.step_id, "a chunk names another step than its part's"
         return part
 
-    def _finish(self, path: Path) -> None:
-        part = self._part(path)
-        del self.parts[path]
+    def _call(self, chunk: OfPart) -> _Open:
+        part = self._part(chunk)
+        assert isinstance(part.part, ToolCallPart), f"part {chunk.path} is no call"
+        return part
+
+    def _finish(self, chunk: PartFinish) -> None:
+        part = self._part(chunk)
+        del self.parts[chunk.path]
         if isinstance(part.part, ToolCallPart):
             assert part.args_finished, "a call ends before its arguments"
             if not part.answered:

@@ -32,23 +32,26 @@ QUESTION = {"question": "Which day?", "options": ["Fri", "Sat"]}
 QUESTION_TEXT = '{"question":"Which day?","options":["Fri","Sat"]}'
 
 
-def text(path: int, *deltas: str) -> list[Chunk]:
-    said = [TextDelta((path,), delta) for delta in deltas]
-    return [PartStart(TextPart()), *said, PartFinish((path,))]
+def text(number: int, *deltas: str, step: str = "m1a") -> list[Chunk]:
+    path = (number,)
+    said = [TextDelta(step, path, delta) for delta in deltas]
+    return [PartStart(step, path, TextPart()), *said, PartFinish(step, path)]
 
 
 def call(
-    path: int,
+    number: int,
     part: ToolCallPart,
     deltas: list[str],
     args: Any,
     *results: Result,
     disposition: Disposition | None = None,
+    step: str = "m1a",
 ) -> list[Chunk]:
     """`disposition`: the final one; None: what the part lets expect."""
-    said = [TextDelta((path,), delta) for delta in deltas]
-    finish = ArgsFinish((path,), args, disposition or part.disposition)
-    return [PartStart(part), *said, finish, *results, PartFinish((path,))]
+    path = (number,)
+    said = [TextDelta(step, path, delta) for delta in deltas]
+    finish = ArgsFinish(step, path, args, disposition or part.disposition)
+    return [PartStart(step, path, part), *said, finish, *results, PartFinish(step, path)]
 
 
 def ending(reason: Any, usage: Usage) -> list[Chunk]:
@@ -63,19 +66,20 @@ T1: list[Chunk] = [
         ToolCallPart("call_1", "get_weather"),
         ['{"city":', '"Oslo"}'],
         {"city": "Oslo"},
-        Result((1,), WEATHER, "result", "r1"),
+        Result("m1a", (1,), WEATHER, "result", "r1"),
     ),
-    StepFinish("tool-calls", Usage(20, 9)),
+    StepFinish("m1a", "tool-calls", Usage(20, 9)),
     StepStart("m1", "m1b"),
-    *text(2, "It is -3 °C and clear."),
+    *text(2, "It is -3 °C and clear.", step="m1b"),
     *call(
         3,
         ToolCallPart("call_2", "render_ui_component", "shown"),
         [CARD_TEXT],
         CARD,
-        Result((3,), CARD, "shown", "r2"),
+        Result("m1b", (3,), CARD, "shown", "r2"),
+        step="m1b",
     ),
-    StepFinish("stop", Usage(45, 21)),
+    StepFinish("m1b", "stop", Usage(45, 21)),
     *ending("stop", Usage(65, 30)),
 ]
 T2: list[Chunk] = [
@@ -85,14 +89,15 @@ T2: list[Chunk] = [
         ToolCallPart("call_3", "request_user_selection", "client"),
         [QUESTION_TEXT],
         QUESTION,
+        step="m2a",
     ),
-    StepFinish("tool-calls", Usage(30, 8)),
+    StepFinish("m2a", "tool-calls", Usage(30, 8)),
     *ending("tool-calls", Usage(30, 8)),
 ]
 T3: list[Chunk] = [
     StepStart("m2", "m2b"),
-    *text(0, "Saturday it is."),
-    StepFinish("stop", Usage(40, 5)),
+    *text(0, "Saturday it is.", step="m2b"),
+    StepFinish("m2b", "stop", Usage(40, 5)),
     *ending("stop", Usage(40, 5)),
 ]
 

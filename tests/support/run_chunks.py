@@ -45,7 +45,8 @@ class RunChunks:
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         chunk_grammar.check(chunks)
         self.chunks = chunks
-        self.parts = [chunk.part for chunk in chunks if isinstance(chunk, PartStart)]
+        self._by_path = {c.path: c.part for c in chunks if isinstance(c, PartStart)}
+        self.parts = [*self._by_path.values()]
 
     @property
     def text(self) -> str:
@@ -53,7 +54,7 @@ class RunChunks:
         return "".join(
             chunk.text
             for chunk in self.chunks
-            if isinstance(chunk, TextDelta) and isinstance(self.parts[chunk.path[0]], TextPart)
+            if isinstance(chunk, TextDelta) and isinstance(self._by_path[chunk.path], TextPart)
         )
 
     @property
@@ -66,7 +67,7 @@ class RunChunks:
         found: dict[str, Result] = {}
         for chunk in self.chunks:
             if isinstance(chunk, Result):
-                part = self.parts[chunk.path[0]]
+                part = self._by_path[chunk.path]
                 assert isinstance(part, ToolCallPart)
                 found[part.tool_call_id] = chunk
         return found
@@ -106,7 +107,7 @@ class RunChunks:
     def dispositions(self) -> dict[str, Disposition]:
         """The final ones, by call id."""
         finished = (chunk for chunk in self.chunks if isinstance(chunk, ArgsFinish))
-        calls = ((self.parts[chunk.path[0]], chunk.disposition) for chunk in finished)
+        calls = ((self._by_path[chunk.path], chunk.disposition) for chunk in finished)
         return {p.tool_call_id: d for p, d in calls if isinstance(p, ToolCallPart)}
 
 

@@ -19,7 +19,7 @@ from turnstream.server.turns.chunks import (
     ToolCallPart,
     ToolProgress,
 )
-from turnstream.server.turns.codec import LogItem, Unknown, from_json, read_item, to_json
+from turnstream.server.turns.codec import LogDecoder, LogItem, Unknown, from_json, to_json
 from turnstream.server.turns.header import RunHeader, ThreadKey
 
 KINDS = [RunHeader, *get_args(Chunk)]
@@ -89,22 +89,28 @@ SAID_LIKE_US = [
 
 @pytest.mark.parametrize("said", SAID_LIKE_US)
 def test_what_a_tool_says_is_data_even_where_it_looks_like_an_item(said: Any) -> None:
-    for item in (Result((0,), said, "result", "r1"), ToolProgress("c1", said)):
+    for item in (Result("s1", (0,), said, "result", "r1"), ToolProgress("c1", said)):
         assert stored_and_loaded(item) == item
 
 
 def test_an_item_is_an_object_of_its_type_and_fields() -> None:
-    assert to_json(TextDelta((0,), "Hello")) == {"type": "TextDelta", "path": (0,), "text": "Hello"}
+    assert to_json(TextDelta("s1", (0,), "Hello")) == {
+        "type": "TextDelta",
+        "step_id": "s1",
+        "path": (0,),
+        "text": "Hello",
+    }
     assert to_json(Done()) == {"type": "Done"}
-    assert to_json(PartStart(ToolCallPart("c1", "add", "server"))) == {
+    assert to_json(PartStart("s1", (0,), ToolCallPart("c1", "add", "server"))) == {
         "type": "PartStart",
+        "step_id": "s1",
+        "path": (0,),
         "part": {
             "type": "ToolCallPart",
             "tool_call_id": "c1",
             "tool_name": "add",
             "disposition": "server",
         },
-        "step_id": None,
     }
 
 
@@ -133,6 +139,7 @@ USAGE = {"type": "Usage", "input_tokens": 1, "output_tokens": 2}
         (USAGE, "'Usage' is not an item"),
         ({"type": "TextPart"}, "'TextPart' is not an item"),
         ({"type": "TextDelta", "path": [0]}, "TextDelta: .*text"),
+        ({"type": "TextDelta", "path": [0], "text": ""}, "TextDelta: .*step_id"),
         ({"type": "TextDelta", "path": [0], "txt": ""}, "TextDelta: .*text"),
         ({"type": "TextDelta", "path": 0, "text": ""}, "TextDelta: "),
         ({"type": "PartStart", "part": {"type": "Nothing"}}, "'Nothing'"),
@@ -169,12 +176,14 @@ def of_a_later_version(value: Any) -> Any:
 @given(data=st.data())
 def test_fields_that_only_a_later_version_has_are_ignored(kind: type, data: st.DataObject) -> None:
     item = data.draw(items(kind))
-    assert read_item(of_a_later_version(json.loads(json.dumps(to_json(item))))) == item
+    value = of_a_later_version(json.loads(json.dumps(to_json(item))))
+    assert LogDecoder().decode(value) == item
 
 
 def test_a_chunk_of_a_kind_that_a_newer_version_has_is_passed_over() -> None:
-    assert read_item({"type": "Applause", "loudness": 3}) == Unknown("Applause")
-    assert read_item({"type": "Done"}) == Done()
+    decoder = LogDecoder()
+    assert decoder.decode({"type": "Applause", "loudness": 3}) == Unknown("Applause")
+    assert decoder.decode({"type": "Done"}) == Done()
 
 
 @pytest.mark.parametrize(
@@ -182,10 +191,13 @@ def test_a_chunk_of_a_kind_that_a_newer_version_has_is_passed_over() -> None:
     [
         {},
         {"type": None},
-        {"type": "TextDelta", "path": [0], "later": 1},
+        {"type": "TextDelta", "step_id": "s1", "path": [0], "later": 1},
         {"type": "PartStart", "part": {"type": "X"}},
+        {"type": "TextDelta", "path": [0], "text": "of no part"},
+        {"type": "PartFinish", "path": "none"},
+        {"type": "PartFinish", "path": ["none"]},
     ],
 )
 def test_what_cannot_be_passed_over_is_refused(value: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"type|TextDelta"):
-        read_item(value)
+    with pytest.raises(ValueError, match=r"type|TextDelta|has not started"):
+        LogDecoder().decode(value)

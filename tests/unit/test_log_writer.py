@@ -10,7 +10,7 @@ from turnstream.server.runs.log_writer import LogWriter
 from turnstream.server.storage.memory_logs import MemoryLog, MemoryLogs
 from turnstream.server.turns.chunks import Chunk, Done, PartFinish, PartStart, TextDelta, TextPart
 
-START, FINISH = PartStart(TextPart()), PartFinish((0,))
+START, FINISH = PartStart("s1", (0,), TextPart()), PartFinish("s1", (0,))
 
 
 async def test_what_a_cancelled_write_brought_is_in_the_log_ahead_of_the_next(
@@ -21,7 +21,7 @@ async def test_what_a_cancelled_write_brought_is_in_the_log_ahead_of_the_next(
     append = HeldMethod(monkeypatch, MemoryLog, "append", once=True)
     first = asyncio.create_task(writer.write([START]))
     await append.reached.wait()
-    second = asyncio.create_task(writer.write([TextDelta((0,), "Hello. "), FINISH]))
+    second = asyncio.create_task(writer.write([TextDelta("s1", (0,), "Hello. "), FINISH]))
     await asyncio.sleep(0)  # it waits for its turn
     second.cancel()
     with suppress(asyncio.CancelledError):
@@ -30,4 +30,4 @@ async def test_what_a_cancelled_write_brought_is_in_the_log_ahead_of_the_next(
     await first
     await writer.write([Done()])
     written: list[Chunk] = [chunk async for batch in log.read(0) for _, chunk in batch]
-    assert written == [START, TextDelta((0,), "Hello. "), FINISH, Done()]
+    assert written == [START, TextDelta("s1", (0,), "Hello. "), FINISH, Done()]

@@ -15,7 +15,7 @@ async def ended(logs: MemoryLogs, run_id: str) -> None:
     """A run that has said TEXT characters, and ended."""
     log = await logs.create(run_id)
     await log.open(header(run_id))
-    await log.append([TextDelta((0,), "x" * TEXT), Done()])
+    await log.append([TextDelta("s1", (0,), "x" * TEXT), Done()])
     await logs.keep(run_id, 60)
 
 
@@ -33,9 +33,9 @@ async def test_the_log_that_ended_first_is_dropped_when_all_take_too_much() -> N
 async def test_a_live_log_is_never_dropped() -> None:
     logs = MemoryLogs(max_bytes=10)
     live = await logs.create("live")
-    await live.append([TextDelta((0,), "x" * TEXT)])
+    await live.append([TextDelta("s1", (0,), "x" * TEXT)])
     await ended(logs, "over")
-    await live.append([TextDelta((0,), "y")])
+    await live.append([TextDelta("s1", (0,), "y")])
     assert await held(logs, "live", "over") == ["live"]
 
 
@@ -64,7 +64,7 @@ async def test_a_log_that_is_dropped_makes_room() -> None:
 
 def test_a_result_counts_with_all_that_is_in_it() -> None:
     def result(value: object) -> Chunk:
-        return Result((0,), value, "result", "tool-1")
+        return Result("s1", (0,), value, "result", "tool-1")
 
     assert size_of(result("x" * 500)) == CHUNK_BYTES + ITEM_BYTES + 500
     nested = {"rows": [{"word": "abc"}] * 10}
@@ -75,4 +75,4 @@ def test_the_size_of_a_deep_result_is_counted_without_recursion() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    assert size_of(Result((0,), deep, "result", "tool-1")) > 100_000
+    assert size_of(Result("s1", (0,), deep, "result", "tool-1")) > 100_000

@@ -101,11 +101,11 @@ def test_text_streams_in_one_part_of_one_step() -> None:
     chunks = whole(streams("s1", text("Hel"), text("lo."), finish()), stores("agent", stored("s1")))
     assert chunks == [
         StepStart("u1.a", "s1"),
-        PartStart(TextPart()),
-        TextDelta((0,), "Hel"),
-        TextDelta((0,), "lo."),
-        PartFinish((0,)),
-        StepFinish("stop", Usage(7, 5)),
+        PartStart("s1", (0,), TextPart()),
+        TextDelta("s1", (0,), "Hel"),
+        TextDelta("s1", (0,), "lo."),
+        PartFinish("s1", (0,)),
+        StepFinish("s1", "stop", Usage(7, 5)),
         MessageFinish("stop", Usage(7, 5)),
         Done(),
     ]
@@ -120,13 +120,13 @@ def test_a_call_stays_open_until_its_result() -> None:
         stores("agent", stored("s2")),
     )
     assert chunks[1:9] == [
-        PartStart(ToolCallPart("c1", "t")),
-        TextDelta((0,), '{"a"'),
-        TextDelta((0,), ":1}"),
-        ArgsFinish((0,), {"a": 1}),
-        Result((0,), {"n": 1}, "result", "result-c1"),
-        PartFinish((0,)),
-        StepFinish("tool-calls", Usage(7, 5)),
+        PartStart("s1", (0,), ToolCallPart("c1", "t")),
+        TextDelta("s1", (0,), '{"a"'),
+        TextDelta("s1", (0,), ":1}"),
+        ArgsFinish("s1", (0,), {"a": 1}),
+        Result("s1", (0,), {"n": 1}, "result", "result-c1"),
+        PartFinish("s1", (0,)),
+        StepFinish("s1", "tool-calls", Usage(7, 5)),
         StepStart("u1.a", "s2"),
     ]
     assert chunks[-2] == MessageFinish("stop", Usage(14, 10))
@@ -160,7 +160,7 @@ def test_paths_go_on_in_the_next_step() -> None:
         streams("s2", text("B")),
         stores("agent", stored("s2")),
     )
-    assert [c for c in chunks if isinstance(c, TextDelta)][-1] == TextDelta((2,), "B")
+    assert [c for c in chunks if isinstance(c, TextDelta)][-1] == TextDelta("s2", (2,), "B")
 
 
 def test_reasoning_is_a_part_of_its_own() -> None:
@@ -188,7 +188,7 @@ def test_arguments_that_never_come_are_the_empty_object() -> None:
         stores("agent", stored("s1", ("c1", "t"))),
         stores("tools", result("c1")),
     )
-    assert chunks[2:4] == [TextDelta((0,), "{}"), ArgsFinish((0,), {})]
+    assert chunks[2:4] == [TextDelta("s1", (0,), "{}"), ArgsFinish("s1", (0,), {})]
 
 
 def test_broken_arguments_finish_without_a_value() -> None:
@@ -197,8 +197,8 @@ def test_broken_arguments_finish_without_a_value() -> None:
         streams("s1", call('{"a": 1, "b', name="t", id="c1")),
         stores("agent", refused, failed_answer("c1")),
     )
-    assert PartStart(ToolCallPart("c1", "t", "server")) in chunks
-    assert ArgsFinish((0,), None, "invalid") in chunks
+    assert PartStart("s1", (0,), ToolCallPart("c1", "t", "server")) in chunks
+    assert ArgsFinish("s1", (0,), None, "invalid") in chunks
 
 
 def failed_answer(call_id: str) -> ToolMessage:
@@ -211,11 +211,11 @@ def test_a_question_stays_without_result_and_the_turn_waits() -> None:
         streams("s1", call("{}", name=ASK, id="c1"), finish("tool_calls")),
         stores("agent", stored("s1", ("c1", ASK))),
     )
-    assert PartStart(ToolCallPart("c1", ASK, "client")) in chunks
-    assert ArgsFinish((0,), {}, "client") in chunks
+    assert PartStart("s1", (0,), ToolCallPart("c1", ASK, "client")) in chunks
+    assert ArgsFinish("s1", (0,), {}, "client") in chunks
     assert not any(isinstance(chunk, Result) for chunk in chunks)
     assert chunks[-3:-1] == [
-        StepFinish("tool-calls", Usage(7, 5)),
+        StepFinish("s1", "tool-calls", Usage(7, 5)),
         MessageFinish("tool-calls", Usage(7, 5)),
     ]
 
@@ -292,8 +292,8 @@ def settled_run(
 def test_a_run_that_is_stopped_in_mid_text_closes_its_part_and_step() -> None:
     chunks = settled_run([streams("s1", text("Hel"))], ended=STOPPED)
     assert chunks[3:] == [
-        PartFinish((0,)),
-        StepFinish("other", Usage(0, 0)),
+        PartFinish("s1", (0,)),
+        StepFinish("s1", "other", Usage(0, 0)),
         RunEnded("stopped"),
         MessageFinish("other", Usage(0, 0)),
         Done(),

@@ -107,7 +107,7 @@ def test_words_that_the_node_does_not_write_are_withdrawn_when_it_ends() -> None
     router = [says("m1", '{"to": "agent"}', "router"), *ends("router")]
     chunks = whole(*router, thread(), says("m2", "Hello."), *ends("agent", answer), thread(answer))
     assert withdrawn(chunks) == ["m1"]
-    assert chunks.index(StepWithdrawn("m1", (0,))) < chunks.index(TextDelta((1,), "Hello."))
+    assert chunks.index(StepWithdrawn("m1", (0,))) < chunks.index(TextDelta("m2", (1,), "Hello."))
 
 
 def test_models_that_speak_beside_each_other_stay_apart_and_end_in_the_threads_order() -> None:
@@ -153,7 +153,7 @@ def test_a_message_that_the_thread_has_otherwise_is_told_again() -> None:
 def test_what_was_not_streamed_is_told_as_the_thread_has_it() -> None:
     kept = ai("m1", "From a dict.")
     chunks = whole(ends("agent", {"role": "ai", "content": "From a dict."}), thread(kept))
-    assert TextDelta((0,), "From a dict.") in chunks
+    assert TextDelta("m1", (0,), "From a dict.") in chunks
 
 
 def test_a_subgraphs_talk_is_told_with_its_place_and_withdrawn_if_the_thread_does_not_get_it() -> (
@@ -196,7 +196,7 @@ def test_a_node_that_is_hidden_is_not_heard_and_what_it_leaves_is_told() -> None
     told = translator(speakers=Speakers(frozenset({"planner"})))
     assert fed(told, says("m1", "Secret ", "planner")) == []
     assert fed(told, says("m2", "inside", "model", "3", ("planner:1",))) == []
-    assert TextDelta((0,), "Secret plan.") in fed(told, thread(kept))
+    assert TextDelta("m1", (0,), "Secret plan.") in fed(told, thread(kept))
 
 
 def test_messages_that_the_graph_removes_are_named_once() -> None:

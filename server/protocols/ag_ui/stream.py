@@ -18,12 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from turnstream.server.protocols.ag_ui.interrupts import open_interrupts
-from turnstream.server.protocols.ag_ui.open_parts import (
-    OpenPart,
-    open_call,
-    open_reasoning,
-    open_text,
-)
 from turnstream.server.protocols.ag_ui.placing import StepMessages
 from turnstream.server.protocols.ag_ui.replay import Payload, replaced, result_of
 from turnstream.server.protocols.ag_ui.snapshot import snapshot
@@ -44,6 +38,7 @@ from turnstream.server.turns.chunks import (
     MessagesRemoved,
     PartFinish,
     PartStart,
+    Path,
     ReasoningPart,
     Result,
     RunEnded,
@@ -61,6 +56,52 @@ from turnstream.server.turns.told_thread import ToldThread, calls_of
 
 
 @dataclass(slots=True)
+class OpenPart:
+    delta: str
+    """The payload of a delta, up to its text."""
+    end: list[Payload]
+    """Of a text or reasoning; a call ends with its arguments."""
+    call: ToolCall | None = None
+
+
+def open_text(id: str) -> tuple[OpenPart, list[Payload]]:
+    part = OpenPart(_delta("TEXT_MESSAGE_CONTENT", "messageId", id), [_text("END", id)])
+    return part, [{**_text("START", id), "role": "assistant"}]
+
+
+def _text(edge: str, id: str) -> Payload:
+    return {"type": f"TEXT_MESSAGE_{edge}", "messageId": id}
+
+
+def open_reasoning(id: str) -> tuple[OpenPart, list[Payload]]:
+    end = [_reasoning("MESSAGE_END", id), _reasoning("END", id)]
+    part = OpenPart(_delta("REASONING_MESSAGE_CONTENT", "messageId", id), end)
+    start = {**_reasoning("MESSAGE_START", id), "role": "reasoning"}
+    return part, [_reasoning("START", id), start]
+
+
+def _reasoning(edge: str, id: str) -> Payload:
+    return {"type": f"REASONING_{edge}", "messageId": id}
+
+
+def open_call(part: ToolCallPart, message_id: str) -> tuple[OpenPart, list[Payload]]:
+    call = ToolCall(part.tool_call_id, part.tool_name, "", None, part.disposition)
+    delta = _delta("TOOL_CALL_ARGS", "toolCallId", part.tool_call_id)
+    start = {
+        "type": "TOOL_CALL_START",
+        "toolCallId": part.tool_call_id,
+        "toolCallName": part.tool_name,
+        "parentMessageId": message_id,
+    }
+    return OpenPart(delta, [], call), [start]
+
+
+def _delta(type: str, key: str, id: str) -> str:
+    # By hand, not with `dumps`: most chunks are of this kind.
+    return f'{{"type":"{type}","{key}":{quote(id)},"delta":'
+
+
+@dataclass(slots=True)
 class _End:
     """What the run's last chunks say of its end."""
 
@@ -75,9 +116,7 @@ class AgUiEncoder:
         self._context = context
         self._thread = ToldThread(context.turns, context.message_id)
         self._steps: dict[str, StepMessages] = {}
-        self._latest = ""
-        self._parts = 0
-        self._open: dict[int, OpenPart] = {}
+        self._open: dict[Path, OpenPart] = {}
         self._earlier_calls = calls_of(context.turns)
         self._is_in_order = True
         """Whether a client has the thread's messages, in the thread's order."""
@@ -107,44 +146,43 @@ class AgUiEncoder:
     def encode(self, chunk: Chunk) -> list[str]:
         self._thread.take(chunk)
         if type(chunk) is TextDelta:
-            return [f"{self._open[chunk.path[0]].delta}{quote(chunk.text)}}}"]
+            return [f"{self._open[chunk.path].delta}{quote(chunk.text)}}}"]
         return [dumps(payload) for payload in self._payloads[type(chunk)](chunk)]
 
     # parts
 
     def _step_start(self, chunk: StepStart) -> list[Payload]:
-        self._latest = chunk.step_id
         self._steps[chunk.step_id] = StepMessages(chunk.step_id)
         return []
 
     def _part_start(self, chunk: PartStart) -> list[Payload]:
-        if chunk.step_id not in (None, self._latest):
+        messages = self._steps[chunk.step_id]
+        if chunk.step_id != next(reversed(self._steps)):
             self._is_in_order = False
-        number, self._parts = self._parts, self._parts + 1
-        messages = self._steps[chunk.step_id or self._latest]
         match chunk.part:
             case ToolCallPart():
-                self._open[number], start = open_call(chunk.part, messages.of_call())
+                part, start = open_call(chunk.part, messages.of_call())
             case ReasoningPart():
-                self._open[number], start = open_reasoning(messages.of_reasoning())
+                part, start = open_reasoning(messages.of_reasoning())
             case _:
-                self._open[number], start = open_text(messages.of_text())
+                part, start = open_text(messages.of_text())
+        self._open[chunk.path] = part
         return start
 
     def _args_finish(self, chunk: ArgsFinish) -> list[Payload]:
-        return [{"type": "TOOL_CALL_END", "toolCallId": self._call(chunk.path[0]).tool_call_id}]
+        return [{"type": "TOOL_CALL_END", "toolCallId": self._call(chunk.path).tool_call_id}]
 
     def _result(self, chunk: Result) -> list[Payload]:
         ended = {"end": chunk.end, "result": chunk.result, "result_id": chunk.result_id}
-        return [result_of(replace(self._call(chunk.path[0]), **ended))]
+        return [result_of(replace(self._call(chunk.path), **ended))]
 
-    def _call(self, number: int) -> ToolCall:
-        call = self._open[number].call
-        assert call is not None, f"part {number} is no tool call"
+    def _call(self, path: Path) -> ToolCall:
+        call = self._open[path].call
+        assert call is not None, f"part {path} is no tool call"
         return call
 
     def _part_finish(self, chunk: PartFinish) -> list[Payload]:
-        return self._open.pop(chunk.path[0]).end
+        return self._open.pop(chunk.path).end
 
     def _settled(self, chunk: ToolSettled) -> list[Payload]:
         """A client that lacks what the thread has from the beginning gets it ahead of the run."""

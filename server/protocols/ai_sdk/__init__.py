@@ -1,9 +1,8 @@
 """The AI SDK's UI message stream v1 (`useChat`)."""
 
-from turnstream.server.protocols.ai_sdk.replay import prologue
 from turnstream.server.protocols.ai_sdk.request import parse, recognises
 from turnstream.server.protocols.ai_sdk.snapshot import snapshot
-from turnstream.server.protocols.ai_sdk.stream import UIMessageStreamEncoder
+from turnstream.server.protocols.ai_sdk.stream import UIMessageStreamEncoder, prologue
 from turnstream.server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
 from turnstream.server.protocols.json_text import DONE
 from turnstream.server.turns.header import RunHeader

@@ -8,40 +8,224 @@ run has not `set`, so that a replay converges; no index leaves a gap, since clie
 operations in strict mode.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from turnstream.server.protocols.assistant_transport import state_operations
-from turnstream.server.protocols.assistant_transport.state import ai_message, approvals, snapshot
-from turnstream.server.protocols.assistant_transport.state_approvals import StateApprovals
-from turnstream.server.protocols.assistant_transport.state_graph import StateOfGraph
-from turnstream.server.protocols.assistant_transport.state_operations import (
-    Operation,
-    append_to,
-    from_first_difference,
-    set_at,
-    update,
+from turnstream.server.protocols.assistant_transport.state import (
+    ai_message,
+    approvals,
+    call_json,
+    snapshot,
 )
-from turnstream.server.protocols.assistant_transport.state_step import StatePart, StateStep
 from turnstream.server.protocols.assistant_transport.stream import PartsEncoder
 from turnstream.server.protocols.format import StreamContext, View
-from turnstream.server.protocols.json_text import quote
+from turnstream.server.protocols.json_text import dumps, quote
+from turnstream.server.protocols.langchain_messages import block, tool_message
+from turnstream.server.protocols.metadata import approval_json
 from turnstream.server.turns.chunks import (
+    Approval,
     ArgsFinish,
     Chunk,
-    GraphState,
     Interrupt,
     MessageFinish,
     MessagesRemoved,
+    Part,
     PartStart,
+    Path,
+    ReasoningPart,
     Result,
     StepStart,
     StepWithdrawn,
     TextDelta,
     ToolApproval,
+    ToolCallPart,
     ToolSettled,
 )
-from turnstream.server.turns.messages import ToolCall, settle_turn, without
+from turnstream.server.turns.graph_state import GraphState, Values, merged
+from turnstream.server.turns.messages import (
+    Reasoning,
+    Text,
+    ToolCall,
+    Turn,
+    settle_turn,
+    with_args,
+    without,
+)
+
+Operation = dict[str, Any]
+
+REFUSED = frozenset({"__proto__", "constructor", "prototype"})
+"""Names that the client takes in no path."""
+
+
+def update(operations: list[Operation]) -> str:
+    return dumps({"type": "update-state", "operations": operations, "path": []})
+
+
+def set_at(path: Sequence[str | int], value: Any) -> Operation:
+    return {"type": "set", "path": [str(segment) for segment in path], "value": value}
+
+
+def append_to(path: Sequence[str | int]) -> str:
+    """The payload of an `append-text` up to its value."""
+    target = dumps([str(segment) for segment in path])
+    return f'{{"type":"update-state","operations":[{{"type":"append-text","path":{target},"value":'
+
+
+def from_first_difference(theirs: Sequence[Any], ours: Sequence[Any]) -> list[Operation]:
+    pairs = zip(theirs, ours, strict=False)
+    same = next((i for i, (their, our) in enumerate(pairs) if their != our), len(theirs))
+    return [set_at(["messages", index], ours[index]) for index in range(same, len(ours))]
+
+
+class StateApprovals:
+    """The approvals in the client's state."""
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        """`turns` are the thread's as the run begins."""
+        self._by_call = approvals(turns)
+
+    def set(self, call_id: str, approval: Approval) -> list[Operation]:
+        value = approval_json(approval)
+        if self._by_call.get(call_id) == value:
+            return []
+        self._by_call[call_id] = value
+        return self._whole() if call_id in REFUSED else [set_at(["approvals", call_id], value)]
+
+    def remove(self, call_ids: Collection[str]) -> list[Operation]:
+        """Those of calls that are no part of the thread any more."""
+        left = {id: value for id, value in self._by_call.items() if id not in call_ids}
+        if len(left) == len(self._by_call):
+            return []
+        self._by_call = left
+        return self._whole()
+
+    def _whole(self) -> list[Operation]:
+        return [set_at(["approvals"], dict(self._by_call))]
+
+
+class StateOfGraph:
+    """The graph's own state in the client's state."""
+
+    def __init__(self, before: Values | None) -> None:
+        """`before` are its values as the run begins."""
+        self._values: Values = before or {}
+
+    def take(self, chunk: GraphState) -> list[Operation]:
+        self._values = merged(self._values, chunk)
+        if chunk.is_whole or not REFUSED.isdisjoint(chunk.values):
+            return [set_at(["state"], self._values)]
+        return [set_at(["state", name], value) for name, value in chunk.values.items()]
+
+
+Json = dict[str, Any]
+Segments = list[str | int]
+
+
+@dataclass(slots=True)
+class StatePart:
+    """`place`: of its text in the message, which holds a text alone as a plain string."""
+
+    part: Part
+    position: int
+    """Among the texts of its message, or among the calls."""
+    texts: list[str] = field(default_factory=list)
+    call: ToolCall | None = None
+    append: str | None = None
+    """The payload of an `append-text` up to its value; None: the part has moved since."""
+
+    @property
+    def text(self) -> str:
+        if len(self.texts) > 1:
+            self.texts = ["".join(self.texts)]
+        return self.texts[0] if self.texts else ""
+
+    def block(self) -> Json:
+        reasons = isinstance(self.part, ReasoningPart)
+        return block(Reasoning(self.text) if reasons else Text(self.text))
+
+    def call_json(self) -> Json:
+        assert self.call is not None
+        return call_json(replace(self.call, args_text=self.text))
+
+
+@dataclass(slots=True)
+class StateStep:
+    """The messages of one step in the client's state. `index` is that of the first."""
+
+    step_id: str
+    index: int
+    spoken: list[StatePart] = field(default_factory=list)
+    calls: list[StatePart] = field(default_factory=list)
+    parts: dict[Path, StatePart] = field(default_factory=dict)
+    """All of them, in the order in which they started."""
+    results: dict[int, Json] = field(default_factory=dict)
+    """By the position of their call."""
+
+    @property
+    def is_started(self) -> bool:
+        return bool(self.spoken or self.calls)
+
+    @property
+    def size(self) -> int:
+        """How many messages it has."""
+        return self.is_started + len(self.results)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the content is one text, as a string."""
+        return len(self.spoken) == 1 and not isinstance(self.spoken[0].part, ReasoningPart)
+
+    def messages(self) -> list[Json]:
+        if not self.is_started:
+            return []
+        calls = [call.call_json() for call in self.calls]
+        results = [self.results[position] for position in sorted(self.results)]
+        return [ai_message(self.step_id, self.content(), calls), *results]
+
+    def content(self) -> str | list[Json]:
+        if self.is_plain:
+            return self.spoken[0].text
+        return [part.block() for part in self.spoken] or ""
+
+    def add(self, path: Path, part: Part) -> StatePart:
+        if isinstance(part, ToolCallPart):
+            call = ToolCall(part.tool_call_id, part.tool_name, "", None)
+            added = StatePart(part, len(self.calls), call=call)
+            self.calls.append(added)
+        else:
+            added = StatePart(part, len(self.spoken))
+            self.spoken.append(added)
+        self.parts[path] = added
+        return added
+
+    def forget_targets(self) -> None:
+        """Its parts have moved."""
+        for part in self.parts.values():
+            part.append = None
+
+    def finish_args(self, part: StatePart, chunk: ArgsFinish) -> None:
+        assert part.call is not None
+        part.call = with_args(part.call, chunk)
+
+    def answer(self, part: StatePart, chunk: Result) -> int:
+        """The tool messages stand in the order of their calls, in whatever order they come. Returns
+        how many stand ahead of the new one."""
+        assert part.call is not None
+        ended = {"end": chunk.end, "result": chunk.result, "result_id": chunk.result_id}
+        self.results[part.position] = tool_message(replace(part.call, **ended))
+        return sorted(self.results).index(part.position)
+
+    def target(self, part: StatePart) -> Segments:
+        """Where in the state the part's text grows."""
+        message: Segments = ["messages", self.index]
+        if part.call is not None:
+            return [*message, "tool_calls", part.position, "partial_json"]
+        if self.is_plain:
+            return [*message, "content"]
+        inside: Segments = ["summary", 0] if isinstance(part.part, ReasoningPart) else []
+        return [*message, "content", part.position, *inside, "text"]
 
 
 class StateEncoder:
@@ -51,14 +235,10 @@ class StateEncoder:
         self._turns, self._thread_id = context.turns, context.thread_id
         self._approvals = StateApprovals(context.turns)
         self._steps: dict[str, StateStep] = {}
-        self._latest: StateStep | None = None
+        """In the order of their messages."""
         self._slots = len(self._before)
         """The length of the client's list."""
         self._blanks = 0
-        self._told: list[tuple[StateStep, StatePart]] = []
-        """By the number in a part's path."""
-        self._append: dict[int, str] = {}
-        """The payload of an `append-text` up to its value, by part."""
         self._operations: Mapping[type[Chunk], Callable[[Any], list[Operation]]] = {
             StepStart: self._step_start,
             PartStart: self._part_start,
@@ -82,25 +262,25 @@ class StateEncoder:
         return payloads
 
     def _text_delta(self, chunk: TextDelta) -> str:
-        number = chunk.path[0]
-        step, part = self._told[number]
+        step, part = self._place_of(chunk)
         part.texts.append(chunk.text)
-        target = self._append.get(number)
-        if target is None:
-            target = self._append[number] = append_to(step.target(part))
-        return f'{target}{quote(chunk.text)}}}],"path":[]}}'
+        if part.append is None:
+            part.append = append_to(step.target(part))
+        return f'{part.append}{quote(chunk.text)}}}],"path":[]}}'
+
+    def _place_of(self, chunk: TextDelta | ArgsFinish | Result) -> tuple[StateStep, StatePart]:
+        step = self._steps[chunk.step_id]
+        return step, step.parts[chunk.path]
 
     def _step_start(self, chunk: StepStart) -> list[Operation]:
-        self._latest = self._steps[chunk.step_id] = StateStep(chunk.step_id, self._end)
+        self._steps[chunk.step_id] = StateStep(chunk.step_id, self._end)
         return []
 
     def _part_start(self, chunk: PartStart) -> list[Operation]:
-        step = self._latest if chunk.step_id is None else self._steps[chunk.step_id]
-        assert step is not None, "a part belongs to a step"
+        step = self._steps[chunk.step_id]
         is_new, was_plain = not step.is_started, step.is_plain
-        part = step.add(chunk.part)
-        self._told.append((step, part))
-        if is_new and step is not self._latest:
+        part = step.add(chunk.path, chunk.part)
+        if is_new and step is not self._last:
             return self._again(step)
         operations = []
         self._take_slots()
@@ -113,20 +293,13 @@ class StateEncoder:
         if step.is_plain:
             return operations
         if was_plain:
-            self._forget_targets(step)
+            step.forget_targets()
         if was_plain or part.position == 0:
             return [*operations, set_at(content, step.content())]
         return [*operations, set_at([*content, part.position], part.block())]
 
-    def _forget_targets(self, *steps: StateStep) -> None:
-        """Their parts have moved."""
-        moved = {id(step) for step in steps}
-        for number, (step, _) in enumerate(self._told):
-            if id(step) in moved:
-                self._append.pop(number, None)
-
     def _args_finish(self, chunk: ArgsFinish) -> list[Operation]:
-        step, part = self._told[chunk.path[0]]
+        step, part = self._place_of(chunk)
         step.finish_args(part, chunk)
         if chunk.args is None or part.call is None:
             return []
@@ -140,9 +313,9 @@ class StateEncoder:
 
     def _result(self, chunk: Result) -> list[Operation]:
         """Those behind a new tool message move up."""
-        step, part = self._told[chunk.path[0]]
+        step, part = self._place_of(chunk)
         rank = step.answer(part, chunk)
-        if step is not self._latest:
+        if step is not self._last:
             return self._again(step)
         self._take_slots()
         messages = step.messages()
@@ -159,17 +332,22 @@ class StateEncoder:
         index, operations = first.index, list[Operation]()
         for step in steps:
             step.index = index
+            step.forget_targets()
             for message in step.messages():
                 operations.append(set_at(["messages", index], message))
                 index += 1
-        self._forget_targets(*steps)
         left = range(index, self._slots)
         self._take_slots()
         return operations + [self._blank(place) for place in left]
 
     @property
+    def _last(self) -> StateStep | None:
+        return next(reversed(self._steps.values()), None)
+
+    @property
     def _end(self) -> int:
-        return self._latest.index + self._latest.size if self._latest else len(self._before)
+        last = self._last
+        return last.index + last.size if last else len(self._before)
 
     def _take_slots(self) -> None:
         self._slots = max(self._slots, self._end)
@@ -180,8 +358,6 @@ class StateEncoder:
 
     def _withdrawn(self, chunk: StepWithdrawn) -> list[Operation]:
         step = self._steps.pop(chunk.step_id)
-        if step is self._latest:
-            self._latest = next(reversed(self._steps.values()), None)
         blanks = [self._blank(step.index + place) for place in range(step.size)]
         calls = [part.call.tool_call_id for part in step.calls if part.call]
         return [*blanks, *self._approvals.remove(calls)]
@@ -195,8 +371,8 @@ class StateEncoder:
         messages = list(self._before)
         for step in self._steps.values():
             step.index = len(messages)
+            step.forget_targets()
             messages += step.messages()
-        self._forget_targets(*self._steps.values())
         self._slots = len(messages)
         return [set_at(["messages"], messages)]
 
@@ -231,5 +407,22 @@ class StateEncoder:
 def catch_up(context: StreamContext, posted: View) -> list[str]:
     """What takes a client from the state that it posted to the state before the first chunk."""
     state = snapshot(context.turns, context.thread_id, context.graph_state)
-    operations = state_operations.catch_up(posted, state)
+    operations = _catch_up(posted, state)
     return [update(operations)] if operations else []
+
+
+def _catch_up(posted: Mapping[str, Any], state: Operation) -> list[Operation]:
+    """What takes the client's state to the server's: the whole, unless it is of the same thread,
+    then the messages from the first that differs, the approvals, and the graph's own state if
+    clients see any. What else the app keeps in it stays."""
+    theirs = posted.get("messages")
+    if posted.get("thread_id") != state["thread_id"] or type(theirs) is not list:
+        return [set_at([], state)]
+    ours, asked = state["messages"], state.get("approvals", {})
+    same = posted.get("approvals", {}) == asked
+    others = [] if same else [set_at(["approvals"], asked)]
+    if "state" in state and posted.get("state") != state["state"]:
+        others.append(set_at(["state"], state["state"]))
+    if len(theirs) > len(ours):
+        return [set_at(["messages"], ours), *others]
+    return [*from_first_difference(theirs, ours), *others]

@@ -51,8 +51,24 @@ from turnstream.server.turns.chunks import (
 
 
 class PartsEncoder:
+    def __init__(self) -> None:
+        self._newest: str | None = None
+        """The id of the step that started last: a chunk of it needs no `stepId`."""
+
     def encode(self, chunk: Chunk) -> list[str]:
+        match chunk:
+            case TextDelta():
+                return [_text_delta(chunk)]
+            case StepStart():
+                self._newest = chunk.step_id
+            case PartStart():
+                return [_part_start(chunk, self._step(chunk.step_id))]
+            case StepFinish():
+                return [_step_finish(chunk, self._step(chunk.step_id))]
         return [_ENCODE[type(chunk)](chunk)]
+
+    def _step(self, step_id: str) -> dict[str, str]:
+        return {} if step_id == self._newest else {"stepId": step_id}
 
 
 def _step_start(chunk: StepStart) -> str:
@@ -67,13 +83,8 @@ def _step_start(chunk: StepStart) -> str:
     )
 
 
-def _part_start(chunk: PartStart) -> str:
-    step = _step(chunk.step_id)
+def _part_start(chunk: PartStart, step: Mapping[str, str]) -> str:
     return dumps({"type": "part-start", "part": _part(chunk.part), **step, "path": []})
-
-
-def _step(step_id: str | None) -> dict[str, str]:
-    return {} if step_id is None else {"stepId": step_id}
 
 
 def _part(part: Part) -> dict[str, str]:
@@ -122,7 +133,7 @@ def _part_finish(chunk: PartFinish) -> str:
     return dumps({"type": "part-finish", "path": chunk.path})
 
 
-def _step_finish(chunk: StepFinish) -> str:
+def _step_finish(chunk: StepFinish, step: Mapping[str, str]) -> str:
     return dumps(
         {
             "type": "step-finish",
@@ -130,7 +141,7 @@ def _step_finish(chunk: StepFinish) -> str:
             "usage": usage_json(chunk.usage),
             **timing_json(chunk.timing, chunk.tool_ms),
             "isContinued": False,
-            **_step(chunk.step_id),
+            **step,
             "path": [],
         }
     )
@@ -205,12 +216,9 @@ def _done(_: Done) -> str:
 
 _ENCODE: Mapping[type[Chunk], Callable[[Any], str]] = {
     StepStart: _step_start,
-    PartStart: _part_start,
-    TextDelta: _text_delta,
     ArgsFinish: _args_finish,
     Result: _result,
     PartFinish: _part_finish,
-    StepFinish: _step_finish,
     StepWithdrawn: _step_withdrawn,
     MessagesRemoved: _messages_removed,
     Interrupt: _interrupt,

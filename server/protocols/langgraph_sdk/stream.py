@@ -22,12 +22,12 @@ it. An empty list is a breakpoint.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from turnstream.server.protocols.format import NamedEvent, StreamContext
-from turnstream.server.protocols.json_text import dumps
+from turnstream.server.protocols.json_text import dumps, quote
 from turnstream.server.protocols.langchain_messages import Json, tool_message
-from turnstream.server.protocols.langgraph_sdk.message_chunks import MessageChunks
 from turnstream.server.protocols.langgraph_sdk.request import Modes
 from turnstream.server.protocols.langgraph_sdk.snapshot import (
     ai_message,
@@ -47,18 +47,96 @@ from turnstream.server.turns.chunks import (
     Interrupt,
     MessageFinish,
     MessagesRemoved,
+    Part,
     PartStart,
+    Path,
+    ReasoningPart,
     Result,
     StepFinish,
     StepStart,
     StepWithdrawn,
     TextDelta,
+    ToolCallPart,
     ToolProgress,
     ToolSettled,
 )
 from turnstream.server.turns.graph_state import merged
 from turnstream.server.turns.messages import ToolCall, settle_call
 from turnstream.server.turns.told_thread import ToldThread, calls_of
+
+
+@dataclass(slots=True)
+class _Step:
+    id: str
+    metadata: str
+    spoken: int = 0
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A part: the payload of its deltas, up to the text and from there on."""
+
+    part: Part
+    before: str
+    after: str
+
+
+class MessageChunks:
+    """Messages as chunks that LangChain adds up.
+
+        [{"type": "AIMessageChunk", "id", "content", "tool_call_chunks"?}, metadata]
+
+    The first text of a message comes as strings, as long as nothing was said before it; all else as
+    a list of one block, whose `index` says which block of the message goes on. A call comes with
+    its id and name, then pieces of its arguments under the same `index`.
+    """
+
+    def __init__(self) -> None:
+        self._steps: dict[str, _Step] = {}
+        self._told: dict[Path, _Told] = {}
+
+    def start(self, step: StepStart) -> None:
+        namespace = {"langgraph_checkpoint_ns": "|".join(step.namespace)} if step.namespace else {}
+        metadata = {"langgraph_node": step.node or "agent", **namespace}
+        self._steps[step.step_id] = _Step(quote(step.step_id), dumps(metadata))
+
+    def add(self, chunk: PartStart) -> str | None:
+        """The payload that a part begins with; None: it begins with its text."""
+        step, part = self._steps[chunk.step_id], chunk.part
+        head = f'[{{"type":"AIMessageChunk","id":{step.id},"content":'
+        tail = f"}},{step.metadata}]"
+        if isinstance(part, ToolCallPart):
+            start = f'{head}"","tool_call_chunks":[{{"type":"tool_call_chunk","index":{step.calls},'
+            step.calls += 1
+            before, after = f'{start}"id":null,"name":null,"args":', f"}}]{tail}"
+            self._told[chunk.path] = _Told(part, before, after)
+            name = f'"id":{quote(part.tool_call_id)},"name":{quote(part.tool_name)}'
+            return f'{start}{name},"args":""}}]{tail}'
+        before, after = _block(part, step.spoken)
+        step.spoken += 1
+        self._told[chunk.path] = _Told(part, f"{head}{before}", f"{after}{tail}")
+        return None
+
+    def delta(self, chunk: TextDelta) -> str:
+        told = self._told[chunk.path]
+        return f"{told.before}{quote(chunk.text)}{told.after}"
+
+    def call(self, path: Path) -> ToolCallPart:
+        part = self._told[path].part
+        assert isinstance(part, ToolCallPart), "arguments and results are a call's"
+        return part
+
+
+def _block(part: Part, index: int) -> tuple[str, str]:
+    """What stands around a piece of text."""
+    if isinstance(part, ReasoningPart):
+        summary = '"summary":[{"type":"summary_text","index":0,"text":'
+        return f'[{{"type":"reasoning","index":{index},{summary}', "}]}]"
+    if index == 0:
+        return "", ""
+    return f'[{{"type":"text","index":{index},"text":', "}]"
+
 
 _TOOLS = "tools"
 """The node that results are told of: LangGraph's own name for it."""
@@ -83,7 +161,6 @@ class LangGraphEncoder:
         self._thread = ToldThread(context.turns, context.message_id)
         self._earlier_calls = calls_of(context.turns)
         self._chunks = MessageChunks()
-        self._latest = ""
         self._nodes: dict[str, str] = {}
         """Of each step that the run tells."""
         self._interrupts: list[Interrupt] = []
@@ -117,13 +194,12 @@ class LangGraphEncoder:
         return [*tell(chunk)] if tell else []
 
     def _step_start(self, chunk: StepStart) -> list[NamedEvent]:
-        self._latest = chunk.step_id
         self._nodes[chunk.step_id] = chunk.node or "agent"
         self._chunks.start(chunk)
         return []
 
     def _part_start(self, chunk: PartStart) -> list[NamedEvent]:
-        head = self._chunks.add(chunk.step_id or self._latest, chunk.part)
+        head = self._chunks.add(chunk)
         return self._as_message(head) if head else []
 
     def _text_delta(self, chunk: TextDelta) -> list[NamedEvent]:
@@ -164,7 +240,7 @@ class LangGraphEncoder:
     def _step_finish(self, chunk: StepFinish) -> list[NamedEvent]:
         if "updates" not in self._modes:
             return []
-        step = self._thread.message.step(chunk.step_id or self._latest)
+        step = self._thread.message.step(chunk.step_id)
         return self._update(self._nodes[step.step_id], [ai_message(step)]) if step.parts else []
 
     def _gone_with(self, chunk: Chunk) -> list[str]:

@@ -19,7 +19,7 @@ from turnstream.server.storage.redis.scripts import APPEND, JOIN_THREAD, LIVE_SE
 from turnstream.server.storage.redis.shared import Shared
 from turnstream.server.storage.run_logs import Batch, LogStatus
 from turnstream.server.turns.chunks import Chunk, Done
-from turnstream.server.turns.codec import LogItem, Unknown, read_item, to_json
+from turnstream.server.turns.codec import LogDecoder, LogItem, Unknown, to_json
 from turnstream.server.turns.header import RunHeader
 
 QUICK_SECONDS = 0.1
@@ -36,9 +36,9 @@ def encoded(item: LogItem) -> bytes:
     return _encoder.encode(to_json(item)).encode("utf-8", "surrogatepass")
 
 
-def decoded(data: bytes) -> LogItem | Unknown:
-    """Raises ValueError."""
-    return read_item(json.loads(data.decode("utf-8", "surrogatepass")))
+def decoded(data: bytes, decoder: LogDecoder) -> LogItem | Unknown:
+    """Decode the next item of the decoder's log. Raises ValueError."""
+    return decoder.decode(json.loads(data.decode("utf-8", "surrogatepass")))
 
 
 class RedisLog:
@@ -59,6 +59,7 @@ class RedisLog:
         self.used_at = self.quiet_since = asyncio.get_running_loop().time()
         """When it was last used, and when something last came, by the loop's clock."""
         self._shared = shared
+        self._decoder = LogDecoder()
         self._given = 0
         """How many items have been given to Redis."""
         self._patience = PATIENCE_SECONDS
@@ -126,12 +127,17 @@ class RedisLog:
             try:
                 if id != b"0-%d" % (number + 1):
                     raise ValueError(f"item {number} has the id {id.decode()}")
-                items.append(decoded(fields[1]))
+                items.append(decoded(fields[1], self._decoder))
             except ValueError as error:
                 if not id.startswith(b"0-"):
                     break  # it is lost, and says so
-                named = {"run": self.run_id, "error": str(error)}
-                logger.error("the log of run %(run)s cannot be read: %(error)s", named)
+                named = {
+                    "run": self.run_id,
+                    "version": self._decoder.version,
+                    "error": str(error),
+                }
+                text = "the log of run %(run)s, of version %(version)s, cannot be read: %(error)s"
+                logger.error(text, named)
                 break
         if items and isinstance(items[0], RunHeader):
             self.memory.begin(items.pop(0))
