@@ -1,6 +1,7 @@
 """The keys of the page, the list of them, and the list of threads as one stop of the Tab key."""
 
 import asyncio
+import json
 
 import pytest
 from playwright.async_api import Locator, Page, expect
@@ -10,7 +11,7 @@ from tests.browser.networks import hold
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_threads_page import beside_threads, show_list
-from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
+from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply
 from tests.support.serving import Client
 
 on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
@@ -65,6 +66,46 @@ async def test_what_is_typed_without_focus_is_in_the_field_from_its_first_letter
     await expect(visit.field).to_have_value(words)
     await expect(visit.replies).to_have_count(1)
     assert await page.evaluate("() => navigator.clipboard.readText()") == "kept"
+
+
+@on_desktop
+async def test_what_is_typed_on_an_answer_that_can_be_chosen_is_in_the_field(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    """A radio button takes no letters."""
+    options = [{"value": "red"}, {"value": "blue"}]
+    question = {"kind": "single", "prompt": "Which?", "options": options}
+    endpoint.script(call_reply(("request_user_selection", json.dumps(question))))
+    await scripted_visit.ask("Ask me.")
+    await scripted_visit.page.get_by_role("radio", name="red").focus()
+    await scripted_visit.page.keyboard.type("neither")
+    await expect(scripted_visit.field).to_have_value("neither")
+
+
+@own_profile
+async def test_a_letter_that_option_writes_on_a_mac_begins_in_the_field(
+    visitors: Visitors, client: Client
+) -> None:
+    visit = await visitors(client.url)
+    await visit.page.add_init_script(MAC)
+    await visit.open()
+    await leave_field(visit)
+    await visit.page.keyboard.press("Alt+x")
+    await expect(visit.field).to_be_focused()
+
+
+@on_desktop
+async def test_a_command_is_run_by_the_key_of_its_letter_on_a_keyboard_of_another_script(
+    visit: Visit,
+) -> None:
+    await visit.ask("Hello there")
+    await visit.page.keyboard.press("Control+/")
+    dialog = visit.page.get_by_role("dialog", name="Keys")
+    await expect(dialog).to_be_visible()
+    cyrillic = {"key": "т", "code": "KeyN", "bubbles": True}
+    await dialog.locator(".keys-groups").dispatch_event("keydown", cyrillic)
+    await expect(dialog).to_be_hidden()
+    await expect(visit.log.locator("article")).to_have_count(0)
 
 
 @on_desktop
