@@ -5,16 +5,15 @@ fragments in the same order.
 """
 
 import json
-from typing import Any
 
-Chunk = dict[str, Any]
+from turnstream.graphs.chunk_shape import Chunk
 
 
 class Folded:
-    """One event and those behind it that could be added to it. All have been checked."""
+    """One chunk and those behind it that could be added to it, as
+    `turnstream.graphs.chunk_shape` has read them."""
 
-    def __init__(self, raw: bytes, chunk: Chunk) -> None:
-        self._raw = raw
+    def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
         self._delta = _lone_delta(chunk)
         self._said = _said(self._delta or {}, "role")
@@ -22,7 +21,6 @@ class Folded:
         self._calls: list[Chunk] = []
         self._args: list[str] = []
         """More argument text of the last call."""
-        self._has_more = False
 
     def takes(self, chunk: Chunk) -> bool:
         """Add what a chunk says. False: it says something else."""
@@ -34,12 +32,10 @@ class Folded:
         match _said(delta, "role"):
             case {"content": str(text), **others} if not others and not self._speaks_of_calls:
                 self._texts.append(text)
-                self._has_more = True
                 return True
             case {"tool_calls": list(calls), **others} if not others and self._speaks_of_calls:
                 for call in calls:
                     self._add(call)
-                self._has_more = True
                 return True
         return False
 
@@ -56,9 +52,7 @@ class Folded:
         return self._chunk
 
     def event(self) -> bytes:
-        """The same as an event: the bytes that came, if nothing was added."""
-        if not self._has_more:
-            return self._raw
+        """The chunk as an event."""
         return b"data: " + json.dumps(self.chunk(), separators=(",", ":")).encode() + b"\n\n"
 
     @property

@@ -1,24 +1,30 @@
-"""The shape of a `chat.completion.chunk`, as far as anything reads it.
+"""Read a `chat.completion.chunk`, as far as anything needs it.
 
-LangChain and the client library build what they are sent; wrong types surface far from their
-cause, or not at all. Unknown keys are nobody's business, and what may be left out may be null.
+A turn needs the text, the calls and the end of a message: one of these that cannot be read is a
+ModelFault, which names it. Any other field that cannot be read is dropped, so that it fails no
+turn: LangChain and the client library build what they are given, and wrong types surface far from
+their cause. Unknown keys stay.
 """
 
 import reprlib
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from turnstream.tools import strict_json
+
 MAX_NAME_CHARS = 1000
-"""Of ids, names and reasons, which are stored beside a message."""
+"""Characters of an id, a name or a reason, which are stored beside a message."""
 MAX_CALLS = 250
 """Largest number of calls in one delta; a message has `turnstream.graphs.model_output.MAX_PARTS`
 parts."""
 MAX_INDEX = 2**31
-MAX_CHOICES = 16
-"""One is asked for."""
 MAX_TOKENS = 2**31
+NAMES = ("id", "model", "service_tier", "system_fingerprint")
 
-Object = Mapping[str, Any]
+TEXTS = ("content", "reasoning_content", "reasoning")
+"""Keys of a delta under which servers send text."""
+
+Chunk = dict[str, Any]
 
 
 class ModelFault(Exception):
@@ -28,94 +34,182 @@ class ModelFault(Exception):
     """
 
 
-def check_chunk(value: Any) -> None:
-    """Raises ModelFault unless the value is a chunk, or an error in a chunk's place."""
+def read_chunk(value: Any) -> Chunk:
+    """Return the chunk, changed in place: its first choice, and of that what can be read. An error
+    in a chunk's place stays as it is. Raises ModelFault."""
     if not isinstance(value, dict):
         _refuse("an event", value)
     if value.get("error"):
-        return
-    _check_names(value, "id", "model", "service_tier", "system_fingerprint")
-    usage = value.get("usage")
-    _check_usage(usage)
-    choices = value.get("choices", [] if usage else None)
-    if not isinstance(choices, list) or len(choices) > MAX_CHOICES:
+        return value
+    _drop_names(value, *NAMES)
+    if "usage" in value:
+        value["usage"] = _usage(value["usage"])
+    value["choices"] = _choices(value.get("choices"))
+    return value
+
+
+def _choices(choices: Any) -> list[Chunk]:
+    """Return the first choice: one is asked for."""
+    if choices is None:
+        return []
+    if not isinstance(choices, list):
         _refuse("choices", choices)
-    for choice in choices:
-        _check_choice(choice)
+    for choice in choices[:1]:
+        if choice is None:
+            return []
+        if not isinstance(choice, dict):
+            _refuse("a choice", choice)
+        _read_choice(choice)
+    return choices[:1]
 
 
-def _check_choice(choice: Any) -> None:
-    if not isinstance(choice, dict):
-        _refuse("a choice", choice)
-    _check_names(choice, "finish_reason")
-    if "delta" not in choice:  # what a provider's filter says of a choice
+def _read_choice(choice: Chunk) -> None:
+    reason = choice.get("finish_reason")
+    if reason is not None and not _is_name(reason):
+        _refuse("finish_reason", reason)
+    delta = choice.get("delta")
+    if delta is None:  # a provider's filter speaks of a choice, or the message has ended
+        choice["delta"] = {}
         return
-    delta = choice["delta"]
     if not isinstance(delta, dict):
         _refuse("delta", delta)
-    _check_names(delta, "id", "role")
-    _check_content(delta.get("content"))
-    calls = delta.get("tool_calls")
-    if calls is None:
-        return
+    _drop_names(delta, "id", "role")
+    if not isinstance(delta.get("content"), str):
+        delta["content"] = _content(delta.get("content"))
+    if (calls := delta.get("tool_calls")) is not None:
+        delta["tool_calls"] = _calls(calls)
+
+
+def _content(content: Any) -> str | None:
+    """Return the text of blocks, which some servers send. Blocks of another kind say no text."""
+    if content is None:
+        return None
+    blocks = content if isinstance(content, list) else [content]
+    if not all(isinstance(block, dict | str | None) for block in blocks):
+        _refuse("content", content)
+    return "".join(map(_block_text, blocks))
+
+
+def _block_text(block: Mapping[str, Any] | str | None) -> str:
+    text = block.get("text") if isinstance(block, dict) else block
+    if text is not None and not isinstance(text, str):
+        _refuse("the text of a block", text)
+    return text or ""
+
+
+def _calls(calls: Any) -> list[Chunk]:
+    calls = [calls] if isinstance(calls, dict) else calls
     if not isinstance(calls, list):
         _refuse("tool_calls", calls)
-    del calls[MAX_CALLS + 1 :]  # The message is cut at the first of them.
-    for call in calls:
-        _check_call(call)
+    # The message is cut at the first call beyond the limit.
+    said = [call for call in calls[: MAX_CALLS + 1] if call is not None]
+    for call in said:
+        _read_call(call)
+    return said
 
 
-def _check_content(content: Any) -> None:
-    """Text, or the blocks of text that some servers send."""
-    if content is None or isinstance(content, str):
-        return
-    blocks = content if isinstance(content, list) else [content]
-    if not all(isinstance(b, dict) and isinstance(b.get("text", ""), str) for b in blocks):
-        _refuse("content", content)
-
-
-def _check_call(call: Any) -> None:
+def _read_call(call: Any) -> None:
     if not isinstance(call, dict):
         _refuse("a tool call", call)
-    index = call.get("index")
-    if index is not None and not _is_count(index, MAX_INDEX):
-        _refuse("a tool call's index", index)
-    _check_names(call, "id")
+    call["index"] = _index(call.get("index"))
+    call["id"] = _id(call.get("id"))
     function = call.get("function")
-    if function is not None:
-        if not isinstance(function, dict):
-            _refuse("function", function)
-        _check_names(function, "name")
-        _check_text(function, "arguments")
-
-
-def _check_usage(usage: Any) -> None:
-    if usage is None:
+    if function is None:
         return
+    if not isinstance(function, dict):
+        _refuse("function", function)
+    name = function.get("name")
+    if name is not None and not _is_name(name):
+        _refuse("a tool call's name", name)
+    function["arguments"] = _arguments(function.get("arguments"))
+
+
+def _arguments(arguments: Any) -> str | None:
+    """Return the JSON text; some servers send the object."""
+    if isinstance(arguments, dict):
+        return strict_json.write(arguments)
+    if arguments is not None and not isinstance(arguments, str):
+        _refuse("arguments", arguments)
+    return arguments
+
+
+def _index(index: Any) -> int | None:
+    """Return the number of a call; without one, calls are told apart by their ids and names."""
+    if isinstance(index, str) and index.isdecimal() and len(index) <= len(str(MAX_INDEX)):
+        index = int(index)
+    return _count(index, MAX_INDEX)
+
+
+def _id(id: Any) -> str | None:
+    """Return the id of a call; without one it gets another."""
+    if isinstance(id, int) and not isinstance(id, bool):
+        return str(id)
+    return id if _is_name(id) else None
+
+
+def _usage(usage: Any) -> Chunk | None:
+    """Return the counts, those of details too."""
     if not isinstance(usage, dict):
-        _refuse("usage", usage)
-    for value in usage.values():
-        counts = value.values() if isinstance(value, dict) else [value]
-        for count in counts:
-            if isinstance(count, int | list | str) and not _is_count(count, MAX_TOKENS):
-                _refuse("usage", count)
+        return None
+    counts: Chunk = {}
+    for key, value in usage.items():
+        if isinstance(value, dict):
+            counts[key] = {name: _count(count, MAX_TOKENS) for name, count in value.items()}
+        elif (count := _count(value, MAX_TOKENS)) is not None:
+            counts[key] = count
+    return counts or None
 
 
-def _check_text(holder: Object, key: str) -> None:
-    value = holder.get(key)
-    if value is not None and not isinstance(value, str):
-        _refuse(key, value)
+def _count(value: Any, limit: int) -> int | None:
+    """Return a whole number, which some servers write as a float."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+    return value if is_count else None
 
 
-def _check_names(holder: Object, *keys: str) -> None:
+class SurrogatePairs:
+    """Join characters whose two UTF-16 halves come in two events, as JSON escapes. A half whose
+    other one never comes is dropped."""
+
+    def __init__(self) -> None:
+        self._held: dict[Any, str] = {}
+
+    def join(self, chunk: Chunk) -> None:
+        for choice in chunk.get("choices") or ():
+            delta = choice["delta"]
+            self._join_in(delta, *TEXTS)
+            for call in delta.get("tool_calls") or ():
+                self._join_in(call.get("function") or {}, "arguments", of=call["index"])
+
+    def _join_in(self, holder: Chunk, *keys: str, of: int | None = None) -> None:
+        for key in keys:
+            text = holder.get(key)
+            if text and isinstance(text, str):
+                holder[key] = self._joined((key, of), text)
+
+    def _joined(self, place: Any, text: str) -> str:
+        held = self._held.pop(place, "") if self._held else ""
+        if not held and not _is_first_half(text[-1]):
+            return text
+        text = held + text
+        if _is_first_half(text[-1]):
+            self._held[place], text = text[-1], text[:-1]
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+def _is_first_half(character: str) -> bool:
+    return "\ud800" <= character <= "\udbff"
+
+
+def _drop_names(holder: Chunk, *keys: str) -> None:
     for key in keys:
-        value = holder.get(key)
-        if value is not None and not (isinstance(value, str) and len(value) <= MAX_NAME_CHARS):
-            _refuse(key, value)
+        if not _is_name(holder.get(key, "")):
+            del holder[key]
 
 
-def _is_count(value: Any, limit: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME_CHARS
 
 
 def _refuse(what: str, value: Any) -> NoReturn:

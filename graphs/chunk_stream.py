@@ -18,8 +18,11 @@ import httpx2
 import openai
 from openai.resources.chat.completions import AsyncCompletions
 
-from turnstream.graphs.chunk_folding import Chunk
+from turnstream.graphs.chunk_shape import Chunk
 from turnstream.graphs.model_wire import AsyncBoundedStream
+
+DONE = "[DONE]"
+"""The key of the last chunk of a stream that came to its end mark."""
 
 OPTIONS = {"extra_headers", "extra_query", "extra_body", "timeout"}
 """What the client takes for itself; requests that have it go its own way."""
@@ -39,6 +42,8 @@ class ChunkStream(openai.AsyncStream[Chunk]):
                 if error := chunk.get("error"):
                     raise openai.APIError(_message(error), request, body=error)
                 yield chunk
+            if stream.body.is_done:
+                yield {DONE: True}
         except httpx2.TimeoutException as error:
             raise openai.APITimeoutError(request=request) from error
         except httpx2.RequestError as error:

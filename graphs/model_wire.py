@@ -10,14 +10,13 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from ssl import SSLContext
-from typing import Any
 
 import httpx2
 import openai
 
 from turnstream.graphs.answer_bounds import PLAIN, max_answer_bytes, max_event_bytes, refusal
-from turnstream.graphs.chunk_folding import Chunk, Folded
-from turnstream.graphs.chunk_shape import ModelFault, check_chunk
+from turnstream.graphs.chunk_folding import Folded
+from turnstream.graphs.chunk_shape import Chunk, ModelFault, SurrogatePairs, read_chunk
 from turnstream.tools import strict_json
 from turnstream.tools.json_size import has_more_values
 
@@ -89,6 +88,10 @@ class Body:
             raise ModelFault("the model's server sent an answer that does not end")
         return self._events.feed(data) if self._events else [data]
 
+    def end(self) -> Sequence[Folded | bytes]:
+        """Return the event that the end of the body ends. Raises ModelFault."""
+        return self._events.end() if self._events else []
+
     def rest(self) -> bytes:
         return self._events.rest() if self._events else b""
 
@@ -106,6 +109,7 @@ class Events:
         """Where in the event its last line begins."""
         self._data: list[bytes] = []
         self._after_return = False
+        self._pairs = SurrogatePairs()
         self.is_done = False
 
     def feed(self, data: bytes) -> list[Folded | bytes]:
@@ -122,6 +126,18 @@ class Events:
                 self._event_ends(events)
         if len(self._event) > self._max:
             raise ModelFault(f"the model's server sent an event of over {self._max} bytes")
+        return events
+
+    def end(self) -> list[Folded | bytes]:
+        """Return an event that lacks nothing but its blank line; one that is cut off stays where it
+        is. Raises ModelFault."""
+        events: list[Folded | bytes] = []
+        lines = bytes(self._event[self._line :])
+        last = lines[5:].removeprefix(b" ") if lines.startswith(b"data:") else b""
+        data = b"\n".join([*self._data, *([last] if last else [])])
+        if data.startswith(b"[DONE]") or (data and _is_json(data)):
+            self._data = [data]
+            self._event_ends(events)
         return events
 
     def rest(self) -> bytes:
@@ -147,22 +163,29 @@ class Events:
             self.is_done = True
             events.append(raw)
         elif data:
-            chunk = _checked(data)
+            chunk = _read(data)
+            self._pairs.join(chunk)
             last = events[-1] if events else None
             if not (isinstance(last, Folded) and last.takes(chunk)):
-                events.append(Folded(raw, chunk))
+                events.append(Folded(chunk))
 
 
-def _checked(data: bytes) -> dict[str, Any]:
+def _is_json(data: bytes) -> bool:
+    try:
+        strict_json.read(data)
+    except ValueError:
+        return False
+    return True
+
+
+def _read(data: bytes) -> Chunk:
     if has_more_values(data, MAX_EVENT_VALUES):
         raise ModelFault(f"the model's server sent an event of over {MAX_EVENT_VALUES} values")
     try:
         value = strict_json.read(data)
     except ValueError as error:
         raise ModelFault("the model's server sent an event that is not JSON") from error
-    check_chunk(value)
-    chunk: dict[str, Any] = value
-    return chunk
+    return read_chunk(value)
 
 
 def as_bytes(events: Sequence[Folded | bytes]) -> bytes:
@@ -177,6 +200,7 @@ class BoundedStream(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         for data in self.stream:
             yield as_bytes(self.body.take(data))
+        yield as_bytes(self.body.end())
         yield self.body.rest()
 
     def close(self) -> None:
@@ -193,6 +217,7 @@ class AsyncBoundedStream(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for data in _sliced(aiter(self.stream)):
             yield as_bytes(self.body.take(data))
+        yield as_bytes(self.body.end())
         yield self.body.rest()
 
     async def chunks(self) -> AsyncIterator[Chunk]:
@@ -204,6 +229,9 @@ class AsyncBoundedStream(httpx2.AsyncByteStream):
                     yield event.chunk()
             if self.body.is_done:
                 break
+        for event in self.body.end():
+            if isinstance(event, Folded):
+                yield event.chunk()
         await self._drain(pieces)
 
     async def _drain(self, pieces: AsyncIterator[bytes]) -> None:

@@ -5,7 +5,7 @@ cut off anywhere: that takes the square of its length. Here a chunk gets its cal
 Read in langchain-openai 1.7.3 (`_astream`, `_convert_chunk_to_generation_chunk`).
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -16,10 +16,11 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from turnstream.graphs.calls import set_calls
-from turnstream.graphs.chunk_stream import ChunkCompletions
+from turnstream.graphs.chunk_stream import DONE, ChunkCompletions
 from turnstream.graphs.limits import MAX_MESSAGE_BYTES
 from turnstream.graphs.model_options import ModelOptions, possible_reasoning
 from turnstream.graphs.model_wire import ModelClients, model_clients
+from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
 
 
@@ -36,7 +37,11 @@ class BoundedChatOpenAI(ChatOpenAI):
         default_chunk_class: type,  # noqa: ARG002  what a server calls itself changes nothing
         base_generation_info: dict[str, Any] | None,
     ) -> ChatGenerationChunk | None:
-        """`chunk` has the shape that `turnstream.graphs.chunk_shape` checked."""
+        """`chunk` is as `turnstream.graphs.chunk_shape` has read it."""
+        if DONE in chunk:
+            return StreamedGeneration(
+                message=AIMessageChunk(content=""), generation_info={DONE: True}
+            )
         bare, calls = _without_calls(chunk)
         made = super()._convert_chunk_to_generation_chunk(
             bare, AIMessageChunk, base_generation_info
@@ -59,6 +64,10 @@ class BoundedChatOpenAI(ChatOpenAI):
         stream: Any = super(ChatOpenAI, self)._astream(*args, **kwargs)
         async with aclosing(stream) as chunks:
             async for chunk in chunks:
+                if DONE in (chunk.generation_info or {}):
+                    if reason := whole.reason_at_done:
+                        yield _end(reason).part_of(whole)
+                    break
                 if whole.count and _says_nothing(chunk):
                     continue
                 room.fill(chunk.message)
@@ -123,32 +132,25 @@ def _without_calls(chunk: dict[str, Any]) -> tuple[dict[str, Any], list[ToolCall
     A delta's role and id are left out: they would make another kind of message of it, or one that
     replaces another of the thread.
     """
-    choices: Sequence[Mapping[str, Any]] = (chunk.get("choices") or [])[:1]
-    deltas: list[Mapping[str, Any] | None] = [choice.get("delta") for choice in choices]
+    choices = chunk.get("choices", ())
     bare = [
         {
-            "delta": None if delta is None else {"content": _text(delta.get("content"))},
+            "delta": {"content": choice["delta"].get("content") or ""},
             "finish_reason": choice.get("finish_reason"),
         }
-        for choice, delta in zip(choices, deltas, strict=True)
+        for choice in choices
     ]
-    calls = [_call(call) for delta in deltas for call in ((delta or {}).get("tool_calls") or ())]
+    calls = [_call(call) for choice in choices for call in choice["delta"].get("tool_calls") or ()]
     return {**chunk, "choices": bare}, calls
 
 
 def _thought(chunk: Mapping[str, Any]) -> str:
     """Keys of DeepSeek, vLLM and others, and of OpenRouter; OpenAI itself sends none."""
-    for choice in (chunk.get("choices") or [])[:1]:
-        delta = choice.get("delta") or {}
+    for choice in chunk.get("choices", ()):
+        delta = choice["delta"]
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         return thought if isinstance(thought, str) else ""
     return ""
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(str(block.get("text") or "") for block in content)
-    return content or ""
 
 
 def _call(call: Mapping[str, Any]) -> ToolCallChunk:
@@ -159,6 +161,11 @@ def _call(call: Mapping[str, Any]) -> ToolCallChunk:
         id=call.get("id"),
         index=call.get("index"),
     )
+
+
+def _end(reason: str) -> StreamedGeneration:
+    message = AIMessageChunk(content="", response_metadata={PROVIDER: "openai"})
+    return StreamedGeneration(message=message, generation_info={"finish_reason": reason})
 
 
 def _says_nothing(chunk: ChatGenerationChunk) -> bool:

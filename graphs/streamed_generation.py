@@ -47,6 +47,17 @@ class Whole:
         self._info |= generation.generation_info or {}
         self._calls.feed(message)
 
+    @property
+    def reason_at_done(self) -> str | None:
+        """The finish reason of a message whose server sent its end mark without one. None: it has a
+        reason, says nothing, or has a call whose arguments are not whole."""
+        calls = self._calls.calls
+        if self._info.get("finish_reason") or not all(call.is_whole() for call in calls):
+            return None
+        if calls:
+            return "tool_calls"
+        return "stop" if self._contents else None
+
     def message(self, id: str | None) -> AIMessageChunk:
         message = AIMessageChunk(
             content=joined(self._contents),

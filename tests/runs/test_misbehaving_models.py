@@ -16,6 +16,7 @@ from pydantic import AfterValidator
 from tests.support.backend import Backend, backend, chunks_of, message
 from tests.support.counting_tools import CountingTools
 from tests.support.raw_model import (
+    DONE,
     EVENT_STREAM,
     FINE,
     Answer,
@@ -40,7 +41,15 @@ from turnstream.graphs.model_options import ModelOptions
 from turnstream.graphs.model_output import MAX_PARTS
 from turnstream.graphs.openai_model import open_model
 from turnstream.server.turns.accumulate import accumulate
-from turnstream.server.turns.chunks import Chunk, Error, MessageFinish, Result, RunEnded, TextDelta
+from turnstream.server.turns.chunks import (
+    Chunk,
+    Error,
+    MessageFinish,
+    Result,
+    RunEnded,
+    TextDelta,
+    Usage,
+)
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import real_tool
 
@@ -98,34 +107,22 @@ MALFORMED: dict[str, bytes] = {
     "JSON nested too deep": b"data: " + b"[" * 200_000 + b"\n\n",
     "JSON that is no object": event([1]),
     "a number": event(1),
-    "no choices": event({"id": "x"}),
-    "choices null": event({"choices": None}),
     "choices of a wrong type": event({"choices": {"0": {}}}),
-    "a choice null": event({"choices": [None]}),
-    "a delta null": event(chunk(None)),
+    "a choice of a wrong type": event({"choices": ["text"]}),
     "a delta of a wrong type": event(chunk("text")),
     "content of a wrong type": event(chunk({"content": 5})),
     "content of blocks of a wrong type": event(chunk({"content": [{"text": 5}]})),
     "calls of a wrong type": event(chunk({"tool_calls": "calls"})),
-    "a call null": event(chunk({"tool_calls": [None]})),
+    "a call of a wrong type": event(chunk({"tool_calls": ["call"]})),
     "a function of a wrong type": event(chunk({"tool_calls": [{"index": 0, "function": "f"}]})),
     "arguments of a wrong type": event(
-        chunk({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": {}}}]})
+        chunk({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": [1]}}]})
     ),
-    "too many choices": event({"choices": chunk({"content": "x"})["choices"] * 17}),
     "too many values": event(chunk({"content": "x"}, x=[0] * 10_001)),
     "a number of too many digits": b'data: {"choices": [], "x": ' + b"9" * 401 + b"}\n\n",
-    "a negative index": call("{}", "f", "c1", index=-1),
-    "a huge index": call("{}", "f", "c1", index=10**30),
-    "an index that is text": call("{}", "f", "c1", index="0"),
-    "an index that is true": call("{}", "f", "c1", index=True),
     "a name of 1 MB": call("{}", MEGABYTE, "c1"),
-    "an id of 1 MB": call("{}", "f", MEGABYTE),
     "a finish reason of 1 MB": event(chunk({"content": "x"}, MEGABYTE)),
     "a finish reason of a wrong type": event(chunk({"content": "x"}, ["stop"])),
-    "usage of a wrong type": event(chunk({"content": "x"}, usage={"prompt_tokens": "many"})),
-    "usage that no number holds": event(chunk({"content": "x"}, usage={"prompt_tokens": 10**40})),
-    "a model of a wrong type": event(chunk({"content": "x"}, model={"a": 1})),
     "a NUL byte": b'data: {"choices": [{"index": 0, "delta": {"content": "\0"}}]}\n\n',
     "NaN": b'data: {"choices": [{"index": NaN, "delta": {"content": "x"}}]}\n\n',
     "no UTF-8": b'data: {"choices": [{"index": 0, "delta": {"content": "\xff"}}]}\n\n',
@@ -146,6 +143,166 @@ async def test_a_malformed_event_is_an_error_of_the_model(
         assert (error_of(chunks), finish_of(chunks)) == ("model_error", "error")
         assert (await inside.turns())[-1] == accumulate(chunks, run.header.message_id)
         await goes_on(inside)
+
+
+def counted(**usage: Any) -> bytes:
+    return event(chunk({"content": "x"}, usage=usage))
+
+
+UNNEEDED: dict[str, bytes] = {
+    "no choices": event({"id": "x"}),
+    "choices null": event({"choices": None}),
+    "a choice null": event({"choices": [None]}),
+    "many choices": event({"choices": chunk({"content": "x"})["choices"] * 17}),
+    "a second choice of a wrong type": event(
+        {"choices": [*chunk({"content": "x"})["choices"], "second"]}
+    ),
+    "a delta null": event(chunk(None)),
+    "no delta": event({"choices": [{"index": 0, "finish_reason": None}]}),
+    "a block of another kind": event(
+        chunk({"content": [{"type": "thinking", "thinking": [{"text": "Hm"}]}, None, "x"]})
+    ),
+    "calls null": event(chunk({"content": "x", "tool_calls": None})),
+    "a call null": event(chunk({"content": "x", "tool_calls": [None]})),
+    "a chunk's id that is a number": event(chunk({"content": "x"}) | {"id": 7}),
+    "a model of a wrong type": event(chunk({"content": "x"}, model={"a": 1})),
+    "a model of 1 MB": event(chunk({"content": "x"}, model=MEGABYTE)),
+    "a role of a wrong type": event(chunk({"content": "x", "role": ["assistant"]})),
+    "an id of a wrong type in a delta": event(chunk({"content": "x", "id": 3})),
+    "usage that is text": event(chunk({"content": "x"}, usage="many")),
+    "usage that is a list": event(chunk({"content": "x"}, usage=[1])),
+    "text inside usage": counted(prompt_tokens=1, search_context_size="low"),
+    "a count that is text": counted(prompt_tokens="many"),
+    "a count that is true": counted(prompt_tokens=True),
+    "a negative count": counted(completion_tokens=-1),
+    "a count beyond 32 bits": counted(prompt_tokens=1, cost_in_usd_ticks=2**40),
+    "a count that no number holds": counted(prompt_tokens=10**40),
+    "a count with a fraction": counted(prompt_tokens=1.5, cost=0.0003),
+    "details that are a list": counted(prompt_tokens_details=[1]),
+    "details of wrong types": counted(prompt_tokens_details={"cached_tokens": "none", "x": [1]}),
+}
+
+
+@pytest.mark.parametrize("odd", UNNEEDED.values(), ids=UNNEEDED.keys())
+async def test_a_field_that_nobody_needs_fails_no_turn(tmp_path: Path, odd: bytes) -> None:
+    async with served(stream(say("Said. "), odd, finish()), path=tmp_path) as (_, inside):
+        run = await inside.start(message("Hello"))
+        chunks = await chunks_of(run)
+        assert (error_of(chunks), finish_of(chunks)) == (None, "stop")
+        assert text_of(chunks).removesuffix("x") == "Said. "
+        assert (await inside.turns())[-1] == accumulate(chunks, run.header.message_id)
+        await goes_on(inside)
+
+
+async def test_counts_that_can_be_read_are_counted_beside_those_that_cannot(
+    tmp_path: Path,
+) -> None:
+    usage = {
+        "prompt_tokens": 7,
+        "completion_tokens": 5.0,
+        "total_tokens": "twelve",
+        "prompt_tokens_details": {"cached_tokens": 3, "audio_tokens": "none"},
+        "search_context_size": "low",
+    }
+    answer = stream(say("Said."), event({"choices": [], "usage": usage}), finish())
+    async with served(answer, path=tmp_path) as (_, inside):
+        chunks = await inside.turn(message("Hello"))
+        finished = next(chunk for chunk in chunks if isinstance(chunk, MessageFinish))
+        assert finished.usage == Usage(7, 5, cached_tokens=3)
+
+
+def head(**fields: Any) -> dict[str, Any]:
+    function = {"name": "echo", "arguments": '{"word": "tea"}'}
+    return {"index": 0, "id": "c1", "function": function} | fields
+
+
+CALLS: dict[str, Any] = {
+    "an index that is text": [head(index="0")],
+    "an index that is true": [head(index=True)],
+    "an index with a fraction": [head(index=0.5)],
+    "a negative index": [head(index=-1)],
+    "a huge index": [head(index=10**30)],
+    "no index": [{"id": "c1", "function": head()["function"]}],
+    "an id that is a number": [head(id=12)],
+    "an id that is null": [head(id=None)],
+    "an id of a wrong type": [head(id=["c1"])],
+    "an id of 1 MB": [head(id=MEGABYTE)],
+    "an object in the place of the list": head(),
+    "an object in the place of the text": [
+        head(function={"name": "echo", "arguments": {"word": "tea"}})
+    ],
+    "a null beside it": [None, head()],
+    "a type of a wrong type": [head(type=5)],
+}
+
+
+@pytest.mark.parametrize("calls", CALLS.values(), ids=CALLS.keys())
+@pytest.mark.parametrize("reason", [finish("tool_calls"), DONE], ids=["a reason", "none"])
+async def test_a_call_that_can_be_read_is_run(tmp_path: Path, calls: Any, reason: bytes) -> None:
+    """Some servers send `[DONE]` behind a whole call, and no finish reason."""
+    tools = CountingTools()
+    answer = stream(event(chunk({"tool_calls": calls})), reason)
+    async with served(answer, path=tmp_path, catalogue=tools.catalogue) as (_, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert (error_of(chunks), finish_of(chunks)) == (None, "stop")
+        assert tools.calls == {"tea": 1}
+        assert text_of(chunks).endswith("}Fine.")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        stream(call('{"word": "t', "echo", "c1"), DONE),
+        stream(call('{"word": "tea"}', "echo", "c1")),
+        stream(say("Half "), b'data: {"choices": [{"delta": {"content": "a"'),
+        stream(DONE),
+    ],
+    ids=[
+        "arguments that are cut off",
+        "a socket that closes behind a whole call",
+        "an event that is cut off",
+        "nothing",
+    ],
+)
+async def test_a_message_that_has_no_end_is_not_taken_for_whole(
+    tmp_path: Path, answer: Answer
+) -> None:
+    tools = CountingTools()
+    async with served(answer, answer, answer, path=tmp_path, catalogue=tools.catalogue) as (
+        raw,
+        inside,
+    ):
+        chunks = await inside.turn(message("Hello"))
+        assert (error_of(chunks), finish_of(chunks)) == ("model_unavailable", "error")
+        assert not tools.calls
+        raw.answers.clear()
+        await goes_on(inside)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        event(chunk({"content": "all."}, "stop"))[:-1],
+        event(chunk({"content": "all."}, "stop"))[:-2],
+        event(chunk({"content": "all."}))[:-1] + b"\n" + DONE[:-2],
+    ],
+    ids=["without its blank line", "without its line's end", "an end mark without a reason"],
+)
+async def test_the_last_event_is_read_without_its_blank_line(tmp_path: Path, end: bytes) -> None:
+    async with served(stream(say("That is "), end), path=tmp_path) as (_, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert (error_of(chunks), finish_of(chunks)) == (None, "stop")
+        assert text_of(chunks) == "That is all."
+
+
+async def test_a_character_whose_halves_come_in_two_events_is_whole(tmp_path: Path) -> None:
+    tools = CountingTools()
+    first = stream(call('{"word": "\ud83d', "echo", "c1"), call('\ude00"}'), finish("tool_calls"))
+    then = stream(say("One \ud83d"), say("\ude00 and \ud83d"), say("no half."), finish())
+    async with served(first, then, path=tmp_path, catalogue=tools.catalogue) as (_, inside):
+        chunks = await inside.turn(message("Hello"))
+        assert tools.calls == {"\U0001f600": 1}
+        assert text_of(chunks).endswith("}One \U0001f600 and \ufffdno half.")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ WAYS = {
         (reply(Say("Well, "), Cut()),), "error", "model_unavailable", text="Well, "
     ),
     "a stream that ends without a finish reason": Way(
-        (reply(Say("Well, "), CloseClean(done=True)),), "error", "model_unavailable", text="Well, "
+        (reply(Say("Well, "), CloseClean()),), "error", "model_unavailable", text="Well, "
     ),
     "a stream without anything": Way((reply(CloseClean()),), "error", "model_unavailable"),
     "arguments without a finish reason": Way(
