@@ -32,13 +32,19 @@ Ids = Mapping[str, str]
 """The ids that calls had, to those that they are given."""
 
 
+def _text(message: AIMessage) -> str:
+    """Return the text, or none if it is blank: some servers send blank lines ahead of a call, and
+    some providers refuse a thread that has them."""
+    return message.text if message.text.strip() else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
     """What a provider needs; `content` and `extras` are of a message of its own."""
 
     of: str
     """The provider, as LangChain's packages write it into their messages."""
-    content: Callable[[AIMessage], Content] = lambda message: message.text
+    content: Callable[[AIMessage], Content] = _text
     extras: Callable[[AIMessage, Ids], dict[str, Any]] = lambda _message, _ids: {}
     begins_names: str = ""
     """What the name of a call may begin with that is no letter; empty: anything."""
@@ -130,7 +136,7 @@ def replayed(
     message: AIMessage, calls: Sequence[ToolCall], ids: Ids, provider: str | None
 ) -> AIMessage:
     """A stored message as `provider` takes it, with these calls in the place of its own."""
-    is_plain = isinstance(message.content, str) and not message.additional_kwargs
+    is_plain = message.content == _text(message) and not message.additional_kwargs
     if is_plain and calls == message.tool_calls and not message.invalid_tool_calls:
         return message
     replay = replay_for(provider)

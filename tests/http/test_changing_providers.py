@@ -56,6 +56,10 @@ TURNS: dict[str, tuple[Reply, ...]] = {
         call_reply(PRODUCT, CALCULATION),
         text_reply("Both."),
     ),
+    "blank lines ahead of a call": (
+        reply(Say("\n\n"), Call(0, None, *CALCULATION)),
+        text_reply("391."),
+    ),
     "the same id again": (call_reply(CALCULATION, PRODUCT, ids=("c1", "c1")), text_reply("Done.")),
     "a name that nobody takes": (call_reply(("0 get time!", "{}")), text_reply("Sorry.")),
     "a question": (thinking(call_reply((SELECTION, QUESTION), ids=("ask",))),),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import (
@@ -135,6 +136,19 @@ def test_answers_follow_their_own_message_when_two_use_one_id() -> None:
     prompt = for_model(history, "", BOUNDLESS)
     assert [message.content for message in prompt if message.type == "tool"] == ["one", "two"]
     assert refused(prompt) is None
+
+
+@pytest.mark.parametrize("words", ["\n\n", " ", "\t\n", "\u00a0", "\u2003\r\n"])
+@pytest.mark.parametrize("provider", ["anthropic", "google_genai", "ollama", "openai", None])
+def test_blank_text_ahead_of_a_call_is_not_sent(words: str, provider: str | None) -> None:
+    calls = calling(("a", "echo")).tool_calls
+    for content in (words, [{"type": "text", "text": words}]):
+        said = AIMessage(content, tool_calls=calls)
+        answer = ToolMessage("Done.", tool_call_id="a", name="echo")
+        _, sent, _ = for_model([HumanMessage("Hello"), said, answer], "", 10_000, provider)
+        assert isinstance(sent, AIMessage)
+        assert sent.content in ("", [])
+        assert [call["id"] for call in sent.tool_calls] == ["a"]
 
 
 def turn(number: int, words: str = "word " * 20) -> list[AnyMessage]:
