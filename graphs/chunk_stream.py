@@ -10,19 +10,25 @@ Most of a short request is its tools, the same ones each time: their JSON is kep
 """
 
 import json
+import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import Any, get_args
 
 import httpx2
 import openai
 from openai.resources.chat.completions import AsyncCompletions
 
 from turnstream.graphs.chunk_shape import Chunk
+from turnstream.graphs.model_options import Omittable
 from turnstream.graphs.model_wire import AsyncBoundedStream
+
+logger = logging.getLogger(__name__)
 
 DONE = "[DONE]"
 """The key of the last chunk of a stream that came to its end mark."""
+
+OMITTABLE = frozenset(get_args(Omittable))
 
 OPTIONS = {"extra_headers", "extra_query", "extra_body", "timeout"}
 """What the client takes for itself; requests that have it go its own way."""
@@ -119,16 +125,35 @@ def _json(value: Any) -> bytes:
 
 
 class ChunkCompletions(AsyncCompletions):
-    """What ChatOpenAI asks, in place of the client's `chat.completions`."""
+    """What ChatOpenAI asks, in place of the client's `chat.completions`.
 
-    def __init__(self, client: openai.AsyncOpenAI) -> None:
+    An option that a turn can do without is left out from the first refusal on that names it. The
+    refused request has had no answer, so it is made again.
+    """
+
+    def __init__(self, client: openai.AsyncOpenAI, omitted: Collection[str] = ()) -> None:
         super().__init__(client)
         self._requests = RequestJson()
+        self._omitted = set(omitted)
 
     async def create(self, *, stream: Any = None, **body: Any) -> Any:
         if not stream or OPTIONS & body.keys():
             return await super().create(**body, **({"stream": stream} if stream else {}))
-        content = self._requests.write({**body, "stream": stream})
+        asked = {**body, "stream": stream}
+        try:
+            return await self._post_but(asked, self._omitted)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            refused = {name for name in asked.keys() & OMITTABLE if name in str(error)}
+            if refused <= self._omitted:
+                raise
+            self._omitted |= refused
+            named = {"options": ", ".join(sorted(refused))}
+            logger.warning("the model's server refuses %(options)s: left out from now on", named)
+        return await self.create(stream=stream, **body)
+
+    async def _post_but(self, body: Mapping[str, Any], omitted: Collection[str]) -> Any:
+        asked = {key: value for key, value in body.items() if key not in omitted}
+        content = self._requests.write(asked)
         return await self._client.post(
             "/chat/completions",
             cast_to=dict,

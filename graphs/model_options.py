@@ -11,6 +11,9 @@ from turnstream.graphs.limits import MAX_MESSAGE_BYTES
 Reasoning = Literal["off", "on", "low", "medium", "high"]
 """`off`: the model is not asked for it, and none is shown; `on`: as much as the model likes."""
 
+Omittable = Literal["stream_options", "reasoning_effort"]
+"""Options of a request that a compatible server may refuse; a turn works without them."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -32,6 +35,8 @@ class ModelOptions:
     """Patterns of the names of models that take images; None: as LangChain knows it of each."""
     word_seconds: float = 0.02
     """The pace of the offline model."""
+    omitted: tuple[Omittable, ...] = ()
+    """Options that a request to OpenAI's wire goes without from the first one on."""
 
 
 def possible_reasoning(model: BaseChatModel, name: str, wanted: Reasoning) -> Reasoning:

@@ -122,7 +122,7 @@ def openai_model(
     model.shows_reasoning = wanted != "off"
     if wanted not in ("off", "on"):
         model.reasoning_effort = wanted
-    model.async_client = ChunkCompletions(model.root_async_client)
+    model.async_client = ChunkCompletions(model.root_async_client, options.omitted)
     return model
 
 

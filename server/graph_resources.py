@@ -43,6 +43,7 @@ def _options(settings: Settings, reasoning: Reasoning) -> ModelOptions:
         openai_api_key=settings.openai_api_key,
         openai_base_url=settings.openai_base_url,
         reasoning=reasoning,
+        omitted=settings.omitted_options,
         max_message_bytes=settings.max_message_bytes,
         word_seconds=settings.offline_word_seconds,
     )

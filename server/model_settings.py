@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AliasChoices, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
-from turnstream.graphs.model_options import Reasoning
+from turnstream.graphs.model_options import Omittable, Reasoning
 from turnstream.graphs.models import DEFAULT_MODEL, OFFLINE, ModelName
 
 
@@ -47,6 +47,13 @@ class ModelSettings(BaseSettings):
         validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"),
         description="any OpenAI-compatible server (environment: OPENAI_BASE_URL); then the model "
         "must be named, and a key is not needed",
+    )
+
+    omitted_options: Annotated[tuple[Omittable, ...], NoDecode] = Field(
+        (),
+        description="options that the server at OPENAI_BASE_URL refuses, comma-separated: "
+        "'stream_options', 'reasoning_effort'; they are left out of requests. "
+        "Unset: a refusal that names one is found out once",
     )
 
     @property

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -469,6 +470,52 @@ async def test_a_run_ends_when_its_log_is_full(tmp_path: Path) -> None:
         assert (await inside.turns())[-1] == accumulate(chunks, run.header.message_id)
         async with asyncio.timeout(WAIT_SECONDS):
             await raw.left.wait()
+        await goes_on(inside)
+
+
+def refusing(said: str, status: int = 400) -> bytes:
+    body = json.dumps({"error": {"message": said, "type": "invalid_request_error"}}).encode()
+    head = b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % (status, len(body)) + body
+
+
+@pytest.mark.parametrize("status", [400, 422])
+async def test_an_option_that_the_server_refuses_is_left_out_from_then_on(
+    tmp_path: Path, status: int
+) -> None:
+    refusal = refusing("Unknown parameter: 'stream_options'.", status)
+    async with served(refusal, FINE, path=tmp_path) as (raw, inside):
+        await goes_on(inside)
+        await goes_on(inside)
+        assert ["stream_options" in json.loads(body) for body in raw.bodies] == [True, False, False]
+
+
+async def test_an_option_that_the_settings_omit_is_never_sent(tmp_path: Path) -> None:
+    options = ModelOptions("secret-key", "", omitted=("stream_options",))
+    async with raw_model([]) as raw:
+        options = replace(options, openai_base_url=raw.url)
+        async with open_model("raw", options) as model, backend(tmp_path / "t.db", model) as inside:
+            await goes_on(inside)
+            assert "stream_options" not in json.loads(raw.bodies[0])
+
+
+@pytest.mark.parametrize(
+    "said", ["The prompt is too rude.", "Unknown parameter: 'tools'."], ids=["no name", "a need"]
+)
+async def test_another_refusal_is_made_once(tmp_path: Path, said: str) -> None:
+    async with served(refusing(said), path=tmp_path) as (raw, inside):
+        assert error_of(await inside.turn(message("Hello"))) == "model_error"
+        assert len(raw.requests) == 1
+        await goes_on(inside)
+
+
+async def test_an_option_that_is_refused_although_it_was_left_out_fails_the_turn(
+    tmp_path: Path,
+) -> None:
+    refusal = refusing("stream_options")
+    async with served(refusal, refusal, path=tmp_path) as (raw, inside):
+        assert error_of(await inside.turn(message("Hello"))) == "model_error"
+        assert len(raw.requests) == 2
         await goes_on(inside)
 
 

@@ -142,7 +142,8 @@ def test_answers_follow_their_own_message_when_two_use_one_id() -> None:
 @pytest.mark.parametrize("provider", ["anthropic", "google_genai", "ollama", "openai", None])
 def test_blank_text_ahead_of_a_call_is_not_sent(words: str, provider: str | None) -> None:
     calls = calling(("a", "echo")).tool_calls
-    for content in (words, [{"type": "text", "text": words}]):
+    contents: list[Any] = [words, [{"type": "text", "text": words}]]
+    for content in contents:
         said = AIMessage(content, tool_calls=calls)
         answer = ToolMessage("Done.", tool_call_id="a", name="echo")
         _, sent, _ = for_model([HumanMessage("Hello"), said, answer], "", 10_000, provider)
