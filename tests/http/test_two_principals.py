@@ -19,7 +19,7 @@ from tests.support.gated_tools import GatedTools
 from tests.support.run_chunks import tool_call_message
 from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
-from tests.support.serving import Client, serving
+from tests.support.serving import Client, parse_events, serving
 from tests.support.users import authenticating, named
 
 ROUNDS, CALLS, PARTS = sample(1000, 16, 4), sample(8, 24), sample(4, 4, 1)
@@ -264,3 +264,15 @@ async def test_neither_notices_the_other(part: int, tmp_path: Path) -> None:
     async with serving(given, GatedTools().catalogue, model) as client:
         for number in range(part, ROUNDS, PARTS):
             await compare(client, number)
+
+
+async def test_a_cursor_of_another_users_thread_of_the_same_id_is_lost(tmp_path: Path) -> None:
+    async with serving(authenticating(tmp_path / "t.db")) as client:
+        body = {"thread_id": "t1", "message": "Hello"}
+        for name in ("ann", "bob"):
+            async with client.chat(body, headers=named(name)) as stream:
+                await stream.rest()
+            if name == "ann":
+                cursor = {"last_event_id": f"{stream.run_id}:0"}
+        answer = await client.http.get("/chat/t1/stream", params=cursor, headers=named("bob"))
+        assert parse_events(answer.content)[0].data["code"] == "cursor_lost"
