@@ -23,6 +23,8 @@ Model = Runnable[LanguageModelInput, AIMessage]
 
 MALFORMED_CALL = "MALFORMED_FUNCTION_CALL"
 """Gemini's reason for a message that ended with a call which is no JSON; the call is not sent."""
+FAILED = "error"
+"""The reason of compatible servers for a message that they could not finish."""
 MAX_PARTS = 250
 """Of one message: a part costs more than its text."""
 
@@ -115,6 +117,8 @@ class ModelOutput:
         reason = self.finish_reason
         if self.provider in PROVIDERS and not reason:
             raise ModelUnavailable("the model's stream ended without a finish reason")
+        if reason == FAILED:
+            raise ModelUnavailable("the model's server ended the message with an error")
         if reason == MALFORMED_CALL and not self.parts.calls:
             raise ModelUnavailable("the model wrote a call that its provider could not read")
 

@@ -257,12 +257,16 @@ async def test_a_call_that_can_be_read_is_run(tmp_path: Path, calls: Any, reason
         stream(call('{"word": "tea"}', "echo", "c1")),
         stream(say("Half "), b'data: {"choices": [{"delta": {"content": "a"'),
         stream(DONE),
+        stream(say("Half "), finish("error")),
+        stream(call('{"word": "tea"}', "echo", "c1"), finish("error")),
     ],
     ids=[
         "arguments that are cut off",
         "a socket that closes behind a whole call",
         "an event that is cut off",
         "nothing",
+        "an error as the finish reason",
+        "an error behind a whole call",
     ],
 )
 async def test_a_message_that_has_no_end_is_not_taken_for_whole(
