@@ -1,51 +1,48 @@
 """What a body changes of a thread."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from turnstream.server.protocols import allowed_tools
-from turnstream.server.protocols.fields import mapping, only, shown
+from pydantic import AfterValidator
+
+from turnstream.server.protocols.fields import ClosedFields, Fault, Otherwise, Text, keys, read
+from turnstream.server.protocols.graph_values import ToolNames
 from turnstream.server.storage.titles import one_line
-from turnstream.server.turns.requests import InvalidRequest
 
 MAX_TITLE_CHARS = 200
-_KEYS = ("title", "allowed_tools", "pinned", "archived")
+
+
+def _title(title: str) -> str:
+    if not 1 <= len(title.strip()) <= MAX_TITLE_CHARS:
+        raise Fault(
+            "invalid_title", f"has {len(title.strip())} characters: send 1 to {MAX_TITLE_CHARS}."
+        )
+    line = one_line(title)
+    if not line:
+        raise Fault("invalid_title", "has no character that can be seen: send a title.")
+    return line
+
+
+class ThreadChanges(ClosedFields):
+    title: Annotated[
+        Text,
+        Otherwise("invalid_title", f"send a text of 1 to {MAX_TITLE_CHARS} characters"),
+        AfterValidator(_title),
+    ] = ""
+    allowed_tools: ToolNames | None = None
+    pinned: bool = False
+    archived: bool = False
+
+    @classmethod
+    def check_keys(cls, value: Mapping[str, Any]) -> None:
+        super().check_keys(value)
+        if not value:
+            listed = ", ".join(keys(cls))
+            raise Fault("invalid_body", f"changes nothing: send one or more of {listed}.")
 
 
 def changes_of(body: Any) -> dict[str, Any]:
     """Checked. Raises InvalidRequest."""
-    given = mapping(body, "The body")
-    only(given, _KEYS, "The body")
-    if not given:
-        raise InvalidRequest(
-            "invalid_body", f"The body changes nothing: send one or more of {', '.join(_KEYS)}."
-        )
-    changes: dict[str, Any] = {}
-    for name in ("pinned", "archived"):
-        if name in given:
-            changes[name] = _flag(name, given[name])
-    if "title" in given:
-        changes["title"] = _title(given["title"])
-    if "allowed_tools" in given:
-        changes["allowed_tools"] = allowed_tools(given)
-    return changes
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidRequest("invalid_body", f"{name} is {shown(value)}: send true or false.")
-    return value
-
-
-def _title(title: Any) -> str:
-    if not isinstance(title, str) or not 1 <= len(title.strip()) <= MAX_TITLE_CHARS:
-        raise InvalidRequest(
-            "invalid_title", f'Send {{"title": "..."}} of 1 to {MAX_TITLE_CHARS} characters.'
-        )
-    try:
-        title.encode()
-    except UnicodeEncodeError:
-        raise InvalidRequest("invalid_title", "The title is not valid Unicode.") from None
-    line = one_line(title)
-    if not line:
-        raise InvalidRequest("invalid_title", "The title has no character that can be seen.")
-    return line
+    changes = read(ThreadChanges, body, None)
+    given: dict[str, Any] = changes.model_dump(include=changes.model_fields_set)
+    return given

@@ -2,35 +2,25 @@
 
 A body of `POST /chat` is recognised by its shape:
 
-    {"commands": [...], ...}                assistant-transport
-    {"messages": [...], "trigger", ...}     AI SDK
-    any other object                        native, answered in assistant-transport
+    {"commands": [...], ...}                            assistant-transport
+    {"id" or "trigger", "messages": [...], ...}         AI SDK
+    {"id" or "trigger", "message": {"role", ...}, ...}  AI SDK
+    any other object                                    native, answered in assistant-transport
 
-Other forms have an address of their own. Each may also have what
-`turnstream.server.protocols.graph_values` reads: the `graph`, values for it, and the answers that
-it is resumed with, and which state of the thread it was made on.
+Other forms have an address of their own. Each may also have the keys of
+`turnstream.server.protocols.graph_values.OfGraph`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from turnstream.server.protocols import ag_ui, ai_sdk, assistant_transport, langgraph_sdk, native
-from turnstream.server.protocols.fields import BodyLimits, mapping, shown
+from turnstream.server.protocols.fields import BodyLimits, an_object, read, shown
 from turnstream.server.protocols.format import BodyFormat, View, WireFormat
-from turnstream.server.protocols.graph_values import (
-    allowed_tools,
-    based_on,
-    graph_name,
-    graph_values,
-    model_name,
-    must_exist,
-    on_interrupt,
-    resume,
-    version,
-)
-from turnstream.server.protocols.native.request import approval_body
-from turnstream.server.turns.requests import AttachRequest, InvalidRequest, Resume, TurnRequest
+from turnstream.server.protocols.graph_values import OfGraph
+from turnstream.server.protocols.native.body import approval_body
+from turnstream.server.turns.requests import AttachRequest, InvalidRequest, TurnRequest
 
 __all__ = [
     "BODY_FORMATS",
@@ -40,7 +30,6 @@ __all__ = [
     "BodyLimits",
     "PostedTurn",
     "WireFormat",
-    "allowed_tools",
     "approval_body",
     "parse",
     "wire_format",
@@ -72,6 +61,8 @@ class PostedTurn:
     request: TurnRequest | AttachRequest
     wire_format: WireFormat
     view: View
+    ignored: Sequence[str] = field(default=(), compare=False)
+    """The keys of the body that have no effect, each with its place."""
 
 
 def parse(
@@ -88,52 +79,25 @@ def parse(
 
     Raises InvalidRequest.
     """
-    fields = mapping(body, "The body")
+    fields = an_object(body)
     reader = format or _recognised(fields)
     parsed = reader.parse(fields, limits)
-    request, of_graph = parsed.request, reader.of_graph(fields)
-    if answers := resume(of_graph, limits):
-        request = _resuming(request, answers, has_history=reader.has_history)
-    if isinstance(request, TurnRequest):
-        request = replace(
-            request,
-            graph=graph or graph_name(of_graph),
-            model=model_name(of_graph),
-            values=graph_values(of_graph, limits),
-            on_interrupt=on_interrupt(of_graph),
-            allowed_tools=allowed_tools(of_graph),
-            must_exist=must_exist(of_graph),
-            based_on=based_on(of_graph),
-            version=version(of_graph),
-        )
+    request, asked = parsed.request, dict[str, Any]()
+    if graph is not None:
+        asked["graph"] = graph
     if on_busy is not None:
-        wanted = native.on_busy(on_busy)
-        if isinstance(request, TurnRequest):
-            request = replace(request, on_busy=wanted)
+        asked["on_busy"] = read(OfGraph, {"on_busy": on_busy}, limits).on_busy
+    if asked and isinstance(request, TurnRequest):
+        request = replace(request, **asked)
     own = reader.wire_format or DEFAULT
     answer = own if protocol is None else wire_format(protocol)
     # A view is that of the body's own format; to another it says nothing.
     view = parsed.view if answer.name == own.name else None
-    return PostedTurn(request, answer, view)
+    return PostedTurn(request, answer, view, parsed.ignored)
 
 
 def _recognised(body: Mapping[str, Any]) -> BodyFormat:
     return next(format for format in BODY_FORMATS if format.recognises and format.recognises(body))
-
-
-def _resuming(
-    request: TurnRequest | AttachRequest, resume: Resume, *, has_history: bool
-) -> TurnRequest:
-    """The request with the answers that it resumes the graph with. A client that posts its history
-    each time brings no message along. Raises InvalidRequest."""
-    if isinstance(request, AttachRequest):
-        return TurnRequest(thread_id=request.thread_id, resume=resume)
-    is_other = request.message or request.answers or request.approvals or request.branch
-    if is_other and not has_history:
-        raise InvalidRequest(
-            "conflicting_actions", "The body has resume and something else to do: send one of them."
-        )
-    return replace(request, message=None, answers=(), approvals=(), branch=None, resume=resume)
 
 
 def wire_format(name: str) -> WireFormat:

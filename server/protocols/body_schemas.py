@@ -1,51 +1,28 @@
-"""JSON Schemas of what the bodies of several formats have in common. Each format's own are in the
-`schemas.py` of its folder; `turnstream.server.protocols.schemas` has them all.
+"""JSON Schemas of bodies, from the models that read them, and what schemas of answers share.
 
 A schema says what its reader accepts, no less and no more, as far as JSON Schema can: that images
 can be read, that a tool's parameters are a schema, and sums over several values, it cannot say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from turnstream.server.protocols.fields import MAX_ALT_CHARS, BodyLimits
-from turnstream.server.protocols.graph_values import MAX_TOOL_NAME_CHARS, MAX_TOOL_NAMES
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core import core_schema
+
+from turnstream.server.protocols import fields
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.graph_values import NATIVE_KEYS, ToolNames
+from turnstream.server.protocols.tool_fields import DecisionWithArgs
 
 Schema = dict[str, Any]
 
 NOTHING: Schema = {"type": "null"}
 BLANK = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 NOT_BLANK = f"[^{BLANK}]"
-THREAD_ID: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}
-NEW_MESSAGE_ID: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
-MESSAGE_ID: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}
-TOOL_NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
-TOOL_NAMES: Schema = {
-    "type": "array",
-    "items": {"type": "string", "maxLength": MAX_TOOL_NAME_CHARS},
-    "maxItems": MAX_TOOL_NAMES,
-}
-CALL_ID: Schema = {"type": "string", "minLength": 1}
-MAX_CLIENT_TOOLS = 64
-IMAGE_URL: Schema = {
-    "type": "string",
-    "pattern": "^([hH][tT][tT][pP][sS]?://|[dD][aA][tT][aA]:[iI][mM][aA][gG][eE]/"
-    "([pP][nN][gG]|[jJ][pP][eE][gG]|[gG][iI][fF]|[wW][eE][bB][pP]);[bB][aA][sS][eE]64,)",
-    "description": "An http(s) URL, or a `data:` URL of a PNG, JPEG, GIF or WebP image in base64.",
-}
-
-IMAGE_ALT: Schema = {
-    "type": ["string", "null"],
-    "maxLength": MAX_ALT_CHARS,
-    "description": "What the image shows, or the name of its file.",
-}
-
-IMAGE_TYPE: Schema = {
-    "type": "string",
-    "pattern": "^[iI][mM][aA][gG][eE]/"
-    "([pP][nN][gG]|[jJ][pP][eE][gG]|[gG][iI][fF]|[wW][eE][bB][pP])$",
-}
+THREAD_ID: Schema = {"type": "string", "pattern": fields.THREAD_ID}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +67,103 @@ def closed_object(required: Sequence[str], **properties: Schema) -> Schema:
     return {**an_object(required, **properties), "additionalProperties": False}
 
 
-def content(parts: Sequence[Schema], images: Sequence[str], limits: BodyLimits) -> Schema:
-    """The parts of a user's message: at least one is an image, or text that is not blank. `images`
-    are the types of image parts."""
-    said = an_object(["type", "text"], type={"const": "text"}, text={"pattern": NOT_BLANK})
-    image = an_object(["type"], type=choice(*images))
+class _Generator(GenerateJsonSchema):
+    """Schemas without titles and defaults; a choice among models is an `anyOf`."""
+
+    def field_title_should_be_set(self, _schema: Any) -> bool:
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> Schema:
+        return self.generate_inner(schema["schema"])
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        return _without(super().model_schema(schema), "title")
+
+    def tagged_union_schema(self, schema: core_schema.TaggedUnionSchema) -> Schema:
+        found = super().tagged_union_schema(schema)
+        return {"anyOf": found["oneOf"]} if "oneOf" in found else found
+
+    def str_schema(self, schema: core_schema.StringSchema) -> Schema:
+        found = super().str_schema(schema)
+        return {key: value for key, value in found.items() if value != 0}
+
+
+def components(served: Served, models: Sequence[type[BaseModel]]) -> dict[str, Schema]:
+    """The schemas of models, and of those that they are made of, by name."""
+    _, found = models_json_schema(
+        [(model, "validation") for model in models],
+        ref_template="#/components/schemas/{model}",
+        schema_generator=_Generator,
+    )
+    return {name: _on_server(schema, served) for name, schema in found["$defs"].items()}
+
+
+TOOL_NAMES: Schema = TypeAdapter(ToolNames).json_schema(schema_generator=_Generator)
+
+
+def decision(limits: BodyLimits) -> dict[str, Schema]:
+    """The properties of a decision on a call that waits for an approval."""
+    found = components(Served(limits, (), (), ()), [DecisionWithArgs])
+    properties: dict[str, Schema] = found[DecisionWithArgs.__name__]["properties"]
+    return properties
+
+
+def some(schema: Schema) -> Schema:
+    """The schema of a value that may be null, without the null."""
+    choices = [one for one in schema["anyOf"] if one != NOTHING]
+    inner = choices[0] if len(choices) == 1 else {"anyOf": choices}
+    return {**_without(schema, "anyOf"), **inner}
+
+
+def variant(schema: Schema, required: Sequence[str], **properties: Schema) -> Schema:
+    """An object whose schema has further required keys, and other properties."""
+    keys = [*dict.fromkeys([*schema.get("required", ()), *required])]
     return {
-        "type": "array",
-        "items": {"anyOf": [*parts]},
+        **schema,
+        **({"required": keys} if keys else {}),
+        "properties": {**schema["properties"], **properties},
+    }
+
+
+def refused(known: Iterable[str]) -> dict[str, Schema]:
+    """The keys of a native body that another format refuses."""
+    return dict.fromkeys(sorted(NATIVE_KEYS - {*known}), NOTHING)
+
+
+def _without(schema: Schema, key: str) -> Schema:
+    return {name: value for name, value in schema.items() if name != key}
+
+
+def _on_server(schema: Any, served: Served) -> Any:
+    """The schema with what depends on the server in place of the marks of `depends_on_server`."""
+    if isinstance(schema, list):
+        return [_on_server(one, served) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: _on_server(one, served) for key, one in schema.items() if key != "x-served"}
+    return _MADE[schema["x-served"]](served, inner) if "x-served" in schema else inner
+
+
+def _text(served: Served, schema: Schema) -> Schema:
+    return {"type": "string", "maxLength": served.limits.max_message_chars, **schema}
+
+
+def _short_text(served: Served, schema: Schema) -> Schema:
+    """A text that is bounded as JSON: with its quotes, and what must be escaped."""
+    return {"type": "string", "maxLength": max(0, served.limits.max_message_chars - 2), **schema}
+
+
+def _message_text(served: Served, schema: Schema) -> Schema:
+    return {**_text(served, schema), "pattern": NOT_BLANK}
+
+
+def _content(served: Served, schema: Schema) -> Schema:
+    """The parts of a user's message: at least one is an image, or text that is not blank."""
+    said = an_object(["type", "text"], type={"const": "text"}, text={"pattern": NOT_BLANK})
+    image = an_object(["type"], type=choice(*schema.pop("images")))
+    limits = served.limits
+    return {
+        **schema,
         "minItems": 1,
         "contains": {"anyOf": [said, image]},
         "description": f"At most {limits.max_message_chars} characters and {limits.max_images} "
@@ -105,81 +171,20 @@ def content(parts: Sequence[Schema], images: Sequence[str], limits: BodyLimits) 
     }
 
 
-def text_part(limits: BodyLimits) -> Schema:
-    text = {"type": "string", "maxLength": limits.max_message_chars}
-    return an_object(["type", "text"], type={"const": "text"}, text=text)
+def _names(place: str) -> Callable[[Served, Schema], Schema]:
+    def made(served: Served, schema: Schema) -> Schema:
+        names = dict(served.values).get(place, ())
+        return {**schema, **closed_object((), **{name: {} for name in names})}
+
+    return made
 
 
-IMAGE_PART = an_object(
-    ["type", "image"],
-    type={"const": "image"},
-    image=IMAGE_URL,
-    alt=IMAGE_ALT,
-    filename=IMAGE_ALT,
-)
-
-
-def described_tool(limits: BodyLimits) -> dict[str, Schema]:
-    """The properties of a tool that a client brings along."""
-    return {
-        "description": nullable(short(limits)),
-        "parameters": {"type": "object", "description": "A JSON Schema."},
-    }
-
-
-def tools_by_name(limits: BodyLimits) -> Schema:
-    return nullable(
-        {
-            "type": "object",
-            "propertyNames": {"pattern": TOOL_NAME["pattern"]},
-            "additionalProperties": an_object(["parameters"], **described_tool(limits)),
-            "maxProperties": MAX_CLIENT_TOOLS,
-            "description": "UI tools of this run, by name.",
-        }
-    )
-
-
-def short(limits: BodyLimits) -> Schema:
-    """A text that is bounded as JSON: with its quotes, and what must be escaped."""
-    return {"type": "string", "maxLength": max(0, limits.max_message_chars - 2)}
-
-
-def decision(limits: BodyLimits) -> dict[str, Schema]:
-    """The properties of a decision on a call that waits for an approval."""
-    return {
-        "approved": {"type": "boolean"},
-        "reason": nullable(short(limits)),
-        "args": nullable(
-            {"type": "object", "description": "In the place of the model's; of an approved call."}
-        ),
-    }
-
-
-def every_body(served: Served) -> dict[str, Schema]:
-    """The keys that each posted body may have, but for `resume`."""
-    names = dict(served.values)
-    return {
-        "graph": nullable(choice(*served.graphs)),
-        "model": nullable(choice(*served.models)) if served.models else NOTHING,
-        **{place: _values(names.get(place, ())) for place in ("context", "configurable", "input")},
-        "allowed_tools": nullable(
-            {**TOOL_NAMES, "description": "Names of the tools that the run may use."}
-        ),
-        "on_interrupt": nullable(choice("discard", "reject")),
-        "must_exist": {
-            "type": ["boolean", "null"],
-            "description": "Answer 404 if there is no such thread, rather than begin it.",
-        },
-        "based_on": {
-            "type": ["string", "null"],
-            "description": "The id of the thread's last run: after another one the answer is 409.",
-        },
-        "version": {
-            "type": ["string", "null"],
-            "description": "The id of a version of a message: go on from its branch of the thread.",
-        },
-    }
-
-
-def _values(names: Sequence[str]) -> Schema:
-    return nullable(closed_object((), **{name: {} for name in names}))
+_MADE: Mapping[str, Callable[[Served, Schema], Schema]] = {
+    "text": _text,
+    "short text": _short_text,
+    "message text": _message_text,
+    "content": _content,
+    "graphs": lambda served, schema: {**schema, **choice(*served.graphs)},
+    "models": lambda served, _: choice(*served.models) if served.models else NOTHING,
+    **{place: _names(place) for place in ("context", "configurable", "input")},
+}

@@ -98,6 +98,8 @@ class Parsed:
 
     request: TurnRequest | AttachRequest
     view: View = None
+    ignored: Sequence[str] = ()
+    """The keys that have no effect, each with its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +115,3 @@ class BodyFormat:
     address: str | None = None
     """Of a form with an address of its own, such as `/ag-ui`. `{address}/{graph}` names the graph
     too."""
-    of_graph: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda body: body
-    """Where a body says what any body may say of the graph
-    (`turnstream.server.protocols.graph_values`)."""
-    has_history: bool = False
-    """Whether a client posts its messages each time: beside a `resume` they are nothing new."""

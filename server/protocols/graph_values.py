@@ -1,129 +1,142 @@
-"""What any body may say of the graph, and of its thread.
+"""What any body may say of the graph, of its thread and of its tools."""
 
-graph          the name of one
-model          the name of one, as GET /models lists them
-context, configurable, input    what it gets beside a message, each a JSON object
-resume         answers to what it has stopped to ask: {interrupt id: value}, or the bare value
-               if one interrupt is open
-allowed_tools  names of the tools that the run may use, among those that its caller may use
-on_interrupt   "discard" (the default) or "reject": what a new message does to an open interrupt
-must_exist     true: refuse the request if there is no such thread, rather than begin it
-based_on       the id of the thread's last run: refuse the request if there has been another since
-version        the id of a version of a message: go on from the branch of the thread that has it
-"""
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
-from collections.abc import Mapping
-from typing import Any
+from pydantic import AfterValidator, Field, StringConstraints
 
 from turnstream.server.protocols.fields import (
-    BodyLimits,
-    mapping,
-    plain_json,
-    sequence,
-    shown,
-    string,
+    Fault,
+    Fields,
+    FirstFault,
+    Json,
+    JsonObject,
+    Otherwise,
+    Text,
+    depends_on_server,
+    keys,
 )
-from turnstream.server.turns.requests import GraphValues, InvalidRequest, OnInterrupt, Resume
+from turnstream.server.turns.requests import (
+    GraphValues,
+    InvalidRequest,
+    Resume,
+    TurnRequest,
+)
 from turnstream.tools import strict_json
 
-VALUES = ("context", "configurable", "input")
-OF_THREAD = ("must_exist", "based_on", "version")
-KEYS = ("graph", "model", *VALUES, "allowed_tools", "resume", "on_interrupt", *OF_THREAD)
 MAX_TOOL_NAMES, MAX_TOOL_NAME_CHARS = 1000, 256
 """Limits of `allowed_tools`."""
-_ON_INTERRUPT: tuple[OnInterrupt, ...] = ("discard", "reject")
 
 
-def graph_name(body: Mapping[str, Any]) -> str | None:
-    """Raises InvalidRequest."""
-    return None if body.get("graph") is None else string(body["graph"], "graph")
-
-
-def model_name(body: Mapping[str, Any]) -> str | None:
-    """Raises InvalidRequest."""
-    return None if body.get("model") is None else string(body["model"], "model")
-
-
-def allowed_tools(body: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Raises InvalidRequest."""
-    given = body.get("allowed_tools")
-    if given is None:
-        return None
-    names = sequence(given, "allowed_tools")
-    if len(names) > MAX_TOOL_NAMES:
-        raise InvalidRequest(
-            "invalid_body",
-            f"allowed_tools has {len(names)} names: send at most {MAX_TOOL_NAMES}.",
-        )
-    return tuple(dict.fromkeys(_tool_name(name, n) for n, name in enumerate(names)))
-
-
-def _tool_name(value: Any, position: int) -> str:
-    name = string(value, f"allowed_tools[{position}]")
-    if len(name) > MAX_TOOL_NAME_CHARS:
-        raise InvalidRequest(
-            "invalid_body",
-            f"allowed_tools[{position}] has {len(name)} characters: "
-            f"send at most {MAX_TOOL_NAME_CHARS}.",
-        )
-    return name
-
-
-def resume(body: Mapping[str, Any], limits: BodyLimits) -> Resume | None:
-    """Raises InvalidRequest."""
-    given = body.get("resume")
-    if given is None:
-        return None
-    return Resume(_storable(plain_json(given, "resume", limits), "resume"))
-
-
-def on_interrupt(body: Mapping[str, Any]) -> OnInterrupt:
-    """Raises InvalidRequest."""
-    given = body.get("on_interrupt")
-    for known in _ON_INTERRUPT:
-        if given in (None, known):
-            return known
-    raise InvalidRequest(
-        "invalid_on_interrupt",
-        f"on_interrupt is {shown(given)}: send {' or '.join(_ON_INTERRUPT)}.",
-    )
-
-
-def must_exist(body: Mapping[str, Any]) -> bool:
-    """Raises InvalidRequest."""
-    given = body.get("must_exist")
-    if given is None or isinstance(given, bool):
-        return bool(given)
-    raise InvalidRequest("invalid_body", f"must_exist is {shown(given)}: send true or false.")
-
-
-def based_on(body: Mapping[str, Any]) -> str | None:
-    """Raises InvalidRequest."""
-    return None if body.get("based_on") is None else string(body["based_on"], "based_on")
-
-
-def version(body: Mapping[str, Any]) -> str | None:
-    """Raises InvalidRequest."""
-    return None if body.get("version") is None else string(body["version"], "version")
-
-
-def graph_values(body: Mapping[str, Any], limits: BodyLimits) -> GraphValues:
-    """Raises InvalidRequest."""
-    given = {
-        name: mapping(plain_json(body[name], name, limits), name)
-        for name in VALUES
-        if body.get(name) is not None
-    }
-    if "input" in given:
-        given["input"] = _storable(given["input"], "input")
-    return GraphValues(**given)
-
-
-def _storable(value: Any, key: str) -> Any:
-    """The value as a thread keeps it. Raises InvalidRequest if it cannot."""
+def _as_kept(value: Any) -> Any:
+    """Return a value as a thread keeps it. Raises Fault."""
     try:
         return strict_json.read_storable(strict_json.write(value))
     except ValueError as error:
-        raise InvalidRequest(
-            "invalid_json_value", f"{key} cannot be kept in the thread: {error}."
-        ) from None
+        raise Fault("invalid_json_value", f"cannot be kept in the thread: {error}.") from None
+
+
+ToolNames = Annotated[
+    list[Annotated[str, StringConstraints(max_length=MAX_TOOL_NAME_CHARS)]],
+    Field(max_length=MAX_TOOL_NAMES),
+    FirstFault(),
+]
+KEPT = AfterValidator(_as_kept)
+Answers = Annotated[Json, KEPT]
+
+
+class Values(Fields):
+    """Values for a graph beside a message."""
+
+    context: Annotated[JsonObject, depends_on_server("context")] | None = None
+    configurable: Annotated[JsonObject, depends_on_server("configurable")] | None = None
+    input: Annotated[JsonObject, KEPT, depends_on_server("input")] | None = None
+
+    @property
+    def graph_values(self) -> GraphValues:
+        return GraphValues(self.context or {}, self.configurable or {}, self.input or {})
+
+
+class OfGraph(Values):
+    """The keys that any body may have."""
+
+    graph: Annotated[Text, depends_on_server("graphs")] | None = None
+    model: Annotated[Text, depends_on_server("models")] | None = None
+    allowed_tools: ToolNames | None = Field(
+        None, description="Names of the tools that the run may use."
+    )
+    resume: Answers = Field(
+        None,
+        description="Answers to the graph's interrupts: an object of values by interrupt id, or "
+        "the bare value if one interrupt is open.",
+    )
+    on_interrupt: (
+        Annotated[Literal["discard", "reject"], Otherwise("invalid_on_interrupt")] | None
+    ) = Field(None, description="What a new message does to an open interrupt.")
+    on_busy: Annotated[Literal["reject", "stop"], Otherwise("invalid_on_busy")] | None = Field(
+        None, description="What a live run of the thread means: a 409, or its end."
+    )
+    must_exist: bool | None = Field(
+        None, description="Answer 404 if there is no such thread, rather than begin it."
+    )
+    based_on: Text | None = Field(
+        None, description="The id of the thread's last run: after another one the answer is 409."
+    )
+    version: Text | None = Field(
+        None, description="The id of a version of a message: go on from its branch of the thread."
+    )
+
+    @property
+    def of_run(self) -> dict[str, Any]:
+        """The fields of a TurnRequest that these keys are."""
+        tools = self.allowed_tools
+        return {
+            "graph": self.graph,
+            "model": self.model,
+            "values": self.graph_values,
+            "allowed_tools": tools if tools is None else tuple(dict.fromkeys(tools)),
+            "on_interrupt": self.on_interrupt or "discard",
+            "on_busy": self.on_busy or "reject",
+            "must_exist": bool(self.must_exist),
+            "based_on": self.based_on,
+            "version": self.version,
+        }
+
+    def resuming(self, request: TurnRequest, *, has_history: bool = False) -> TurnRequest:
+        """The request with the answers that it resumes the graph with. A client that posts its
+        history each time brings nothing new beside them. Raises InvalidRequest."""
+        if self.resume is None:
+            return request
+        is_other = request.message or request.answers or request.approvals or request.branch
+        if is_other and not has_history:
+            raise InvalidRequest(
+                "conflicting_actions",
+                "The body has resume and something else to do: send one of them.",
+            )
+        alone: dict[str, Any] = {"message": None, "answers": (), "approvals": (), "branch": None}
+        return replace(request, **alone, resume=Resume(self.resume))
+
+
+NATIVE_KEYS = {
+    *("message", "tool_results", "approvals", "continue", "regenerate", "edit"),
+    *("thread_id", "client_tools"),
+    *keys(OfGraph),
+}
+"""The keys of a native body."""
+
+
+def refuse_native(
+    value: Mapping[str, Any],
+    known: Collection[str],
+    remedies: Mapping[str, str],
+    where: str = "The body",
+) -> None:
+    """Refuse the keys of a native body that another format does not know: to ignore one would
+    change what the run does, or what it may do. Raises InvalidRequest."""
+    for key in sorted(value.keys() & NATIVE_KEYS):
+        if value[key] is not None and key not in known:
+            remedy = remedies.get(key, "leave it out")
+            raise InvalidRequest(
+                "unknown_key", f"{where} has {key}, which has no effect there: {remedy}."
+            )

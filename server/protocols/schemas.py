@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from turnstream.server.protocols.ag_ui import schemas as ag_ui
 from turnstream.server.protocols.ai_sdk import schemas as ai_sdk
 from turnstream.server.protocols.assistant_transport import schemas as assistant_transport
-from turnstream.server.protocols.body_schemas import Schema, Served, ref
+from turnstream.server.protocols.body_schemas import Schema, Served, components, ref
 from turnstream.server.protocols.langgraph_sdk import event_schemas as langgraph_events
 from turnstream.server.protocols.langgraph_sdk import schemas as langgraph_sdk
 from turnstream.server.protocols.native import schemas as native
@@ -26,17 +26,12 @@ MESSAGES: Mapping[str, Schema] = {
 def body_components(served: Served) -> dict[str, Schema]:
     """Every body of `POST /chat`, those that have addresses of their own, and what they are made
     of, by name."""
-    of_chat = {name: one for format in BODIES for name, one in format.body(served).items()}
-    return {
-        **of_chat,
-        "ChatBody": {"anyOf": [ref(name) for name in of_chat]},
-        **{name: one for format in AT_OWN_ADDRESSES for name, one in format.body(served).items()},
-        **{
-            name: one
-            for format in (*BODIES, *AT_OWN_ADDRESSES)
-            for name, one in format.parts(served.limits).items()
-        },
-    }
+    formats = (*BODIES, *AT_OWN_ADDRESSES)
+    found = components(served, [model for format in formats for model in format.MODELS])
+    of_chat = {name: one for format in BODIES for name, one in format.bodies(found).items()}
+    others = {name: one for form in AT_OWN_ADDRESSES for name, one in form.bodies(found).items()}
+    chat = {"anyOf": [ref(name) for name in of_chat]}
+    return {**of_chat, "ChatBody": chat, **others, **found}
 
 
 def message_components() -> dict[str, Schema]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from turnstream.server.turns.requests import ClientTool, InvalidRequest
+from turnstream.server.turns.requests import MAX_CLIENT_TOOLS, ClientTool, InvalidRequest
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import ResultLookup, UITool
 from turnstream.tools.schemas import (
@@ -16,8 +16,8 @@ from turnstream.tools.schemas import (
 )
 from turnstream.tools.strict_json import write
 
-MAX_TOOLS, MAX_SCHEMA_CHARS = 64, 100_000
-"""Of one request."""
+MAX_SCHEMA_CHARS = 100_000
+"""Of all tools of one request."""
 
 RUN_STEPS = 5 * CHECKING_STEPS
 """For checking all calls of a run: a model can make many small ones."""
@@ -31,11 +31,11 @@ def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITo
     used.
     """
     size = sum(len(write(tool.parameters)) for tool in tools)
-    if len(tools) > MAX_TOOLS or size > MAX_SCHEMA_CHARS:
+    if len(tools) > MAX_CLIENT_TOOLS or size > MAX_SCHEMA_CHARS:
         raise InvalidRequest(
             "too_many_tools",
             f"The client's tools are {len(tools)} with {size} characters of schemas; send at most "
-            f"{MAX_TOOLS} with {MAX_SCHEMA_CHARS}.",
+            f"{MAX_CLIENT_TOOLS} with {MAX_SCHEMA_CHARS}.",
         )
     reading, checking = Budget(READING_STEPS), Budget(RUN_STEPS)
     made = []

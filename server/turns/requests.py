@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 OnBusy = Literal["reject", "stop"]
 OnInterrupt = Literal["discard", "reject"]
+MAX_CLIENT_TOOLS = 64
+"""Of one request."""
 
 
 class InvalidRequest(Exception):

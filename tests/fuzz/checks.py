@@ -52,7 +52,10 @@ def _is_beyond(code: str, body: Any) -> bool:
 def _has_history(body: Any) -> bool:
     if not isinstance(body, dict):
         return False
-    return isinstance(body.get("messages"), list | dict) or _has_history(body.get("input"))
+    last = body.get("message")
+    has_last = isinstance(last, dict) and "role" in last
+    has_messages = has_last or isinstance(body.get("messages"), list | dict)
+    return has_messages or _has_history(body.get("input"))
 
 
 @schemathesis.check

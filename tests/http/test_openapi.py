@@ -63,11 +63,11 @@ async def test_the_document_has_the_limits_and_names_of_its_server(tmp_path: Pat
     given = {"max_message_chars": 123, "max_images": 3, "client_context": ("mood",)}
     async with serving(settings(tmp_path / "t.db", **given)) as client:
         schemas = (await document_of(client))["components"]["schemas"]
-        text, _ = schemas["UserMessage"]["anyOf"]
-        assert text["maxLength"] == 123
         kinds = schemas["MessageBody"]["properties"]
+        text, _ = kinds["message"]["anyOf"]
+        assert text["maxLength"] == 123
         assert kinds["model"]["anyOf"][0] == {"enum": ["offline"]}
-        assert [*kinds["configurable"]["properties"]] == ["mood"]
+        assert [*kinds["configurable"]["anyOf"][0]["properties"]] == ["mood"]
 
 
 async def test_without_authentication_the_document_names_no_credentials(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ VIOLATIONS = {
     ),
     "Wire formats are pure": ("server/protocols/fields.py", "langgraph.graph"),
     "A wire format knows no other": (
-        "server/protocols/native/request.py",
+        "server/protocols/native/body.py",
         "turnstream.server.protocols.ai_sdk.stream",
     ),
     "Only the tools of MCP servers know the protocol": ("graphs/limits.py", "mcp_types"),

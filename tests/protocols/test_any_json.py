@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.samples import sample
 from turnstream.server.http.openapi.document import OPERATIONS
 from turnstream.server.protocols import BodyLimits, ag_ui, parse
-from turnstream.server.protocols.langgraph_sdk.request import parse as langgraph_parse
+from turnstream.server.protocols.langgraph_sdk.body import parse as langgraph_parse
 from turnstream.server.protocols.langgraph_sdk.states import SavedThread
 from turnstream.server.protocols.langgraph_sdk.turn_request import turn_request
 from turnstream.server.turns.requests import InvalidRequest

@@ -7,16 +7,16 @@ import pytest
 
 from tests.support.pictures import data_url, gif, jpeg_head, png, webp_head
 from turnstream.server.protocols.ag_ui import WIRE_FORMAT as AG_UI
-from turnstream.server.protocols.ag_ui.request import parse as parse_ag_ui
+from turnstream.server.protocols.ag_ui.body import parse as parse_ag_ui
 from turnstream.server.protocols.ai_sdk import WIRE_FORMAT as AI_SDK
-from turnstream.server.protocols.ai_sdk.request import parse as parse_ai_sdk
+from turnstream.server.protocols.ai_sdk.body import parse as parse_ai_sdk
 from turnstream.server.protocols.assistant_transport import WIRE_FORMAT as PARTS
-from turnstream.server.protocols.assistant_transport.request import parse as parse_commands
+from turnstream.server.protocols.assistant_transport.body import parse as parse_commands
 from turnstream.server.protocols.fields import BodyLimits
 from turnstream.server.protocols.format import Parsed
 from turnstream.server.protocols.langgraph_sdk import WIRE_FORMAT as LANGGRAPH
 from turnstream.server.protocols.langgraph_sdk.input_messages import input_messages
-from turnstream.server.protocols.native.request import parse as parse_native
+from turnstream.server.protocols.native.body import parse as parse_native
 from turnstream.server.turns.messages import UserTurn
 from turnstream.server.turns.requests import (
     ImageContent,

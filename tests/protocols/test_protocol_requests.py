@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from turnstream.server.protocols import WIRE_FORMATS, BodyLimits, PostedTurn, parse
+from turnstream.server.protocols.fields import keys
 from turnstream.server.protocols.format import View
+from turnstream.server.protocols.graph_values import NATIVE_KEYS
+from turnstream.server.protocols.native.body import ACTIONS, NativeBody
 from turnstream.server.turns.requests import (
     AttachRequest,
     Branch,
@@ -329,8 +332,8 @@ BAD: list[tuple[Any, str, str]] = [
     ({"tool_results": {}}, "invalid_body", "tool_results is {}"),
     ({"tool_results": [1]}, "invalid_body", "tool_results[0] is 1"),
     ({"tool_results": [{"tool_call_id": "c"}]}, "invalid_body", "has no result"),
-    (answer(tool_call_id=7), "invalid_body", "tool_results[0] is 7"),
-    (answer(tool_call_id=""), "invalid_body", "tool_results[0] is ''"),
+    (answer(tool_call_id=7), "invalid_body", "tool_results[0].tool_call_id is 7"),
+    (answer(tool_call_id=""), "invalid_body", "tool_results[0].tool_call_id is ''"),
     (answer(is_error="no"), "invalid_body", "'no': send true or false"),
     (answer(iserror=True), "unknown_key", "'iserror'"),
     (answer(result={"a": [HALF]}), "invalid_text", "tool_results[0]"),
@@ -341,7 +344,7 @@ BAD: list[tuple[Any, str, str]] = [
     (answer(result=DEEP), "value_too_long", "1600"),
     (tool(name="pick a day"), "invalid_tool", "'pick a day'"),
     (tool(name=None), "invalid_tool", "None"),
-    (tool(parameters=None), "invalid_tool", "client_tools[0] has the parameters None"),
+    (tool(parameters=None), "invalid_tool", "client_tools[0].parameters is None"),
     (tool(parameters={"x": HALF}), "invalid_text", "client_tools[0].parameters"),
     (tool(parameters={"x": "x" * 100}), "value_too_long", "client_tools[0].parameters"),
     (tool(description=7), "invalid_body", "client_tools[0].description is 7"),
@@ -354,7 +357,11 @@ BAD: list[tuple[Any, str, str]] = [
         "'a' 2 times",
     ),
     (transport("go"), "invalid_body", "commands[0] is 'go'"),
-    (transport({"type": "fly"}), "unsupported_command", "'fly': send add-message or"),
+    (
+        transport({"type": "fly"}),
+        "unsupported_command",
+        "'fly': send one of add-message",
+    ),
     (transport({"type": ["x"]}), "invalid_body", "commands[0].type"),
     (transport({"type": "add-message"}), "invalid_body", "commands[0].message is None"),
     (
@@ -370,15 +377,15 @@ BAD: list[tuple[Any, str, str]] = [
         "message_too_long",
         "122 characters",
     ),
-    (transport(add_result(None, 1)), "invalid_body", "commands[0] is None"),
-    (transport(add_result("c", 1, isError=1)), "invalid_body", "commands[0] is 1"),
+    (transport(add_result(None, 1)), "invalid_body", "commands[0].toolCallId is None"),
+    (transport(add_result("c", 1, isError=1)), "invalid_body", "commands[0].isError is 1"),
     (transport(state=[1]), "invalid_body", "state is [1]"),
     (transport(state={"thread_id": 7}), "invalid_thread_id", "7"),
     (transport(threadId="a/b"), "invalid_thread_id", "'a/b'"),
     (transport(tools=[1]), "invalid_body", "tools is [1]"),
     (transport(tools={"a b": {"parameters": {}}}), "invalid_tool", "'a b'"),
-    (transport(tools={"a": None}), "invalid_body", "tools['a'] is None"),
-    (transport(tools={"a": {}}), "invalid_tool", "parameters None"),
+    (transport(tools={"a": None}), "invalid_body", "tools.a is None"),
+    (transport(tools={"a": {}}), "invalid_tool", "tools.a.parameters is None"),
     (chat(), "empty_message", "messages is empty"),
     (chat(1), "invalid_body", "messages[0] is 1"),
     (chat({"role": "system"}), "invalid_body", "messages[0].role is 'system'"),
@@ -389,11 +396,11 @@ BAD: list[tuple[Any, str, str]] = [
     (chat(user(text("Hi"), id="a b"), **REGENERATE), "invalid_message_id", "'a b'"),
     (chat({"role": "user", "content": "Hi"}), "invalid_body", "messages[0].parts is None"),
     (chat(user(text(""))), "empty_message", "messages[0].parts"),
-    (chat(user({"type": "data-x", "data": 1})), "unsupported_part", "'data-x'"),
+    (chat(user({"type": "data-x", "data": 1})), "empty_message", "messages[0].parts"),
     (
         chat(user({"type": "file", "mediaType": "audio/mpeg", "url": "https://a.org/b"})),
         "unsupported_part",
-        "'file (audio/mpeg)'",
+        "mediaType is 'audio/mpeg'",
     ),
     (chat(user({"type": "file", "url": PIXEL})), "invalid_body", "mediaType is None"),
     (
@@ -403,7 +410,11 @@ BAD: list[tuple[Any, str, str]] = [
     ),
     (chat({"role": "assistant"}), "invalid_body", "messages[0].parts is None"),
     (chat(assistant(1)), "invalid_body", "messages[0].parts[0] is 1"),
-    (chat(assistant(call("output-available", toolCallId=1))), "invalid_body", "parts[0] is 1"),
+    (
+        chat(assistant(call("output-available", toolCallId=1))),
+        "invalid_body",
+        "parts[0].toolCallId is 1",
+    ),
     (
         chat(assistant(call("output-available", output="x" * 99))),
         "value_too_long",
@@ -436,3 +447,8 @@ def test_an_unknown_name_in_the_query_is_refused(query: dict[str, Any], code: st
     with pytest.raises(InvalidRequest) as caught:
         parse({"message": "Hi"}, LIMITS, **query)
     assert caught.value.code == code
+
+
+def test_the_keys_that_only_a_native_body_has_are_named_for_the_other_formats() -> None:
+    assert keys(NativeBody) == NATIVE_KEYS
+    assert {*ACTIONS} <= {*keys(NativeBody)}

@@ -21,9 +21,7 @@ from turnstream.server.http.openapi.problems import Source, together
 from turnstream.server.http.routes import ROUTES
 from turnstream.server.http.tools import STATUSES
 from turnstream.server.protocols import BODY_FORMATS, WIRE_FORMATS
-from turnstream.server.protocols.body_schemas import MAX_CLIENT_TOOLS
 from turnstream.server.protocols.schemas import AT_OWN_ADDRESSES, BODIES, MESSAGES
-from turnstream.server.runs.client_tools import MAX_TOOLS
 from turnstream.server.storage.interfaces import StorageFault
 
 Pairs = set[tuple[int, str]]
@@ -62,12 +60,14 @@ def raised_in(module: str) -> Pairs:
 
 
 def _raised_by(call: ast.Call) -> Iterator[tuple[int, str]]:
-    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    name = getattr(call.func, "id", None) or getattr(call.func, "attr", "")
     values: list[Any] = [a.value if isinstance(a, ast.Constant) else None for a in call.args]
     if name == "limit_reached":
         yield 503, "limit_reached"
     elif name == "Problem" and isinstance(values[0], int) and isinstance(values[1], str):
         yield values[0], values[1]
+    elif name in ("Fault", "Otherwise", "OneOf") and isinstance(values[0], str):
+        yield 422, values[0]
     elif name == "InvalidRequest" and isinstance(values[0], str):
         named = [k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)]
         yield (*values[2:], *named, 422)[0], values[0]
@@ -80,7 +80,7 @@ def pairs(sources: list[Source]) -> Pairs:
 def modules_that_raise() -> Iterator[str]:
     for path in (PROJECT / "server").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if re.search(r"\b(?:Problem|InvalidRequest)\(\s*[\"\d]", text):
+        if re.search(r"\b(?:Problem|InvalidRequest|Fault|Otherwise|OneOf)\(\s*[\"\d]", text):
             parts = ("turnstream", *path.relative_to(PROJECT).with_suffix("").parts)
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -168,13 +168,9 @@ def test_every_format_has_its_schemas() -> None:
         [folder(f.parse) for f in BODY_FORMATS if bool(f.address) == has_address]
         for has_address in (False, True)
     )
-    assert [folder(schemas.body) for schemas in BODIES] == of_chat
-    assert {*others} <= {folder(schemas.body) for schemas in AT_OWN_ADDRESSES}
+    assert [folder(schemas.bodies) for schemas in BODIES] == of_chat
+    assert {*others} <= {folder(schemas.bodies) for schemas in AT_OWN_ADDRESSES}
     assert MESSAGES.keys() == WIRE_FORMATS.keys()
-
-
-def test_limits_of_the_schemas_are_those_of_the_code() -> None:
-    assert MAX_CLIENT_TOOLS == MAX_TOOLS
 
 
 def test_without_authentication_there_is_nothing_of_it() -> None:

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest
-from turnstream.server.protocols.fields import mapping, shown
+from turnstream.server.protocols.fields import an_object, shown
 
 _EPOCH = "1970-01-01T00:00:00+00:00"
 """Graphs are code: nobody has made them at a time."""
@@ -42,9 +42,7 @@ class Info(HTTPEndpoint):
 class AssistantSearch(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """Body `{"graph_id"?}`: the graphs, the default first."""
-        fields, _ = await request.state["bodies"].read(
-            request, lambda body: mapping(body, "The body")
-        )
+        fields, _ = await request.state["bodies"].read(request, an_object)
         asked = fields.get("graph_id")
         names = [name for name in request.state["graphs"].by_name if asked in (None, name)]
         return JSONResponse([_assistant(request, name) for name in names])

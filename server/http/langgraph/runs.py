@@ -21,7 +21,7 @@ from turnstream.server.http.state import ApiRequest, principal, rights, thread_k
 from turnstream.server.protocols import wire_format
 from turnstream.server.protocols.fields import thread_id
 from turnstream.server.protocols.format import StreamContext
-from turnstream.server.protocols.langgraph_sdk.request import (
+from turnstream.server.protocols.langgraph_sdk.body import (
     ALL_MODES,
     Modes,
     Submission,

@@ -7,8 +7,9 @@ name threads that nobody has made yet.
 import secrets
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BeforeValidator, Field
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
@@ -17,7 +18,7 @@ from turnstream.server.http.langgraph.saved import Found, branch_at, branches_of
 from turnstream.server.http.langgraph.states import history_json, state_json
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
-from turnstream.server.protocols.fields import mapping, shown, string, thread_id
+from turnstream.server.protocols.fields import Fields, Otherwise, Text, ThreadId, read
 from turnstream.server.protocols.langgraph_sdk.snapshot import open_interrupts
 from turnstream.server.protocols.langgraph_sdk.states import (
     SavedThread,
@@ -27,7 +28,6 @@ from turnstream.server.protocols.langgraph_sdk.states import (
 )
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import InvalidRequest
 
 Json = dict[str, Any]
 
@@ -42,21 +42,53 @@ STATUS = {"live": "busy", "waiting": "interrupted", "failed": "error"}
 """By run state; of any other a thread is idle."""
 
 
+def _whole(value: Any) -> Any:
+    """A float without a fraction is an integer in JSON Schema."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _bounded(least: int, most: int) -> tuple[Any, ...]:
+    remedy = Otherwise("invalid_limit", f"ask for {least} to {most}")
+    return Field(ge=least, le=most), BeforeValidator(_whole), remedy
+
+
+_OR_NOTHING = BeforeValidator(lambda value: value or None)
+
+
+class GraphMetadata(Fields):
+    graph_id: Text | None = None
+
+
+class NewThread(Fields):
+    thread_id: ThreadId | None = None
+    if_exists: Any = None
+    metadata: Annotated[GraphMetadata | None, _OR_NOTHING] = None
+
+
 class Threads(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """Body `{"thread_id"?, "if_exists"?: "raise" | "do_nothing", "metadata"?: {"graph_id"}}`:
         runs that name no graph begin on that one, runs that name another on theirs."""
-        fields, _ = await request.state["bodies"].read(request, _object)
-        given = fields.get("thread_id")
-        id = f"thread_{secrets.token_hex(10)}" if given is None else thread_id(given)
-        graph = _graph_of(request, fields)
+        asked, _ = await request.state["bodies"].read(
+            request, lambda body: read(NewThread, body, None)
+        )
+        id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
+        named = asked.metadata.graph_id if asked.metadata else None
+        graph = None if named is None else graph_named(request, named)
         entry = await request.state["store"].get(ThreadKey(owner(request), id))
         if entry is None:
             entry = await request.state["runs"].create(principal(request), id, graph)
             return JSONResponse({**_thread(request, entry), "values": None})
-        if fields.get("if_exists") != "do_nothing":
+        if asked.if_exists != "do_nothing":
             raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
         return JSONResponse(_thread(request, entry))
+
+
+class Search(Fields):
+    limit: Annotated[int, *_bounded(1, MAX_FOUND)] | None = None
+    offset: Annotated[int, *_bounded(0, MAX_SEARCHED)] | None = None
+    status: Any = None
+    metadata: Annotated[dict[str, Any] | None, _OR_NOTHING] = None
 
 
 class ThreadSearch(HTTPEndpoint):
@@ -66,10 +98,11 @@ class ThreadSearch(HTTPEndpoint):
         """Body `{"limit"?, "offset"?, "status"?, "metadata"?: {"graph_id" | "assistant_id"}}`: the
         threads, by last activity, newest first, up to the newest MAX_SEARCHED. Of `values` they
         have the first message as far as the title goes. No other metadata is kept: none has it."""
-        fields, _ = await request.state["bodies"].read(request, _object)
-        limit = _number(fields, "limit", STATES, MAX_FOUND)
-        offset = _number(fields, "offset", 0, MAX_SEARCHED, least=0)
-        graphs, status = _graphs_asked(request, fields), fields.get("status")
+        asked, _ = await request.state["bodies"].read(
+            request, lambda body: read(Search, body, None)
+        )
+        limit, offset = asked.limit or STATES, asked.offset or 0
+        graphs, status = _graphs_asked(request, asked.metadata or {}), asked.status
         if len(graphs) > 1 or None in graphs:
             return JSONResponse([])
         left = limit + offset
@@ -111,14 +144,32 @@ class ThreadState(HTTPEndpoint):
         return await _as_response(thread, values, count)
 
 
+class Checkpoint(Fields):
+    checkpoint_id: Text | None = None
+
+
+class History(Fields):
+    limit: Annotated[int, *_bounded(1, MAX_STATES)] | None = None
+    before: Any = None
+
+    @property
+    def before_id(self) -> str | None:
+        """Raises InvalidRequest."""
+        before = self.before
+        place = before if isinstance(before, dict) else {"checkpoint_id": before}
+        return read(Checkpoint, place.get("configurable", place), None, "before").checkpoint_id
+
+
 class ThreadHistory(HTTPEndpoint):
     post_only_reads = True
 
     async def post(self, request: ApiRequest) -> Response:
         """Body `{"limit"?, "before"?: checkpoint}`: the states, newest first, with those of left
         branches before what both have."""
-        fields, _ = await request.state["bodies"].read(request, _object)
-        limit, before = _number(fields, "limit", STATES, MAX_STATES), _before(fields)
+        asked, _ = await request.state["bodies"].read(
+            request, lambda body: read(History, body, None)
+        )
+        limit, before = asked.limit or STATES, asked.before_id
         found = await find_thread(request, thread_key(request))
         if found is None or not found.entry.run_id:
             return JSONResponse([])
@@ -153,11 +204,10 @@ async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
 
 def _graphs_asked(request: ApiRequest, asked: Mapping[str, Any]) -> set[str | None]:
     """The graphs that the metadata of a search name; None stands for what no thread has."""
-    metadata = mapping(asked.get("metadata") or {}, "metadata")
     find = request.state["graphs"].find
     return {
         find(value) if name in ("graph_id", "assistant_id") and isinstance(value, str) else None
-        for name, value in metadata.items()
+        for name, value in asked.items()
     }
 
 
@@ -167,12 +217,6 @@ def _matches(
     if status is not None and STATUS.get(entry.run_state, "idle") != status:
         return False
     return not graphs or request.state["graphs"].name_of(entry) in graphs
-
-
-def _graph_of(request: ApiRequest, fields: Mapping[str, Any]) -> str | None:
-    """The graph that a new thread is made for. Raises Problem."""
-    named = mapping(fields.get("metadata") or {}, "metadata").get("graph_id")
-    return None if named is None else graph_named(request, string(named, "metadata.graph_id"))
 
 
 def _thread(request: ApiRequest, entry: ThreadEntry) -> Json:
@@ -192,30 +236,3 @@ def _thread(request: ApiRequest, entry: ThreadEntry) -> Json:
 def _listed(request: ApiRequest, entry: ThreadEntry) -> Json:
     first = {"type": "human", "content": entry.title}
     return {**_thread(request, entry), "values": {"messages": [first] if entry.title else []}}
-
-
-def _object(body: Any) -> Mapping[str, Any]:
-    return mapping(body, "The body")
-
-
-def _number(
-    fields: Mapping[str, Any], name: str, default: int, most: int, *, least: int = 1
-) -> int:
-    value = fields.get(name)
-    if value is None:
-        return default
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # an integer, as JSON Schema has it
-    if type(value) is not int or not least <= value <= most:
-        raise InvalidRequest(
-            "invalid_limit", f"{name} is {shown(value)}: ask for {least} to {most}."
-        )
-    return value
-
-
-def _before(fields: Mapping[str, Any]) -> str | None:
-    before = fields.get("before")
-    if isinstance(before, dict):
-        inner = before.get("configurable", before)
-        before = mapping(inner, "before").get("checkpoint_id")
-    return None if before is None else string(before, "before")

@@ -79,11 +79,10 @@ BODY_FIELDS = Source(
         "turnstream.server.protocols.fields",
         "turnstream.server.protocols.graph_values",
         "turnstream.server.protocols.tool_fields",
-        "turnstream.server.protocols.native.request",
-        "turnstream.server.protocols.assistant_transport.request",
-        "turnstream.server.protocols.ai_sdk.request",
-        "turnstream.server.protocols.ag_ui.interrupts",
-        "turnstream.server.protocols.ag_ui.request",
+        "turnstream.server.protocols.native.body",
+        "turnstream.server.protocols.assistant_transport.body",
+        "turnstream.server.protocols.ai_sdk.body",
+        "turnstream.server.protocols.ag_ui.body",
     ),
     {
         422: [
@@ -188,9 +187,9 @@ LANGGRAPH_CHECKPOINTS = Source(
 )
 LANGGRAPH_FIELDS = Source(
     (
+        "turnstream.server.protocols.langgraph_sdk.body",
         "turnstream.server.protocols.langgraph_sdk.decisions",
         "turnstream.server.protocols.langgraph_sdk.input_messages",
-        "turnstream.server.protocols.langgraph_sdk.request",
         "turnstream.server.protocols.langgraph_sdk.turn_request",
     ),
     {

@@ -6,9 +6,9 @@ A view is the messages that the client has posted.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from turnstream.server.protocols.ag_ui.body import parse
 from turnstream.server.protocols.ag_ui.interrupts import open_interrupts
 from turnstream.server.protocols.ag_ui.replay import prologue, started
-from turnstream.server.protocols.ag_ui.request import of_graph, parse
 from turnstream.server.protocols.ag_ui.snapshot import snapshot
 from turnstream.server.protocols.ag_ui.state import state_snapshot
 from turnstream.server.protocols.ag_ui.stream import AgUiEncoder
@@ -53,4 +53,4 @@ WIRE_FORMAT = WireFormat(
     waiting=_waiting,
 )
 
-BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, address="/ag-ui", of_graph=of_graph, has_history=True)
+BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, address="/ag-ui")

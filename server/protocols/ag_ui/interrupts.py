@@ -1,4 +1,4 @@
-"""AG-UI: what a run has stopped to ask, as `Interrupt`s, and the answers in `resume`.
+"""AG-UI: what a run has stopped to ask, as `Interrupt`s.
 
     {"id", "reason": "tool_call", "message", "toolCallId", "responseSchema", "metadata"}
     {"id", "reason": "input_required" | "confirmation", "message"?, "responseSchema"?, "metadata"}
@@ -9,23 +9,13 @@ if the schema requires nothing but `approved`. The second is an interrupt of the
 own id; a breakpoint is a `confirmation`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
-from turnstream.server.protocols.fields import (
-    BodyLimits,
-    mapping,
-    plain_json,
-    sequence,
-    shown,
-    string,
-)
 from turnstream.server.protocols.metadata import interrupt_json
-from turnstream.server.protocols.tool_fields import approval_answer
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.messages import AssistantTurn, ToolCall, Turn
-from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest
 
 _APPROVAL = "approval"
 _DECISION = {
@@ -37,8 +27,6 @@ _DECISION = {
     },
     "required": ["approved"],
 }
-CANCELLED = {"cancelled": True}
-"""What a graph gets for an interrupt that the client cancels."""
 
 
 def open_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> list[dict[str, Any]]:
@@ -87,59 +75,9 @@ def _interrupt(interrupt: Interrupt) -> dict[str, Any]:
     }
 
 
-def read_resume(
-    value: Any, limits: BodyLimits, *, has_message: bool
-) -> tuple[tuple[ApprovalAnswer, ...], dict[str, Any]]:
-    """The decisions, and the answers to the graph's interrupts by id. What is cancelled beside a
-    new message is left out: the message goes past it. Raises InvalidRequest."""
-    approvals: list[ApprovalAnswer] = []
-    answers: dict[str, Any] = {}
-    for index, item in enumerate([] if value is None else sequence(value, "resume")):
-        where = f"resume[{index}]"
-        entry = mapping(item, where)
-        id = string(entry.get("interruptId"), f"{where}.interruptId")
-        is_cancelled = _is_cancelled(entry.get("status"), where)
-        if is_cancelled and has_message:
-            continue
-        if (asked := _asked(id)) is not None:
-            approvals.append(_decision(*asked, entry, where, limits, is_declined=is_cancelled))
-        else:
-            payload = CANCELLED if is_cancelled else entry.get("payload")
-            answers[id] = plain_json(payload, f"{where}.payload", limits)
-    return tuple(approvals), answers
-
-
-def _is_cancelled(status: Any, where: str) -> bool:
-    if status not in ("resolved", "cancelled"):
-        raise InvalidRequest(
-            "invalid_resume", f"{where}.status is {shown(status)}: send 'resolved' or 'cancelled'."
-        )
-    return bool(status == "cancelled")
-
-
-def _asked(interrupt_id: str) -> tuple[str, str] | None:
-    """The call and the question that an id names; None: it is the graph's."""
+def approval_of(interrupt_id: str) -> tuple[str, str] | None:
+    """The call and the question that an id names; None if the interrupt is the graph's."""
     match interrupt_id.split(":"):
         case [kind, call_id, approval_id] if kind == _APPROVAL:
             return unquote(call_id), unquote(approval_id)
     return None
-
-
-def _decision(
-    call_id: str,
-    approval_id: str,
-    entry: Mapping[str, Any],
-    where: str,
-    limits: BodyLimits,
-    *,
-    is_declined: bool,
-) -> ApprovalAnswer:
-    if is_declined:
-        return ApprovalAnswer(call_id, False, approval_id=approval_id)
-    payload = mapping(entry.get("payload"), f"{where}.payload")
-    decision = {
-        "approved": payload.get("approved"),
-        "reason": payload.get("reason"),
-        "args": payload.get("editedArgs"),
-    }
-    return approval_answer(call_id, decision, f"{where}.payload", limits, approval_id=approval_id)

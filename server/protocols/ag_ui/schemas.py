@@ -1,135 +1,64 @@
 """JSON Schemas: the `RunAgentInput` of a request, and AG-UI's messages of a loaded thread; see
-`request.py`, `interrupts.py` and `snapshot.py`."""
+`body.py` and `snapshot.py`."""
 
-from turnstream.server.protocols.body_schemas import (
-    CALL_ID,
-    IMAGE_ALT,
-    IMAGE_TYPE,
-    IMAGE_URL,
-    MAX_CLIENT_TOOLS,
-    MESSAGE_ID,
-    NEW_MESSAGE_ID,
-    NOT_BLANK,
-    NOTHING,
-    THREAD_ID,
-    TOOL_NAME,
-    Schema,
-    Served,
-    an_object,
-    choice,
-    closed_object,
-    content,
-    described_tool,
-    every_body,
-    nullable,
-    ref,
-    text_part,
+from collections.abc import MutableMapping
+
+from turnstream.server.protocols.ag_ui.body import (
+    OF_BODY,
+    OF_PROPS,
+    AgentInput,
+    AgentToolMessage,
+    AgentUserMessage,
+    ForwardedProps,
 )
-from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.body_schemas import (
+    NOTHING,
+    Schema,
+    an_object,
+    closed_object,
+    ref,
+    refused,
+    some,
+    variant,
+)
 
+MODELS = (AgentInput, ForwardedProps, AgentUserMessage, AgentToolMessage)
 _TEXT: Schema = {"type": "string"}
 
 
-def body(served: Served) -> dict[str, Schema]:
+def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     """By name. The end of the messages has something new, or the body answers what the last run has
     stopped to ask: in `resume`, or as any body may in what is `forwardedProps`."""
-    history: Schema = {
-        "type": "array",
-        "description": "The thread as the client has it. Only the end is read.",
-    }
-    answers: Schema = {"type": "array", "items": ref("AgUi.ResumeEntry")}
+    whole, given = found.pop(AgentInput.__name__), found.pop(ForwardedProps.__name__)
+    props = _props(given)
+    whole = variant(whole, (), forwardedProps=_if_object(props), **refused(OF_BODY))
+    answers, history = some(whole["properties"]["resume"]), whole["properties"]["messages"]
+    last = {"anyOf": [ref(one.__name__) for one in (AgentUserMessage, AgentToolMessage)]}
+    none: Schema = {"anyOf": [{"type": "array", "maxItems": 0}, NOTHING]}
     bodies = {
-        "AgUi.MessagesBody": _asks(
-            served,
-            messages={**history, "minItems": 1, "contains": ref("AgUi.LastMessage")},
-            resume=nullable(answers),
+        "AgUi.MessagesBody": variant(
+            whole, (), messages={**history, "minItems": 1, "contains": last}
         ),
-        "AgUi.ResumeBody": _asks(served, messages=history, resume={**answers, "minItems": 1}),
-        "AgUi.GraphResumeBody": _asks(
-            served,
-            messages=history,
-            resume=nullable({"type": "array", "maxItems": 0}),
-            forwardedProps=an_object(["resume"], **_of_graph(served), resume={"not": NOTHING}),
+        "AgUi.ResumeBody": variant(whole, ["resume"], resume={**answers, "minItems": 1}),
+        "AgUi.GraphResumeBody": variant(
+            whole,
+            ["forwardedProps"],
+            resume=none,
+            forwardedProps=variant(props, ["resume"], resume={"not": NOTHING}),
         ),
     }
     return {**bodies, "AgUi.Body": {"anyOf": [ref(name) for name in bodies]}}
 
 
-def _asks(served: Served, **further: Schema) -> Schema:
-    tool = an_object(["name"], name=TOOL_NAME, **described_tool(served.limits))
-    tools: Schema = {"type": "array", "items": tool, "maxItems": MAX_CLIENT_TOOLS}
-    props = an_object((), **_of_graph(served), resume={})
-    shared = {
-        "threadId": nullable(THREAD_ID),
-        "tools": nullable(tools),
-        "forwardedProps": {"anyOf": [props, {"not": {"type": "object"}}]},
-    }
-    keys = {**shared, **further}
-    required = ["messages", *(name for name in further if name not in ("messages", "resume"))]
-    return an_object(required, **keys)
-
-
-def _of_graph(served: Served) -> dict[str, Schema]:
+def _props(given: Schema) -> Schema:
     """assistant-ui has the same in `runConfig`, which counts before what is beside it."""
-    of_graph = {**every_body(served), "edit": nullable(MESSAGE_ID)}
-    inner = an_object((), **of_graph, resume={})
-    return {**of_graph, "runConfig": {"anyOf": [inner, {"not": {"type": "object"}}]}}
+    closed = variant(given, (), **refused(OF_PROPS))
+    command = _if_object(an_object((), resume={}))
+    return variant(closed, (), runConfig=_if_object(closed), command=command)
 
 
-def parts(limits: BodyLimits) -> dict[str, Schema]:
-    """What these bodies are made of, by name."""
-    text = {**_TEXT, "maxLength": limits.max_message_chars, "pattern": NOT_BLANK}
-    user = an_object(
-        ["role", "content"],
-        role={"const": "user"},
-        id=nullable(NEW_MESSAGE_ID),
-        content={
-            "anyOf": [text, content([text_part(limits), *_images()], ("image", "binary"), limits)]
-        },
-    )
-    answer = an_object(
-        ["role", "toolCallId", "content"],
-        role={"const": "tool"},
-        toolCallId=CALL_ID,
-        content={**_TEXT, "description": "JSON, or text."},
-        error={"description": "Of a call that has failed."},
-    )
-    return {
-        "AgUi.LastMessage": {"anyOf": [user, answer]},
-        "AgUi.ResumeEntry": an_object(
-            ["interruptId", "status"],
-            interruptId=_TEXT,
-            status=choice("resolved", "cancelled"),
-            payload={"description": "The answer; of a call that waits for an approval a decision."},
-        ),
-    }
-
-
-def _images() -> list[Schema]:
-    data = an_object(
-        ["type", "value", "mimeType"], type={"const": "data"}, value=_TEXT, mimeType=IMAGE_TYPE
-    )
-    url = an_object(["type", "value"], type={"const": "url"}, value=IMAGE_URL)
-    kind: Schema = {"const": "image"}
-    named = an_object((), **dict.fromkeys(("alt", "name", "filename"), IMAGE_ALT))
-    about: Schema = {"anyOf": [named, {"not": {"type": "object"}}]}
-    return [
-        *(
-            an_object(["type", "source"], type=kind, source=source, metadata=about)
-            for source in (data, url)
-        ),
-        *_binaries(),
-    ]
-
-
-def _binaries() -> list[Schema]:
-    """Files, as they were up to 0.0.59."""
-    shared = {"type": {"const": "binary"}, "mimeType": IMAGE_TYPE, "filename": IMAGE_ALT}
-    data: Schema = {**_TEXT, "minLength": 1}
-    return [
-        an_object(["type", "mimeType", "data"], **shared, data=data),
-        an_object(["type", "mimeType", "url"], **shared, url=IMAGE_URL, data=NOTHING),
-    ]
+def _if_object(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"not": {"type": "object"}}]}
 
 
 def message() -> Schema:

@@ -1,6 +1,6 @@
 """The AI SDK's UI message stream v1 (`useChat`)."""
 
-from turnstream.server.protocols.ai_sdk.request import parse, recognises
+from turnstream.server.protocols.ai_sdk.body import parse, recognises
 from turnstream.server.protocols.ai_sdk.snapshot import snapshot
 from turnstream.server.protocols.ai_sdk.stream import UIMessageStreamEncoder, prologue
 from turnstream.server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
@@ -37,4 +37,4 @@ WIRE_FORMAT = WireFormat(
     snapshot=snapshot,
 )
 
-BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, recognises=recognises, has_history=True)
+BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, recognises=recognises)

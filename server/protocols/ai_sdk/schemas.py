@@ -1,26 +1,26 @@
 """JSON Schemas: the body that `useChat` posts, and `UIMessage[]` of a loaded thread."""
 
+from collections.abc import MutableMapping
+
+from turnstream.server.protocols.ai_sdk.body import (
+    AiSdkBody,
+    LastAssistantMessage,
+    LastUserMessage,
+)
 from turnstream.server.protocols.body_schemas import (
-    IMAGE_ALT,
-    IMAGE_URL,
-    MESSAGE_ID,
-    NEW_MESSAGE_ID,
-    THREAD_ID,
+    NOTHING,
     Schema,
-    Served,
-    an_object,
     choice,
     closed_object,
-    content,
-    every_body,
-    nullable,
     ref,
-    text_part,
-    tools_by_name,
+    refused,
+    some,
+    variant,
 )
-from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.fields import keys
 from turnstream.server.protocols.metadata_schemas import ENDED, ERROR, TIMING, USAGE, VERSIONS
 
+MODELS = (AiSdkBody, LastUserMessage, LastAssistantMessage)
 _TEXT = {"type": "string"}
 _STATES = (
     *("input-streaming", "input-available", "approval-requested", "approval-responded"),
@@ -28,67 +28,34 @@ _STATES = (
 )
 
 
-def body(served: Served) -> dict[str, Schema]:
-    """By name. A body has the whole history, and only the last of `messages` is read: that it is
-    one of these, a schema cannot say."""
-    history: Schema = {
-        "type": "array",
-        "description": "The thread as the client has it. Only the last message is read.",
+def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
+    """By name. Only the last of `messages` is read: that it is a `LastMessage`, a schema cannot
+    say."""
+    found["LastMessage"] = {
+        "anyOf": [ref(model.__name__) for model in (LastUserMessage, LastAssistantMessage)]
     }
-    shared = {
-        # A body with a list of commands is assistant-ui's.
-        "commands": {"not": {"type": "array"}},
-        "id": {**nullable(THREAD_ID), "description": "The thread's id."},
-        "messageId": nullable(MESSAGE_ID),
-        "tools": tools_by_name(served.limits),
-        "resume": {},
-        **every_body(served),
-    }
+    whole = found.pop(AiSdkBody.__name__)
+    history, one = (some(whole["properties"][key]) for key in ("messages", "message"))
+    submits, again = choice("submit-message", None), choice("regenerate-message")
+    last = {"contains": ref("LastMessage")}
     return {
-        "SubmitBody": an_object(
-            ["messages", "trigger"],
-            trigger={"const": "submit-message"},
-            messages={**history, "minItems": 1, "contains": ref("LastMessage")},
-            **shared,
-        ),
-        "RegenerateMessageBody": an_object(
-            ["messages", "trigger"],
-            trigger={"const": "regenerate-message"},
-            messages=history,
-            **shared,
+        "SubmitBody": _asks(whole, "messages", {**history, "minItems": 1, **last}, submits),
+        "SubmitMessageBody": _asks(whole, "message", ref("LastMessage"), submits),
+        "RegenerateMessageBody": _asks(whole, "messages", history, again, "trigger"),
+        "RegenerateLastBody": _asks(
+            whole, "message", {**one, "required": ["role"]}, again, "trigger"
         ),
     }
 
 
-def parts(limits: BodyLimits) -> dict[str, Schema]:
-    """What these bodies are made of, by name."""
-    image = an_object(
-        ["type", "mediaType", "url"],
-        type={"const": "file"},
-        mediaType={"type": "string", "pattern": "^image/"},
-        url=IMAGE_URL,
-        filename=IMAGE_ALT,
-    )
-    user = an_object(
-        ["role", "parts"],
-        role={"const": "user"},
-        id=nullable(NEW_MESSAGE_ID),
-        parts=content([text_part(limits), image], ("file",), limits),
-    )
-    read = ("toolCallId", "state", "output", "errorText", "approval", "providerExecuted")
-    kind: Schema = {"type": "string", "pattern": "^(tool-.*|dynamic-tool)$"}
-    call = an_object(["type", "state"], type=kind, **{key: {} for key in read})
-    answered = an_object(
-        ["role", "parts"],
-        role={"const": "assistant"},
-        parts={
-            "type": "array",
-            "items": {"anyOf": [call, {"type": "object"}]},
-            "description": "The outputs of calls, and decisions on calls that wait for an "
-            "approval, are taken from its tool parts.",
-        },
-    )
-    return {"LastMessage": {"anyOf": [user, answered]}}
+def _asks(whole: Schema, key: str, said: Schema, trigger: Schema, *required: str) -> Schema:
+    """A body whose history, or its end, stands in `key`."""
+    other = "message" if key == "messages" else "messages"
+    # A body with a list of commands is assistant-ui's.
+    own = {key: said, other: NOTHING, "trigger": trigger, "commands": {"not": {"type": "array"}}}
+    has_own_key = [{"required": ["id"]}, {"required": ["trigger"]}]
+    asked = variant(whole, [key, *required], **own, **refused(keys(AiSdkBody)))
+    return {**asked, "anyOf": has_own_key}
 
 
 def message() -> Schema:

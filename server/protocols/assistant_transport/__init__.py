@@ -4,7 +4,7 @@ A view is the state that the client posted; a client that posted one renders `up
 """
 
 from turnstream.server.protocols.assistant_transport import state_stream
-from turnstream.server.protocols.assistant_transport.request import parse, recognises
+from turnstream.server.protocols.assistant_transport.body import parse, recognises
 from turnstream.server.protocols.assistant_transport.snapshot import snapshot
 from turnstream.server.protocols.assistant_transport.state_stream import StateEncoder
 from turnstream.server.protocols.assistant_transport.stream import PartsEncoder

@@ -1,26 +1,19 @@
 """JSON Schemas: the body that assistant-ui posts, and the messages of a loaded thread."""
 
+from collections.abc import MutableMapping
 from typing import get_args
 
+from turnstream.server.protocols.assistant_transport.body import CommandsBody
 from turnstream.server.protocols.body_schemas import (
-    CALL_ID,
-    IMAGE_PART,
-    MESSAGE_ID,
     NOTHING,
     Schema,
-    Served,
-    an_object,
     choice,
     closed_object,
-    content,
-    decision,
-    every_body,
     nullable,
-    ref,
-    text_part,
-    tools_by_name,
+    refused,
+    variant,
 )
-from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.fields import keys
 from turnstream.server.protocols.metadata_schemas import (
     APPROVAL,
     ENDED,
@@ -31,58 +24,20 @@ from turnstream.server.protocols.metadata_schemas import (
 )
 from turnstream.server.turns.terms import Disposition, End, FinishReason
 
+MODELS = (CommandsBody,)
 _TEXT = {"type": "string"}
 
 
-def body(served: Served) -> dict[str, Schema]:
+def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     """By name: without commands a body asks for the thread's live run, or brings `resume`."""
-    commands: Schema = {"type": "array", "items": ref("Command")}
+    whole = variant(found.pop(CommandsBody.__name__), (), **refused(keys(CommandsBody)))
+    commands = whole["properties"]["commands"]
     none: Schema = {"type": "array", "maxItems": 0}
-    read = {"tools": tools_by_name(served.limits), "state": {"type": ["object", "null"]}}
-    shared = {**read, **every_body(served)}
+    answers: Schema = {"not": NOTHING}
     return {
-        "CommandsBody": an_object(
-            ["commands"], commands={**commands, "minItems": 1}, resume=NOTHING, **shared
-        ),
-        "CommandsResumeBody": an_object(
-            ["commands", "resume"], commands=none, resume={"not": NOTHING}, **shared
-        ),
-        "AttachBody": an_object(["commands"], commands=none, resume=NOTHING, **read),
-    }
-
-
-def parts(limits: BodyLimits) -> dict[str, Schema]:
-    """What these bodies are made of, by name."""
-    message = an_object(
-        ["role", "parts"],
-        role={"const": "user"},
-        parts=content([text_part(limits), IMAGE_PART], ("image",), limits),
-    )
-    return {
-        "Command": {
-            "anyOf": [
-                an_object(
-                    ["type", "message"],
-                    type={"const": "add-message"},
-                    message=message,
-                    sourceId=nullable(MESSAGE_ID),
-                ),
-                an_object(
-                    ["type", "toolCallId"],
-                    type={"const": "add-tool-result"},
-                    toolCallId=CALL_ID,
-                    result={},
-                    isError={"type": ["boolean", "null"]},
-                ),
-                an_object(
-                    ["type", "toolCallId", "approved"],
-                    type={"const": "tool-approval"},
-                    toolCallId={"type": "string"},
-                    approvalId={"type": ["string", "null"]},
-                    **decision(limits),
-                ),
-            ]
-        }
+        "CommandsBody": variant(whole, (), commands={**commands, "minItems": 1}, resume=NOTHING),
+        "CommandsResumeBody": variant(whole, ["resume"], commands=none, resume=answers),
+        "AttachBody": variant(whole, (), commands=none, resume=NOTHING),
     }
 
 

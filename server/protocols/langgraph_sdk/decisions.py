@@ -13,18 +13,47 @@ The first form of a decision is that of LangChain's `HumanInTheLoopMiddleware` (
 second that of every other body.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from turnstream.server.protocols.fields import mapping, sequence, shown, string
-from turnstream.server.protocols.langgraph_sdk.snapshot import DECISIONS, approvals_id
+from pydantic import AliasChoices, Field
+
+from turnstream.server.protocols.fields import (
+    Fields,
+    Otherwise,
+    Text,
+    an_object,
+    read,
+    shown,
+)
+from turnstream.server.protocols.langgraph_sdk.snapshot import approvals_id
 from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest
 
 
+class Decisions(Fields):
+    decisions: list[Any]
+
+
+class Decision(Fields):
+    type: Annotated[
+        Literal["approve", "edit", "reject"],
+        Otherwise("invalid_approval", "send approve, edit or reject"),
+    ]
+    message: Text | None = None
+    reason: Text | None = None
+    args: dict[str, Any] | None = None
+    edited_action: Any = Field(None, validation_alias=AliasChoices("edited_action", "editedAction"))
+
+
+class EditedAction(Fields):
+    name: Any = None
+    args: dict[str, Any]
+
+
 def decisions(value: Any, calls: Sequence[ToolCall]) -> tuple[ApprovalAnswer, ...]:
     """Raises InvalidRequest."""
-    answer = mapping(value, "command.resume")
+    answer = an_object(value, "command.resume")
     id = approvals_id(calls)
     if len(answer) == 1 and next(iter(answer)).startswith("approval:"):
         if id not in answer:
@@ -34,7 +63,7 @@ def decisions(value: Any, calls: Sequence[ToolCall]) -> tuple[ApprovalAnswer, ..
                 f"for {id!r}.",
                 409,
             )
-        answer = mapping(answer[id], f"command.resume[{id!r}]")
+        answer = an_object(answer[id], f"command.resume[{id!r}]")
     by_call = _by_call(answer, calls)
     given = [call for call in calls if call.tool_call_id in by_call]
     return tuple(_decision(call, by_call[call.tool_call_id]) for call in given)
@@ -44,7 +73,9 @@ def _by_call(answer: Mapping[str, Any], calls: Sequence[ToolCall]) -> Mapping[st
     ids = [call.tool_call_id for call in calls]
     if answer and answer.keys() <= {*ids}:
         return answer
-    given = sequence(answer["decisions"], "decisions") if "decisions" in answer else [answer]
+    given = [answer]
+    if "decisions" in answer:
+        given = read(Decisions, answer, None, "command.resume").decisions
     if len(given) != len(calls):
         raise InvalidRequest(
             "invalid_resume",
@@ -55,59 +86,25 @@ def _by_call(answer: Mapping[str, Any], calls: Sequence[ToolCall]) -> Mapping[st
 
 
 def _decision(call: ToolCall, value: Any) -> ApprovalAnswer:
-    where = f"the decision on {call.tool_call_id!r}"
-    fields = mapping(value, where)
+    where = f"The decision on {call.tool_call_id!r}"
+    fields = an_object(value, where)
     if isinstance(fields.get("approved"), bool):
         fields = {"type": "approve" if fields["approved"] else "reject", **fields}
-    kind = fields.get("type")
-    if not isinstance(kind, str) or kind not in _READ:
+    given = read(Decision, fields, None, where)
+    question = call.approval.id if call.approval else None
+    reason = given.reason if given.message is None else given.message
+    if given.type == "reject":
+        return ApprovalAnswer(call.tool_call_id, False, reason, approval_id=question)
+    args = given.args if given.type == "approve" else _edited(call, given, where)
+    return ApprovalAnswer(call.tool_call_id, True, reason, args, question)
+
+
+def _edited(call: ToolCall, given: Decision, where: str) -> Mapping[str, Any]:
+    action = read(EditedAction, given.edited_action, None, f"{where}.edited_action")
+    if action.name not in (None, call.tool_name):
         raise InvalidRequest(
             "invalid_approval",
-            f"The type of {where} is {shown(kind)}: send {', '.join(DECISIONS)}.",
-        )
-    return _READ[kind](call, fields, where)
-
-
-def _approve(call: ToolCall, fields: Mapping[str, Any], where: str) -> ApprovalAnswer:
-    args = fields.get("args")
-    return ApprovalAnswer(
-        call.tool_call_id,
-        True,
-        _reason(fields, where),
-        None if args is None else mapping(args, f"args in {where}"),
-        _question(call),
-    )
-
-
-def _reject(call: ToolCall, fields: Mapping[str, Any], where: str) -> ApprovalAnswer:
-    reason = _reason(fields, where)
-    return ApprovalAnswer(call.tool_call_id, False, reason, approval_id=_question(call))
-
-
-def _edit(call: ToolCall, fields: Mapping[str, Any], where: str) -> ApprovalAnswer:
-    edited = fields.get("edited_action", fields.get("editedAction"))
-    action = mapping(edited, f"edited_action in {where}")
-    name = action.get("name", call.tool_name)
-    if name != call.tool_name:
-        raise InvalidRequest(
-            "invalid_approval",
-            f"edited_action in {where} names {shown(name)}: only the arguments of "
+            f"{where}.edited_action names {shown(action.name)}: only the arguments of "
             f"{call.tool_name!r} may be edited.",
         )
-    return _approve(call, {"args": mapping(action.get("args"), f"args in {where}")}, where)
-
-
-_READ: Mapping[str, Callable[[ToolCall, Mapping[str, Any], str], ApprovalAnswer]] = {
-    "approve": _approve,
-    "edit": _edit,
-    "reject": _reject,
-}
-
-
-def _reason(fields: Mapping[str, Any], where: str) -> str | None:
-    reason = fields.get("message", fields.get("reason"))
-    return None if reason is None else string(reason, f"the reason in {where}")
-
-
-def _question(call: ToolCall) -> str | None:
-    return call.approval.id if call.approval else None
+    return action.args

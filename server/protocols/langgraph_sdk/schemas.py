@@ -1,129 +1,99 @@
-"""JSON Schemas: the body of a run, messages, states and events; see `request.py`, `snapshot.py`,
-``states.py`. Those of events are in `event_schemas.py`."""
+"""JSON Schemas: the body of a run, messages and states; see `body.py`, `input_messages.py`,
+`snapshot.py`, `states.py`. Those of events are in `event_schemas.py`."""
 
+from collections.abc import MutableMapping
 from typing import get_args
 
 from turnstream.server.protocols.body_schemas import (
-    IMAGE_ALT,
-    IMAGE_TYPE,
-    IMAGE_URL,
-    NEW_MESSAGE_ID,
-    NOT_BLANK,
     NOTHING,
     Schema,
-    Served,
     an_object,
     choice,
     closed_object,
-    content,
-    every_body,
     nullable,
     ref,
-    text_part,
+    refused,
+    some,
+    variant,
 )
-from turnstream.server.protocols.fields import BodyLimits
-from turnstream.server.protocols.langgraph_sdk.request import (
+from turnstream.server.protocols.langgraph_sdk import body
+from turnstream.server.protocols.langgraph_sdk.body import (
     MODES,
+    OF_BODY,
     OF_THE_THREAD,
     OTHER_MODES,
-    REFUSED,
+    RESERVED,
+    RunBody,
+    RunConfig,
+    RunMetadata,
 )
+from turnstream.server.protocols.langgraph_sdk.input_messages import CallAnswer, HumanMessage
 from turnstream.server.turns.terms import FinishReason
 
+MODELS = (RunBody, RunMetadata, HumanMessage, CallAnswer)
 MODE = choice(*MODES, *OTHER_MODES)
-OMITTED = choice(None, False, 0, "", [], {})
-"""What is as good as a missing key where every other value is refused."""
+OMITTED: Schema = body.OMITTED
 CHECKPOINT_ID: Schema = nullable({"type": "string"})
 
 TEXT: Schema = {"type": "string"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 
 
-def body(served: Served) -> dict[str, Schema]:
+def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     """By name."""
-    given = every_body(served)
-    names = dict(served.values)
+    found["LangGraph.InputMessage"] = _input_message(
+        found.pop(HumanMessage.__name__), found.pop(CallAnswer.__name__)
+    )
+    whole, metadata = found.pop(RunBody.__name__), found.pop(RunMetadata.__name__)
+    found[RunConfig.__name__] = _config(found[RunConfig.__name__])
     one = ref("LangGraph.InputMessage")
     messages = {"anyOf": [nullable({"type": "array", "items": one}), one]}
-    further: dict[str, Schema] = {name: {} for name in names.get("input", ())}
-    own: dict[str, Schema] = {name: {} for name in (*OF_THE_THREAD, *names.get("configurable", ()))}
-    config = an_object(
-        (), configurable=nullable(closed_object((), **{**own, "checkpoint_id": CHECKPOINT_ID}))
+    given = variant(some(whole["properties"]["input"]), (), messages=messages)
+    run = variant(
+        whole,
+        (),
+        input=nullable(given),
+        stream_mode={"anyOf": [nullable({"type": "array", "items": MODE}), MODE]},
+        metadata={
+            **whole["properties"]["metadata"],
+            "anyOf": [metadata, {"not": {"type": "object"}}],
+        },
+        **refused(OF_BODY),
     )
-    checkpoint = an_object((), checkpoint_id=CHECKPOINT_ID)
-    command = an_object((), resume={}, goto=OMITTED, update=OMITTED)
+    return {"LangGraph.RunBody": run}
+
+
+def _config(config: Schema) -> Schema:
+    """Beside the names of the graph: what is said elsewhere, and what LangGraph keeps there."""
+    own: dict[str, Schema] = {name: {} for name in OF_THE_THREAD}
+    named = some(config["properties"]["configurable"])
+    named = variant(named, (), **{**own, "checkpoint_id": CHECKPOINT_ID})
+    reserved = {**named, "patternProperties": {f"^{RESERVED}": {}}}
+    return variant(config, (), configurable=nullable(reserved))
+
+
+def _input_message(human: Schema, answer: Schema) -> Schema:
+    """An answer is read only if its call waits for one: then it fits."""
+    text, _ = human["properties"]["content"]["anyOf"]
+    loose = an_object((), **{name: {} for name in answer["properties"]}, id=nullable(TEXT))
     return {
-        "LangGraph.RunBody": an_object(
-            ["assistant_id"],
-            assistant_id={**TEXT, "description": "A graph, or the id that LangGraph gives it."},
-            input=nullable(closed_object((), **{**further, "messages": messages})),
-            command=nullable(command),
-            checkpoint=nullable(checkpoint),
-            checkpoint_id=CHECKPOINT_ID,
-            config=nullable(config),
-            context=given["context"],
-            stream_mode={"anyOf": [nullable({"type": "array", "items": MODE}), MODE]},
-            multitask_strategy=nullable(choice("reject", "interrupt")),
-            on_disconnect=nullable(choice("cancel", "continue")),
-            if_not_exists=nullable(choice("create", "reject")),
-            metadata={
-                "anyOf": [
-                    an_object((), based_on=given["based_on"]),
-                    {"not": {"type": "object"}},
-                ],
-                "description": "Nothing but `based_on` is read.",
-            },
-            **dict.fromkeys(REFUSED, OMITTED),
-        )
+        "anyOf": [
+            text,
+            *_of_type(human, "human", "user"),
+            *_of_type(loose, "tool"),
+            *_of_type(an_object(["id"], id=TEXT)),
+        ],
+        "description": "A message of the user, or the answer to a call that waits for the "
+        "client. One whose `id` the thread has is passed over.",
     }
 
 
-def parts(limits: BodyLimits) -> dict[str, Schema]:
-    """What it is made of, by name."""
-    text = {**TEXT, "maxLength": limits.max_message_chars, "pattern": NOT_BLANK}
-    blocks = content([text_part(limits), *_images()], ("image_url", "image"), limits)
-    human = {"content": {"anyOf": [text, blocks]}, "id": nullable(NEW_MESSAGE_ID)}
-    answer = {"tool_call_id": {}, "content": {}, "status": {}, "id": nullable(TEXT)}
-    held = {"id": TEXT}
-    return {
-        "LangGraph.InputMessage": {
-            "anyOf": [
-                text,
-                *_of_type(("human", "user"), ["content"], human),
-                *_of_type(("tool",), [], answer),
-                *_of_type((), ["id"], held),
-            ],
-            "description": "A message of the user, or the answer to a call that waits for the "
-            "client. One whose `id` the thread has is passed over.",
-        }
-    }
-
-
-def _images() -> list[Schema]:
-    named = an_object((), **dict.fromkeys(("alt", "name", "filename"), IMAGE_ALT))
-    about: Schema = {"metadata": {"anyOf": [named, {"not": {"type": "object"}}]}}
-    url = {"anyOf": [IMAGE_URL, an_object(["url"], url=IMAGE_URL)]}
-    kind: Schema = {"const": "image"}
-    not_held = dict.fromkeys(("data", "base64"), NOTHING)
-    by_url = an_object(["type", "url"], type=kind, url=IMAGE_URL, **not_held, **about)
-    types = ("mime_type", "mimeType")
-    held = [
-        an_object(["type", data, name], **{"type": kind, data: TEXT, name: IMAGE_TYPE}, **about)
-        for data in ("data", "base64")
-        for name in types
-    ]
-    link = an_object(["type", "image_url"], type={"const": "image_url"}, image_url=url, **about)
-    return [link, by_url, *held]
-
-
-def _of_type(
-    kinds: tuple[str, ...], required: list[str], properties: dict[str, Schema]
-) -> list[Schema]:
+def _of_type(message: Schema, *kinds: str) -> list[Schema]:
     """A message of these types, or of any: `role` says it where there is no `type`."""
     kind = choice(*kinds) if kinds else TEXT
-    by_role = an_object(["role", *required], role=kind, **properties)
+    by_role = variant(message, ["role"], role=kind)
     return [
-        an_object(["type", *required], type=kind, **properties),
+        variant(message, ["type"], type=kind),
         {**by_role, "not": {"required": ["type"]}},
     ]
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnstream.server.protocols.langchain_messages import Json
+from turnstream.server.protocols.langgraph_sdk.body import Submission
 from turnstream.server.protocols.langgraph_sdk.decisions import decisions
-from turnstream.server.protocols.langgraph_sdk.request import Submission
 from turnstream.server.protocols.langgraph_sdk.snapshot import asked_calls
 from turnstream.server.protocols.langgraph_sdk.states import SavedThread, boundary
 from turnstream.server.turns.chunks import Interrupt

@@ -50,6 +50,7 @@ _START = (
         *("invalid_body", "empty_message", "message_too_long", "too_many_images"),
         *("images_too_large", "value_too_long", "invalid_text", "unsupported_part"),
         *("invalid_image", "invalid_thread_id", "invalid_message_id", "invalid_json_value"),
+        "unknown_key",
     ),
     LANGGRAPH_ASSISTANTS,
     LANGGRAPH_FIELDS,
