@@ -1,7 +1,8 @@
 """The endpoints of turns: start a run, attach to one, stop one."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
@@ -28,9 +29,11 @@ from turnstream.server.turns.requests import AttachRequest, IdempotencyKey, Inva
 from turnstream.server.users.rights import LimitExceeded
 
 MAX_KEY_CHARS = 255
+IGNORED, MAX_IGNORED, MAX_IGNORED_CHARS = "X-Turnstream-Ignored", 20, 48
+"""The header that names keys of the body without an effect: so many, each shortened."""
 EXPOSED_HEADERS = (
     *("X-Thread-Id", "X-Run-Id", "X-Previous-Run-Id", "X-Message-Id"),
-    *("Location", "Content-Location"),
+    *("Location", "Content-Location", IGNORED),
 )
 """What a page of another origin may read of an answer."""
 
@@ -51,8 +54,9 @@ class Chat(HTTPEndpoint):
             on_busy=query.get("on_busy"),
         )
         turn, raw = await state["bodies"].read(request, read)
+        ignored = ignored_header(turn.ignored)
         if isinstance(turn.request, AttachRequest):
-            return await _attach(request, turn, turn.request)
+            return await _attach(request, turn, turn.request, ignored)
         key = _idempotency_key(request, raw)
         detached = "respond-async" in request.headers.get("prefer", "").lower()
         if not detached:
@@ -63,10 +67,12 @@ class Chat(HTTPEndpoint):
             )
             if not detached:
                 with stream_refusals(run):
-                    return await stream_run(request, run, turn.wire_format, turn.view)
+                    return await stream_run(
+                        request, run, turn.wire_format, turn.view, headers=ignored
+                    )
         except StreamLost as lost:
-            return _accepted_unseen(request, lost, turn.wire_format, detached=detached)
-        return _accepted(run)
+            return _accepted_unseen(request, lost, turn.wire_format, ignored, detached=detached)
+        return _accepted(run, ignored)
 
 
 @contextmanager
@@ -121,12 +127,24 @@ class ChatStop(HTTPEndpoint):
         )
 
 
-async def _attach(request: ApiRequest, turn: PostedTurn, asked: AttachRequest) -> Response:
+def ignored_header(names: Iterable[str]) -> dict[str, str]:
+    """Name the keys of a body that have no effect, in ASCII; nothing if there are none."""
+    named = {_in_ascii(name[:MAX_IGNORED_CHARS]) for name in names}
+    return {IGNORED: ", ".join(heapq.nsmallest(MAX_IGNORED, named))} if named else {}
+
+
+def _in_ascii(name: str) -> str:
+    return "".join(char if "!" <= char <= "~" and char != "," else "?" for char in name)
+
+
+async def _attach(
+    request: ApiRequest, turn: PostedTurn, asked: AttachRequest, headers: Mapping[str, str]
+) -> Response:
     """Attach by a post: 200 in any case."""
     key = ThreadKey(owner(request), asked.thread_id or "")
     live = await request.state["reader"].live(key)
     if live is not None:
-        return await stream_run(request, live, turn.wire_format, turn.view)
+        return await stream_run(request, live, turn.wire_format, turn.view, headers=headers)
     context = StreamContext(key.thread_id, "")
     entry = await request.state["store"].get(key) if turn.view is not None else None
     if entry:
@@ -134,7 +152,9 @@ async def _attach(request: ApiRequest, turn: PostedTurn, asked: AttachRequest) -
         turns = request.state["reader"].shown(state)
         context = StreamContext(key.thread_id, "", turns, graph_state=state.graph_state)
     payloads = turn.wire_format.idle(context, turn.view)
-    return request.state["streams"].whole(turn.wire_format, payloads, principal(request).id)
+    answer = request.state["streams"].whole(turn.wire_format, payloads, principal(request).id)
+    answer.headers.update(headers)
+    return answer
 
 
 async def stream_run(
@@ -182,22 +202,32 @@ def run_headers(run: LoggedRun) -> dict[str, str]:
     return {**ids, "X-Previous-Run-Id": header.follows} if header.follows else ids
 
 
-def _accepted(run: LoggedRun) -> Response:
+def _accepted(run: LoggedRun, ignored: Mapping[str, str]) -> Response:
     """The cursor is the one before the first event: it holds when the run has already ended."""
     thread_id, run_id = run.header.key.thread_id, run.header.run_id
     location = f"/chat/{thread_id}/stream?last_event_id={run_id}:0"
     return JSONResponse(
         {"thread_id": thread_id, "run_id": run_id, "stream_url": location},
         202,
-        headers={**run_headers(run), "Location": location, "Preference-Applied": "respond-async"},
+        headers={
+            **run_headers(run),
+            "Location": location,
+            "Preference-Applied": "respond-async",
+            **ignored,
+        },
     )
 
 
 def _accepted_unseen(
-    request: ApiRequest, lost: StreamLost, format: WireFormat, *, detached: bool
+    request: ApiRequest,
+    lost: StreamLost,
+    format: WireFormat,
+    ignored: Mapping[str, str],
+    *,
+    detached: bool,
 ) -> Response:
     """The request is kept, and its run has no stream: the thread has what comes of it."""
-    headers = unseen_headers(lost)
+    headers = {**unseen_headers(lost), **ignored}
     if not detached:
         return request.state["streams"].cursor_lost(format, headers)
     place = {"thread_id": lost.key.thread_id, "run_id": lost.run_id}

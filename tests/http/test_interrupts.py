@@ -211,6 +211,20 @@ async def test_use_chat_resumes_with_its_history_along(client: Client) -> None:
     assert [part["text"] for part in answer["parts"]] == ["Colour red."]
 
 
+async def test_an_agent_of_an_older_copilotkit_resumes_by_its_command(client: Client) -> None:
+    thread_id, _ = await asked(client)
+    body = {
+        "threadId": thread_id,
+        "messages": [{"id": "u9", "role": "user", "content": "Hi"}],
+        "forwardedProps": {"command": {"resume": "red", "interruptEvent": "?"}},
+    }
+    answer = await client.http.post("/ag-ui", json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-turnstream-ignored"] == "forwardedProps.command.interruptEvent"
+    (_, told) = (await state_of(client, thread_id))["messages"]
+    assert [part["text"] for part in told["parts"]] == ["Colour red."]
+
+
 async def test_assistant_ui_resumes_without_commands(client: Client) -> None:
     thread_id, _ = await asked(client)
     state = {"thread_id": thread_id, "messages": []}

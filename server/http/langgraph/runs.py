@@ -3,6 +3,7 @@
 `Content-Location` and `Location` are without the prefix: clients put their `apiUrl` before them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +13,13 @@ from urllib.parse import urlencode
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
-from turnstream.server.http.chat import run_headers, stream_refusals, stream_run, unseen_headers
+from turnstream.server.http.chat import (
+    ignored_header,
+    run_headers,
+    stream_refusals,
+    stream_run,
+    unseen_headers,
+)
 from turnstream.server.http.cursors import position
 from turnstream.server.http.langgraph.assistants import graph_named
 from turnstream.server.http.langgraph.saved import branch_at, find_thread
@@ -61,6 +68,7 @@ class Runs(HTTPEndpoint):
             place = run.header.key, run.header.run_id
             headers = {**run_headers(run), **_places(run, asked.modes)}
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        headers |= ignored_header(asked.ignored)
         return JSONResponse(_run(*place, graph, now, "running"), headers=headers)
 
 
@@ -69,13 +77,17 @@ class RunsStream(HTTPEndpoint):
         """Start a run and stream it."""
         request.state["streams"].check(rights(request))  # before the run begins
         run, asked, _ = await _start(request)
+        ignored = ignored_header(asked.ignored)
         try:
             if isinstance(run, StreamLost):
                 raise run
             with stream_refusals(run):
-                return await _stream(request, run, asked.modes, stops=asked.stops_with_reader)
+                return await _stream(
+                    request, run, asked.modes, stops=asked.stops_with_reader, headers=ignored
+                )
         except StreamLost as lost:
-            return request.state["streams"].cursor_lost(wire_format(NAME), _unseen_headers(lost))
+            headers = {**_unseen_headers(lost), **ignored}
+            return request.state["streams"].cursor_lost(wire_format(NAME), headers)
 
 
 class Run(HTTPEndpoint):
@@ -158,7 +170,13 @@ def _unseen_headers(lost: StreamLost) -> dict[str, str]:
 
 
 async def _stream(
-    request: ApiRequest, run: LoggedRun, asked: Modes, *, after: int = 0, stops: bool
+    request: ApiRequest,
+    run: LoggedRun,
+    asked: Modes,
+    *,
+    after: int = 0,
+    stops: bool,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     header, runs = run.header, request.state["runs"]
     return await stream_run(
@@ -168,7 +186,7 @@ async def _stream(
         asked,
         after=after,
         replay=True,
-        headers=_places(run, asked),
+        headers={**_places(run, asked), **(headers or {})},
         left=partial(runs.ask_to_stop, header.key, header.run_id) if stops else None,
     )
 
