@@ -18,9 +18,8 @@ from typing import Any
 from turnstream.server.protocols import ag_ui, ai_sdk, assistant_transport, langgraph_sdk, native
 from turnstream.server.protocols.fields import BodyLimits, an_object, read, shown
 from turnstream.server.protocols.format import BodyFormat, View, WireFormat
-from turnstream.server.protocols.graph_values import OfGraph
-from turnstream.server.protocols.native.body import approval_body
-from turnstream.server.turns.requests import AttachRequest, InvalidRequest, TurnRequest
+from turnstream.server.protocols.native import approval_body
+from turnstream.server.turns.requests import AttachRequest, InvalidRequest, OnBusy, TurnRequest
 
 __all__ = [
     "BODY_FORMATS",
@@ -86,7 +85,7 @@ def parse(
     if graph is not None:
         asked["graph"] = graph
     if on_busy is not None:
-        asked["on_busy"] = read(OfGraph, {"on_busy": on_busy}, limits).on_busy
+        asked["on_busy"] = _on_busy(on_busy)
     if asked and isinstance(request, TurnRequest):
         request = replace(request, **asked)
     own = reader.wire_format or DEFAULT
@@ -94,6 +93,12 @@ def parse(
     # A view is that of the body's own format; to another it says nothing.
     view = parsed.view if answer.name == own.name else None
     return PostedTurn(request, answer, view, parsed.ignored)
+
+
+def _on_busy(asked: str) -> OnBusy | None:
+    from turnstream.server.protocols.graph_values import OfGraph
+
+    return read(OfGraph, {"on_busy": asked}, None).on_busy
 
 
 def _recognised(body: Mapping[str, Any]) -> BodyFormat:

@@ -4,7 +4,7 @@ A schema says what its reader accepts, no less and no more, as far as JSON Schem
 can be read, that a tool's parameters are a schema, and sums over several values, it cannot say.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,50 +141,31 @@ def _on_server(schema: Any, served: Served) -> Any:
     if not isinstance(schema, dict):
         return schema
     inner = {key: _on_server(one, served) for key, one in schema.items() if key != "x-served"}
-    return _MADE[schema["x-served"]](served, inner) if "x-served" in schema else inner
+    return _made(schema["x-served"], served, inner) if "x-served" in schema else inner
 
 
-def _text(served: Served, schema: Schema) -> Schema:
-    return {"type": "string", "maxLength": served.limits.max_message_chars, **schema}
+def _made(what: str, served: Served, schema: Schema) -> Schema:
+    longest = served.limits.max_message_chars
+    match what:
+        case "text":
+            return {"type": "string", "maxLength": longest, **schema}
+        case "message text":
+            return {"type": "string", "maxLength": longest, "pattern": NOT_BLANK, **schema}
+        case "short text":  # bounded as JSON: with its quotes, and what must be escaped
+            return {"type": "string", "maxLength": max(0, longest - 2), **schema}
+        case "content":
+            return _content(served.limits, schema)
+        case "graphs":
+            return {**schema, **choice(*served.graphs)}
+        case "models":
+            return choice(*served.models) if served.models else NOTHING
+    names = dict(served.values).get(what, ())
+    return {**schema, **closed_object((), **{name: {} for name in names})}
 
 
-def _short_text(served: Served, schema: Schema) -> Schema:
-    """A text that is bounded as JSON: with its quotes, and what must be escaped."""
-    return {"type": "string", "maxLength": max(0, served.limits.max_message_chars - 2), **schema}
-
-
-def _message_text(served: Served, schema: Schema) -> Schema:
-    return {**_text(served, schema), "pattern": NOT_BLANK}
-
-
-def _content(served: Served, schema: Schema) -> Schema:
+def _content(limits: BodyLimits, schema: Schema) -> Schema:
     """The parts of a user's message: at least one is an image, or text that is not blank."""
     said = an_object(["type", "text"], type={"const": "text"}, text={"pattern": NOT_BLANK})
     image = an_object(["type"], type=choice(*schema.pop("images")))
-    limits = served.limits
-    return {
-        **schema,
-        "minItems": 1,
-        "contains": {"anyOf": [said, image]},
-        "description": f"At most {limits.max_message_chars} characters and {limits.max_images} "
-        "images in all.",
-    }
-
-
-def _names(place: str) -> Callable[[Served, Schema], Schema]:
-    def made(served: Served, schema: Schema) -> Schema:
-        names = dict(served.values).get(place, ())
-        return {**schema, **closed_object((), **{name: {} for name in names})}
-
-    return made
-
-
-_MADE: Mapping[str, Callable[[Served, Schema], Schema]] = {
-    "text": _text,
-    "short text": _short_text,
-    "message text": _message_text,
-    "content": _content,
-    "graphs": lambda served, schema: {**schema, **choice(*served.graphs)},
-    "models": lambda served, _: choice(*served.models) if served.models else NOTHING,
-    **{place: _names(place) for place in ("context", "configurable", "input")},
-}
+    most = f"At most {limits.max_message_chars} characters and {limits.max_images} images in all."
+    return {**schema, "minItems": 1, "contains": {"anyOf": [said, image]}, "description": most}

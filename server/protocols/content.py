@@ -13,7 +13,6 @@ from pydantic import GetJsonSchemaHandler as JsonHandler
 from pydantic_core import CoreSchema, core_schema
 
 from turnstream.server.protocols.fields import (
-    MAX_ALT_CHARS,
     BodyLimits,
     Fault,
     Fields,
@@ -30,6 +29,9 @@ from turnstream.server.turns.requests import ImageContent, TextContent, UserCont
 from turnstream.tools.image_header import Kind, image_header
 
 Content = tuple[UserContent, ...]
+
+MAX_ALT_CHARS = 1000
+"""Of the words that say what an image shows."""
 
 _IMAGE_DATA = re.compile(rf"data:image/({'|'.join(get_args(Kind))});base64,", re.IGNORECASE)
 """The kinds that models take: another, once it is stored, fails every later turn of the thread. So

@@ -32,8 +32,6 @@ from turnstream.server.protocols.json_text import dumps
 from turnstream.server.turns.requests import InvalidRequest
 
 THREAD_ID = "^[A-Za-z0-9_-]{1,128}$"
-MAX_ALT_CHARS = 1000
-"""Of what an image shows."""
 _THREAD_REMEDY = "use 1 to 128 of A-Z, a-z, 0-9, _ and -, or leave it out for a new thread"
 _MOST_NAMED = 3
 _MAX_KEY_CHARS = 40

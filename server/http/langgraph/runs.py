@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from starlette.endpoints import HTTPEndpoint
@@ -28,21 +28,17 @@ from turnstream.server.http.state import ApiRequest, principal, rights, thread_k
 from turnstream.server.protocols import wire_format
 from turnstream.server.protocols.fields import thread_id
 from turnstream.server.protocols.format import StreamContext
-from turnstream.server.protocols.langgraph_sdk.body import (
-    ALL_MODES,
-    Modes,
-    Submission,
-    modes,
-    parse,
-)
+from turnstream.server.protocols.langgraph_sdk.modes import ALL_MODES, Modes, modes
 from turnstream.server.protocols.langgraph_sdk.states import SavedThread
-from turnstream.server.protocols.langgraph_sdk.turn_request import turn_request
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, RunEnded
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import InvalidRequest
+
+if TYPE_CHECKING:
+    from turnstream.server.protocols.langgraph_sdk.body import Submission
 
 NAME = "langgraph"
 FROM_THE_START = "-1"
@@ -144,9 +140,13 @@ class RunCancel(HTTPEndpoint):
         return JSONResponse({}, 202)
 
 
-async def _start(request: ApiRequest) -> tuple[LoggedRun | StreamLost, Submission, str]:
+async def _start(request: ApiRequest) -> tuple[LoggedRun | StreamLost, "Submission", str]:
     """The run, or that it has no stream; what was asked; the name of the graph. Raises Problem,
     InvalidRequest, and what the start of a run raises."""
+    # The many models of a body are made when one comes.
+    from turnstream.server.protocols.langgraph_sdk.body import parse
+    from turnstream.server.protocols.langgraph_sdk.turn_request import turn_request
+
     key = thread_key(request)
     thread_id(key.thread_id)
     read = partial(parse, limits=request.state["body_limits"])

@@ -190,6 +190,7 @@ LANGGRAPH_FIELDS = Source(
         "turnstream.server.protocols.langgraph_sdk.body",
         "turnstream.server.protocols.langgraph_sdk.decisions",
         "turnstream.server.protocols.langgraph_sdk.input_messages",
+        "turnstream.server.protocols.langgraph_sdk.modes",
         "turnstream.server.protocols.langgraph_sdk.turn_request",
     ),
     {

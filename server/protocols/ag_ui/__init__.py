@@ -6,13 +6,20 @@ A view is the messages that the client has posted.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from turnstream.server.protocols.ag_ui.body import parse
 from turnstream.server.protocols.ag_ui.interrupts import open_interrupts
 from turnstream.server.protocols.ag_ui.replay import prologue, started
 from turnstream.server.protocols.ag_ui.snapshot import snapshot
 from turnstream.server.protocols.ag_ui.state import state_snapshot
 from turnstream.server.protocols.ag_ui.stream import AgUiEncoder
-from turnstream.server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.format import (
+    BodyFormat,
+    Encoder,
+    Parsed,
+    StreamContext,
+    View,
+    WireFormat,
+)
 from turnstream.server.protocols.json_text import dumps
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.messages import Turn
@@ -53,4 +60,12 @@ WIRE_FORMAT = WireFormat(
     waiting=_waiting,
 )
 
-BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, address="/ag-ui")
+
+def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
+    # Its many models are made when a body comes.
+    from turnstream.server.protocols.ag_ui.body import parse
+
+    return parse(body, limits)
+
+
+BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, address="/ag-ui")

@@ -1,9 +1,19 @@
 """The AI SDK's UI message stream v1 (`useChat`)."""
 
-from turnstream.server.protocols.ai_sdk.body import parse, recognises
+from collections.abc import Mapping
+from typing import Any
+
 from turnstream.server.protocols.ai_sdk.snapshot import snapshot
 from turnstream.server.protocols.ai_sdk.stream import UIMessageStreamEncoder, prologue
-from turnstream.server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.format import (
+    BodyFormat,
+    Encoder,
+    Parsed,
+    StreamContext,
+    View,
+    WireFormat,
+)
 from turnstream.server.protocols.json_text import DONE
 from turnstream.server.turns.header import RunHeader
 
@@ -37,4 +47,21 @@ WIRE_FORMAT = WireFormat(
     snapshot=snapshot,
 )
 
-BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, recognises=recognises)
+
+def _recognises(body: Mapping[str, Any]) -> bool:
+    """`id` or `trigger`, which no native body has, beside `messages`, or beside a `message` that
+    has a `role`."""
+    last = body.get("message")
+    has_last = isinstance(last, dict) and "role" in last
+    has_history = has_last or isinstance(body.get("messages"), list)
+    return has_history and ("id" in body or "trigger" in body)
+
+
+def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
+    # Its many models are made when a body comes.
+    from turnstream.server.protocols.ai_sdk.body import parse
+
+    return parse(body, limits)
+
+
+BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, recognises=_recognises)

@@ -29,15 +29,6 @@ _REMEDIES = {"client_tools": "send tools, by name", "thread_id": "send id"}
 _OUTPUTS = ("output-available", "output-error")
 
 
-def recognises(body: Mapping[str, Any]) -> bool:
-    """`id` or `trigger`, which no native body has, beside `messages`, or beside a `message` that
-    has a `role`."""
-    last = body.get("message")
-    has_last = isinstance(last, dict) and "role" in last
-    has_history = has_last or isinstance(body.get("messages"), list)
-    return has_history and ("id" in body or "trigger" in body)
-
-
 class _File(CamelFields):
     kind: content.FileType = Field(alias="mediaType")
 

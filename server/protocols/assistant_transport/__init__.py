@@ -3,12 +3,22 @@
 A view is the state that the client posted; a client that posted one renders `update-state` alone.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from turnstream.server.protocols.assistant_transport import state_stream
-from turnstream.server.protocols.assistant_transport.body import parse, recognises
 from turnstream.server.protocols.assistant_transport.snapshot import snapshot
 from turnstream.server.protocols.assistant_transport.state_stream import StateEncoder
 from turnstream.server.protocols.assistant_transport.stream import PartsEncoder
-from turnstream.server.protocols.format import BodyFormat, Encoder, StreamContext, View, WireFormat
+from turnstream.server.protocols.fields import BodyLimits
+from turnstream.server.protocols.format import (
+    BodyFormat,
+    Encoder,
+    Parsed,
+    StreamContext,
+    View,
+    WireFormat,
+)
 from turnstream.server.protocols.json_text import DONE
 from turnstream.server.turns.header import RunHeader
 
@@ -47,4 +57,16 @@ WIRE_FORMAT = WireFormat(
     snapshot=snapshot,
 )
 
-BODY_FORMAT = BodyFormat(parse, WIRE_FORMAT, recognises=recognises)
+
+def _recognises(body: Mapping[str, Any]) -> bool:
+    return isinstance(body.get("commands"), list)
+
+
+def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
+    # Its many models are made when a body comes.
+    from turnstream.server.protocols.assistant_transport.body import parse
+
+    return parse(body, limits)
+
+
+BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, recognises=_recognises)

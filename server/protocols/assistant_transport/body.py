@@ -51,10 +51,6 @@ class CommandsBody(graph_values.OfGraph):
     thread_id: Any = None
 
 
-def recognises(body: Mapping[str, Any]) -> bool:
-    return isinstance(body.get("commands"), list)
-
-
 def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     """The view is the state that the client holds. A client that posts one, if only null, renders
     nothing but `update-state`."""

@@ -34,10 +34,13 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     commands = whole["properties"]["commands"]
     none: Schema = {"type": "array", "maxItems": 0}
     answers: Schema = {"not": NOTHING}
+    # The names in a body that begins no run are not looked up.
+    names = dict.fromkeys(("graph", "model"), nullable(_TEXT))
+    values = dict.fromkeys(("context", "configurable", "input"), nullable({"type": "object"}))
     return {
         "CommandsBody": variant(whole, (), commands={**commands, "minItems": 1}, resume=NOTHING),
         "CommandsResumeBody": variant(whole, ["resume"], commands=none, resume=answers),
-        "AttachBody": variant(whole, (), commands=none, resume=NOTHING),
+        "AttachBody": variant(whole, (), commands=none, resume=NOTHING, **names, **values),
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnstream.server.protocols.format import Encoder, StreamContext, View, WireFormat
-from turnstream.server.protocols.langgraph_sdk.body import ALL_MODES, Modes
+from turnstream.server.protocols.langgraph_sdk.modes import ALL_MODES, Modes
 from turnstream.server.protocols.langgraph_sdk.snapshot import messages
 from turnstream.server.protocols.langgraph_sdk.stream import LangGraphEncoder, end, prologue
 from turnstream.server.turns.header import RunHeader

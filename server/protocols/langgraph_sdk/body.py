@@ -20,7 +20,6 @@ from turnstream.server.protocols.fields import (
     Fields,
     Otherwise,
     Text,
-    at,
     depends_on_server,
     read,
     shown,
@@ -28,11 +27,9 @@ from turnstream.server.protocols.fields import (
 )
 from turnstream.server.protocols.graph_values import Answers, Values, refuse_native
 from turnstream.server.protocols.langgraph_sdk.input_messages import InputMessages, input_messages
+from turnstream.server.protocols.langgraph_sdk.modes import ALL_MODES, Modes, wanted_modes
 from turnstream.server.turns.requests import NO_VALUES, GraphValues, InvalidRequest, OnBusy, Resume
 
-MODES = ("messages-tuple", "messages", "values", "updates", "custom", "tools")
-OTHER_MODES = ("events", "debug", "tasks", "checkpoints", "messages-partial", "lifecycle", "input")
-"""LangGraph's own that bring nothing here; clients ask for them beside others."""
 OF_THE_THREAD = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "assistant_id")
 """Of `configurable`: said elsewhere."""
 RESERVED = "__pregel_"
@@ -44,28 +41,6 @@ OF_BODY = ("context", "input", "thread_id")
 """The keys of a native body that the body of a run may have too."""
 
 _STRATEGIES = "send reject or interrupt; runs of a thread do not queue up, and none is rolled back"
-Modes = frozenset[str]
-ALL_MODES: Modes = frozenset(MODES) - {"messages"}
-
-
-def _wanted(asked: Any) -> Modes:
-    """The modes, of which `messages` is streamed like `messages-tuple`. Raises Fault."""
-    if asked in (None, []):
-        return ALL_MODES
-    names = [asked] if isinstance(asked, str) else asked
-    if not isinstance(names, list):
-        raise Fault("invalid_body", f"is {shown(asked)}: send a JSON array.")
-    for name in names:
-        if name not in MODES + OTHER_MODES:
-            raise Fault("invalid_stream_mode", f"has {shown(name)}: ask for {', '.join(MODES)}.")
-    wanted = {"messages-tuple" if name == "messages" else name for name in names}
-    return frozenset(wanted) & ALL_MODES
-
-
-def modes(asked: Any) -> Modes:
-    """Raises InvalidRequest."""
-    with at("stream_mode"):
-        return _wanted(asked)
 
 
 def _omitted(value: Any) -> None:
@@ -106,7 +81,7 @@ class RunBody(Fields):
     checkpoint_id: Text | None = None
     config: RunConfig | None = None
     context: Annotated[dict[str, Any], depends_on_server("context")] | None = None
-    stream_mode: Annotated[Any, AfterValidator(_wanted)] = ALL_MODES
+    stream_mode: Annotated[Any, AfterValidator(wanted_modes)] = ALL_MODES
     multitask_strategy: (
         Annotated[
             Literal["reject", "interrupt"],

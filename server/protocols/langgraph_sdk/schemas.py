@@ -18,16 +18,15 @@ from turnstream.server.protocols.body_schemas import (
 )
 from turnstream.server.protocols.langgraph_sdk import body
 from turnstream.server.protocols.langgraph_sdk.body import (
-    MODES,
     OF_BODY,
     OF_THE_THREAD,
-    OTHER_MODES,
     RESERVED,
     RunBody,
     RunConfig,
     RunMetadata,
 )
 from turnstream.server.protocols.langgraph_sdk.input_messages import CallAnswer, HumanMessage
+from turnstream.server.protocols.langgraph_sdk.modes import MODES, OTHER_MODES
 from turnstream.server.turns.terms import FinishReason
 
 MODELS = (RunBody, RunMetadata, HumanMessage, CallAnswer)

@@ -28,7 +28,7 @@ from typing import Any
 from turnstream.server.protocols.format import NamedEvent, StreamContext
 from turnstream.server.protocols.json_text import dumps, quote
 from turnstream.server.protocols.langchain_messages import Json, tool_message
-from turnstream.server.protocols.langgraph_sdk.body import Modes
+from turnstream.server.protocols.langgraph_sdk.modes import Modes
 from turnstream.server.protocols.langgraph_sdk.snapshot import (
     ai_message,
     ids_in,

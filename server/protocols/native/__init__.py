@@ -1,8 +1,30 @@
 """The native body; it is answered in the default format."""
 
-from turnstream.server.protocols.format import BodyFormat
-from turnstream.server.protocols.native.body import parse
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["BODY_FORMAT"]
+from turnstream.server.protocols.fields import BodyLimits, read
+from turnstream.server.protocols.format import BodyFormat, Parsed
+from turnstream.server.turns.requests import ApprovalAnswer
 
-BODY_FORMAT = BodyFormat(parse, recognises=lambda _body: True)
+__all__ = ["BODY_FORMAT", "approval_body"]
+
+
+def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
+    # Its many models are made when a body comes.
+    from turnstream.server.protocols.native.body import parse
+
+    return parse(body, limits)
+
+
+def approval_body(
+    tool_call_id: str, body: Any, *, approval_id: str, limits: BodyLimits
+) -> ApprovalAnswer:
+    """A decision on a call that the address names."""
+    from turnstream.server.protocols.native.body import DecisionBody
+
+    decision = read(DecisionBody, body, limits)
+    return decision.on(tool_call_id, approval_id, decision.args)
+
+
+BODY_FORMAT = BodyFormat(_parse, recognises=lambda _body: True)

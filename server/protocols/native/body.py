@@ -21,7 +21,6 @@ from turnstream.server.protocols.fields import (
 )
 from turnstream.server.protocols.format import Parsed
 from turnstream.server.turns.requests import (
-    ApprovalAnswer,
     Branch,
     TextContent,
     TurnRequest,
@@ -152,10 +151,3 @@ def _user_message(message: str | WholeMessage) -> UserMessage:
 
 class DecisionBody(tool_fields.DecisionWithArgs, ClosedFields):
     """A decision on a call that the address names."""
-
-
-def approval_body(
-    tool_call_id: str, body: Any, *, approval_id: str, limits: BodyLimits
-) -> ApprovalAnswer:
-    decision = read(DecisionBody, body, limits)
-    return decision.on(tool_call_id, approval_id, decision.args)
