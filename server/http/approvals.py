@@ -7,13 +7,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import Literal, NotRequired
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
+from turnstream.server.http.openapi.operation import (
+    TEXT,
+    Answer,
+    Operation,
+    Parameter,
+    Time,
+    whole_number,
+)
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest, owner, principal, rights
+from turnstream.server.http.thread_content import CallJson
 from turnstream.server.http.thread_listing import number
 from turnstream.server.protocols import DEFAULT, BodyLimits, approval_body
 from turnstream.server.runs.busy_threads import RunInProgress
@@ -21,6 +31,7 @@ from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.waiting_approvals import asker_of
 from turnstream.server.storage.interfaces import WaitingApproval
 from turnstream.server.turns.header import LOCAL_OWNER
+from turnstream.server.turns.problem_codes import CAPACITY, STORAGE, pick
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 from turnstream.server.users.policy import Forbidden
 from turnstream.server.users.rights import LimitExceeded
@@ -28,35 +39,88 @@ from turnstream.server.users.rights import LimitExceeded
 MAX_CALLS = 100
 """Largest page."""
 MAX_CURSOR_DIGITS = 9
+_CURSOR = f"^[0-9]{{1,{MAX_CURSOR_DIGITS}}}$"
+_REFUSALS = pick(
+    *("unknown_approval", "already_answered", "run_in_progress", "asker_forbidden"),
+    *("limit_exceeded", "invalid_body", "unknown_key", "invalid_approval", "invalid_text"),
+    *("invalid_json_value", "value_too_long", "forbidden", "not_pending", "approval_expired"),
+    *("409 unknown_tool", "invalid_arguments", "thread_too_large", "graph_not_served"),
+    *("thread_being_deleted", "model_not_allowed"),
+)
+"""Of a decision."""
+
+
+class AskerJson(TypedDict):
+    id: str
+    name: str
+
+
+class ApprovalJson(CallJson):
+    """A call that waits; `thread_id` is there if the thread is the caller's own."""
+
+    id: str
+    asked_at: Time
+    expires_at: NotRequired[Time]
+    may_have_run: NotRequired[Literal[True]]
+    asked_by: AskerJson
+    thread_id: NotRequired[str]
+
+
+class ApprovalsJson(TypedDict):
+    approvals: list[ApprovalJson]
+    cursor: NotRequired[str]
+
+
+class DecidedJson(TypedDict):
+    id: str
+    approved: bool
 
 
 class Approvals(HTTPEndpoint):
+    @Operation(
+        "listApprovals",
+        Answer(
+            "The caller's own, and those of others that they may decide on; without a cursor it is "
+            "the last page.",
+            ApprovalsJson,
+        ),
+        STORAGE | pick("invalid_limit", "invalid_cursor"),
+        query={
+            "limit": Parameter("Calls of a page.", whole_number(1, MAX_CALLS, MAX_CALLS)),
+            "cursor": Parameter("Of the page before.", {**TEXT, "pattern": _CURSOR}),
+        },
+    )
     async def get(self, request: ApiRequest) -> Response:
-        """`{"approvals": [approval], "cursor"?}`: the caller's own, and those of others that the
-        caller may decide on. A page has up to `?limit=`, 100, and 2 MB of arguments, oldest first;
-        `?cursor=` is that of the page before. The oldest call of each asker comes on a page before
-        the second of any. A call that is decided on meanwhile moves those behind it up.
+        """List the calls that wait for a decision, over all threads.
 
-            {"id", "tool_call_id", "tool_name", "args", "asked_at", "expires_at"?, "may_have_run"?,
-             "asked_by": {"id", "name"}, "thread_id"?}
-
-        The times are UTC, ISO 8601. `thread_id` is there if the thread is the caller's own.
+        A page has 2 MB of arguments at most, oldest first. The oldest call of each asker comes on a
+        page before the second of any. A call that is decided on meanwhile moves those behind it up.
         """
         permitted, catalogue = rights(request), request.state["catalogue"].current
         names = [name for name in catalogue.real_by_name if permitted.may_approve(name)]
         limit = number(request.query_params.get("limit", str(MAX_CALLS)), MAX_CALLS)
         skip, now = _cursor(request.query_params.get("cursor", "0")), time.time()
         page = await request.state["store"].approvals(owner(request), names, now, limit, skip)
-        shown = [_shown(one, owner(request)) for one in page.approvals]
-        more = {"cursor": str(skip + len(shown))} if page.has_more else {}
-        return JSONResponse({"approvals": shown, **more})
+        shown: ApprovalsJson = {
+            "approvals": [_shown(one, owner(request)) for one in page.approvals]
+        }
+        if page.has_more:
+            shown["cursor"] = str(skip + len(shown["approvals"]))
+        return JSONResponse(shown)
 
 
 class Approval(HTTPEndpoint):
+    @Operation(
+        "decide",
+        Answer("The run that goes on from the decision has begun.", DecidedJson),
+        CAPACITY | STORAGE | _REFUSALS,
+        body="DecisionBody",
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """Body `{"approved", "reason"?, "args"?}`: starts the run that goes on from the decision,
-        with the rights of whoever asked, and answers `{"id", "approved"}`. It streams nothing: who
-        decides need not see the thread.
+        """Decide on a call that waits.
+
+        The run has the rights of the user who asked for the call. It is not streamed: the caller
+        need not see the thread.
         """
         waiting = await self._found(request)
         limits: BodyLimits = request.state["body_limits"]
@@ -76,7 +140,7 @@ class Approval(HTTPEndpoint):
                 DEFAULT.name,
                 decider=principal(request),
             )
-        return JSONResponse({"id": waiting.id, "approved": answer.approved})
+        return JSONResponse(DecidedJson(id=waiting.id, approved=answer.approved))
 
     async def _found(self, request: ApiRequest) -> WaitingApproval:
         """Raises Problem if there is none that the caller may decide on."""
@@ -122,22 +186,23 @@ def _run_of_another() -> Iterator[None]:
         raise Problem(429, "limit_exceeded", sentence, headers=headers) from None
 
 
-def _shown(waiting: WaitingApproval, caller: str) -> dict[str, Any]:
-    expires_at = waiting.expires_at
-    return {
+def _shown(waiting: WaitingApproval, caller: str) -> ApprovalJson:
+    asker = waiting.key.owner
+    shown: ApprovalJson = {
         "id": waiting.id,
         "tool_call_id": waiting.tool_call_id,
         "tool_name": waiting.tool_name,
         "args": waiting.args,
         "asked_at": _time(waiting.asked_at),
-        **({} if expires_at is None else {"expires_at": _time(expires_at)}),
-        **({"may_have_run": True} if waiting.may_have_run else {}),
-        "asked_by": {
-            "id": waiting.key.owner,
-            "name": waiting.asker.display_name or waiting.key.owner,
-        },
-        **({"thread_id": waiting.key.thread_id} if waiting.key.owner == caller else {}),
+        "asked_by": {"id": asker, "name": waiting.asker.display_name or asker},
     }
+    if waiting.expires_at is not None:
+        shown["expires_at"] = _time(waiting.expires_at)
+    if waiting.may_have_run:
+        shown["may_have_run"] = True
+    if asker == caller:
+        shown["thread_id"] = waiting.key.thread_id
+    return shown
 
 
 def _time(at: float) -> str:

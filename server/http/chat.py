@@ -5,15 +5,28 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import Any, NotRequired
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
 from turnstream.server.http.cursors import position
+from turnstream.server.http.openapi.operation import (
+    EVENTS,
+    JSON,
+    TEXT,
+    Answer,
+    Operation,
+    Parameter,
+    one_of,
+    refer,
+)
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
 from turnstream.server.protocols import (
     DEFAULT,
+    WIRE_FORMATS,
     BodyFormat,
     PostedTurn,
     WireFormat,
@@ -23,8 +36,9 @@ from turnstream.server.protocols import (
 from turnstream.server.protocols.format import StreamContext, View
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
-from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.interfaces import StorageUnavailable, ThreadRunState
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.problem_codes import BODY_FIELDS, START, STORAGE, VERSION, pick
 from turnstream.server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
 from turnstream.server.users.rights import LimitExceeded
 
@@ -38,12 +52,94 @@ EXPOSED_HEADERS = (
 """What a page of another origin may read of an answer."""
 
 
+class AcceptedJson(TypedDict):
+    thread_id: str
+    run_id: str
+    stream_url: NotRequired[str]
+    thread_url: NotRequired[str]
+
+
+class StoppedJson(TypedDict):
+    thread_id: str
+    run_id: str
+    state: ThreadRunState
+
+
+RUN_HEADERS = ("X-Thread-Id", "X-Run-Id", "X-Message-Id", "X-Previous-Run-Id")
+_CHUNK = {"type": "object", "required": ["type"], "properties": {"type": TEXT}}
+_DATA = {"type": "string", "contentMediaType": JSON, "contentSchema": _CHUNK}
+_ID = {**TEXT, "description": "The run's id, a colon, the number in the run."}
+_EVENT = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {"id": _ID, "data": {"anyOf": [{"const": "[DONE]"}, _DATA]}},
+}
+_EVENTS = {
+    "anyOf": [_EVENT, refer("LangGraph.Event")],
+    "description": "One event. Its data is a chunk of the wire format; `[DONE]` is the last. Of "
+    "`ag-ui` that is `RUN_FINISHED` or `RUN_ERROR`; events of `langgraph` have names, and the last "
+    "is `end` or `error`.",
+}
+STREAM = Answer("The run as an event stream.", _EVENTS, EVENTS, may_have=(*RUN_HEADERS, "Location"))
+ACCEPTED = Answer(
+    "With `Prefer: respond-async`: where the stream of the run is; where its thread is, if it has "
+    "no stream.",
+    AcceptedJson,
+    headers=("X-Thread-Id", "X-Run-Id", "Location", "Preference-Applied"),
+    may_have=("X-Message-Id", "X-Previous-Run-Id"),
+)
+PROTOCOL = Parameter(
+    "The wire format of the answer, in place of the body's own.", one_of([*WIRE_FORMATS])
+)
+_ON_BUSY = Parameter(
+    "What a live run of the thread means: a 409, or its end.", one_of(["reject", "stop"])
+)
+_KEY = Parameter(
+    "Makes a retry safe: the same key and body attach to the same run.",
+    {"type": "string", "maxLength": MAX_KEY_CHARS, "pattern": "[!-~]"},
+)
+_PREFER = Parameter("`respond-async`: answer with 202, and stream nothing.")
+_HELLO = {"parts": [{"type": "text", "text": "Hello"}]}
+
+
+def starts_run(id: str, body: str, examples: Mapping[str, Any]) -> Operation:
+    """Declare a post that starts a run."""
+    fields = BODY_FIELDS | pick("invalid_idempotency_key", "unknown_version")
+    return Operation(
+        id,
+        {200: STREAM, 202: ACCEPTED},
+        fields | START | VERSION | STORAGE,
+        query={"protocol": PROTOCOL, "on_busy": _ON_BUSY},
+        headers={"Prefer": _PREFER, "Idempotency-Key": _KEY},
+        body=body,
+        examples=examples,
+    )
+
+
 class Chat(HTTPEndpoint):
     body_format: BodyFormat | None = None
     """None: the body says by its shape what it is."""
 
+    @starts_run(
+        "startRun",
+        "ChatBody",
+        {
+            "a message": {"message": "What is 6 * 7?"},
+            "a message of parts": {"message": {"id": "m1", **_HELLO}},
+            "a message from assistant-ui": {
+                "commands": [{"type": "add-message", "message": {"role": "user", **_HELLO}}],
+                "state": None,
+            },
+            "a message from useChat": {
+                "id": "t1",
+                "trigger": "submit-message",
+                "messages": [{"id": "m1", "role": "user", **_HELLO}],
+            },
+            "a run that is read elsewhere": {"message": "Hello"},
+        },
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """Start a run and stream it; with `Prefer: respond-async` only say where its stream is."""
+        """Start a run and stream it."""
         state, query = request.state, request.query_params
         read = partial(
             parse,
@@ -84,18 +180,23 @@ def stream_refusals(run: LoggedRun) -> Iterator[None]:
         raise StreamLost(run.header.key, run.header.run_id) from error
 
 
-def chat_in(format: BodyFormat) -> type[Chat]:
-    """The same at an address that takes one form of body."""
-
-    class ChatInFormat(Chat):
-        body_format = format
-
-    return ChatInFormat
-
-
 class ChatStream(HTTPEndpoint):
+    @Operation(
+        "attach",
+        {200: STREAM, 204: Answer("There is nothing to stream.")},
+        STORAGE | pick("invalid_protocol", "limit_reached"),
+        query={
+            "protocol": PROTOCOL,
+            "last_event_id": Parameter("As the header, for clients that cannot set one."),
+        },
+        headers={"Last-Event-ID": Parameter("The id of the last event that the client has.")},
+    )
     async def get(self, request: ApiRequest) -> Response:
-        """Attach: to the live run from its first event, or after the cursor of an earlier read."""
+        """Attach to the thread's live run.
+
+        From its first event, or after the event whose id is given. A cursor that is unknown, or
+        whose run is held no longer, gets a stream that says so.
+        """
         key, query, reader = thread_key(request), request.query_params, request.state["reader"]
         asked = wire_format(query["protocol"]) if "protocol" in query else None
         cursor = request.headers.get("last-event-id") or query.get("last_event_id")
@@ -116,15 +217,23 @@ class ChatStream(HTTPEndpoint):
 
 
 class ChatStop(HTTPEndpoint):
+    @Operation(
+        "stop",
+        Answer("The thread is saved and free, also if the run had ended.", StoppedJson),
+        STORAGE | pick("thread_not_found", "thread_still_busy"),
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """Stop the thread's live run; says how its last run ended, also if none is live."""
+        """Stop the thread's live run."""
         key = thread_key(request)
         entry = await request.state["runs"].stop(key)
         if entry is None:
             raise unknown_thread(key)
-        return JSONResponse(
-            {"thread_id": key.thread_id, "run_id": entry.run_id, "state": entry.run_state}
-        )
+        stopped: StoppedJson = {
+            "thread_id": key.thread_id,
+            "run_id": entry.run_id,
+            "state": entry.run_state,
+        }
+        return JSONResponse(stopped)
 
 
 def ignored_header(names: Iterable[str]) -> dict[str, str]:
@@ -206,8 +315,9 @@ def _accepted(run: LoggedRun, ignored: Mapping[str, str]) -> Response:
     """The cursor is the one before the first event: it holds when the run has already ended."""
     thread_id, run_id = run.header.key.thread_id, run.header.run_id
     location = f"/chat/{thread_id}/stream?last_event_id={run_id}:0"
+    accepted: AcceptedJson = {"thread_id": thread_id, "run_id": run_id, "stream_url": location}
     return JSONResponse(
-        {"thread_id": thread_id, "run_id": run_id, "stream_url": location},
+        accepted,
         202,
         headers={
             **run_headers(run),
@@ -230,12 +340,12 @@ def _accepted_unseen(
     headers = {**unseen_headers(lost), **ignored}
     if not detached:
         return request.state["streams"].cursor_lost(format, headers)
-    place = {"thread_id": lost.key.thread_id, "run_id": lost.run_id}
-    return JSONResponse(
-        {**place, "thread_url": headers["Location"]},
-        202,
-        headers={**headers, "Preference-Applied": "respond-async"},
-    )
+    accepted: AcceptedJson = {
+        "thread_id": lost.key.thread_id,
+        "run_id": lost.run_id,
+        "thread_url": headers["Location"],
+    }
+    return JSONResponse(accepted, 202, headers={**headers, "Preference-Applied": "respond-async"})
 
 
 def unseen_headers(lost: StreamLost) -> dict[str, str]:

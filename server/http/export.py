@@ -3,23 +3,29 @@
 import logging
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import Annotated, Any, NotRequired
 from uuid import uuid4
 
+from pydantic import Field
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
+from typing_extensions import TypeAliasType, TypedDict
 
 from turnstream.server.http.audited import record_now
+from turnstream.server.http.chat import PROTOCOL
+from turnstream.server.http.openapi.operation import LINES, TEXT, Answer, Operation
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.readers import respond_in_time
 from turnstream.server.http.state import ApiRequest, owner, principal
-from turnstream.server.http.thread_content import consistent
+from turnstream.server.http.thread_content import ThreadJson, consistent
 from turnstream.server.http.thread_json import thread_json
-from turnstream.server.http.thread_listing import shown
+from turnstream.server.http.thread_listing import ThreadEntryJson, shown
 from turnstream.server.http.unread import counted, in_pieces
 from turnstream.server.protocols import DEFAULT, WireFormat, wire_format
 from turnstream.server.storage.interfaces import StorageUnavailable, ThreadEntry
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.tools.threads import beside_loop
 
 PAGE = 100
@@ -28,14 +34,43 @@ FILE_NAME = "turnstream-export.ndjson"
 logger = logging.getLogger(__name__)
 
 
-class Export(HTTPEndpoint):
-    async def get(self, request: ApiRequest) -> Response:
-        """A line a thread, by last activity, newest first: what GET /threads/{id} says of it.
+class LineErrorJson(TypedDict):
+    """`thread_unreadable` with the `id` of the log entry, or `limit_reached`."""
 
-        One thread at a time is held in memory, and one export at a time is sent to each caller: a
-        second is a 409. A thread that is deleted meanwhile is left out; one that cannot be read has
-        its entry and `"error": {"code": "thread_unreadable", "message", "id"}`, one for which there
-        is no room now `"error": {"code": "limit_reached", "message"}`.
+    code: str
+    message: str
+    id: NotRequired[str]
+
+
+class UnreadableThreadJson(ThreadEntryJson):
+    """A thread that cannot be exported now."""
+
+    messages: Annotated[list[Any], Field(max_length=0)]
+    error: LineErrorJson
+
+
+ThreadLineJson = TypeAliasType("ThreadLineJson", ThreadJson | UnreadableThreadJson)
+"""A line of an export."""
+
+
+class Export(HTTPEndpoint):
+    @Operation(
+        "exportThreads",
+        Answer(
+            "A line a thread, newest first, each a JSON object: `ThreadLine`.",
+            TEXT,
+            LINES,
+            headers=("Content-Disposition",),
+            mentions=(ThreadLineJson,),
+        ),
+        STORAGE | pick("invalid_protocol", "export_in_progress"),
+        query={"protocol": PROTOCOL},
+    )
+    async def get(self, request: ApiRequest) -> Response:
+        """Export all threads of the caller.
+
+        Each line is a thread as GET /threads/{thread_id} shows it. One export at a time is sent to
+        each caller. A thread that is deleted meanwhile is left out.
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         caller, exporting = owner(request), request.state["exporting"]

@@ -1,36 +1,58 @@
-"""GET /graphs: what a client may choose from, and what each graph takes."""
+"""GET /graphs: the graphs that a client may choose from, and the values that each takes."""
 
-from typing import Any
+from typing import Annotated, NotRequired
 
+from pydantic import Field
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
 from turnstream.graphs.attached import AttachedGraph
+from turnstream.server.http.openapi.operation import Answer, Operation, says
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.runs.client_values import allowed_names
 
 
+class GraphJson(TypedDict):
+    """A graph; `context`, `configurable` and `input` are the names that a client may set."""
+
+    name: str
+    description: NotRequired[str]
+    default: bool
+    context: list[str]
+    configurable: list[str]
+    input: list[str]
+    client_tools: Annotated[bool, says("True if it takes tools of a client.")]
+
+
+class GraphsJson(TypedDict):
+    graphs: Annotated[list[GraphJson], Field(min_length=1)]
+
+
 class Graphs(HTTPEndpoint):
+    @Operation("listGraphs", Answer("The default first.", GraphsJson))
     async def get(self, request: ApiRequest) -> Response:
-        """`{"graphs": [{"name", "description"?, "default", "context": [name], "configurable":
-        [name], "input": [name], "client_tools"}]}`, the default first. The names are what a client
-        may set; `client_tools` is whether the graph takes tools of a client."""
+        """List the graphs that are served."""
         graphs, allowed = request.state["graphs"], request.state["client_values"]
-        return JSONResponse(
-            {
-                "graphs": [
-                    {
-                        "name": name,
-                        **_described(checkpoints.attached),
-                        "default": name == graphs.default,
-                        **allowed_names(checkpoints.attached, allowed),
-                        "client_tools": checkpoints.attached.takes_client_tools,
-                    }
-                    for name, checkpoints in graphs.by_name.items()
-                ]
-            }
-        )
+        listed = [
+            _graph(name, checkpoints.attached, allowed, is_default=name == graphs.default)
+            for name, checkpoints in graphs.by_name.items()
+        ]
+        return JSONResponse(GraphsJson(graphs=listed))
 
 
-def _described(graph: AttachedGraph) -> dict[str, Any]:
-    return {"description": graph.description} if graph.description else {}
+def _graph(
+    name: str, graph: AttachedGraph, allowed: tuple[str, ...], *, is_default: bool
+) -> GraphJson:
+    names = allowed_names(graph, allowed)
+    shown: GraphJson = {
+        "name": name,
+        "default": is_default,
+        "context": names["context"],
+        "configurable": names["configurable"],
+        "input": names["input"],
+        "client_tools": graph.takes_client_tools,
+    }
+    if graph.description:
+        shown["description"] = graph.description
+    return shown

@@ -1,58 +1,92 @@
 """What this server is, and whether it works: /health, /health/live, /health/ready."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Literal
 
+from pydantic import Field
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypeAliasType, TypedDict
 
 from turnstream.graphs.models import OFFLINE
 from turnstream.graphs.offline import EXAMPLES
 from turnstream.server.http.guard import FOREIGN_HOST
+from turnstream.server.http.openapi.operation import Answer, Operation, says
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.tools.solar import offers_demo
 
 READY_SECONDS = 2.0
 """A database that takes longer to answer is not ready."""
 
 
+class StatusJson(TypedDict):
+    status: Literal["ok", "database_gone"]
+
+
+class WholeHealthJson(StatusJson):
+    model: Annotated[str | None, says("Null if the graph has models of its own.")]
+    offline: bool
+    titles: Annotated[bool, says("True if a model makes the titles of threads.")]
+    examples: Annotated[list[str], says("Prompts of the demo, where it is served.")]
+    undo_seconds: Annotated[float, Field(ge=0)]
+
+
+HealthJson = TypeAliasType("HealthJson", WholeHealthJson | StatusJson)
+
+
+LIVE, READY = {"status": "live"}, {"status": "ready"}
+
+
 class Health(HTTPEndpoint):
+    @Operation(
+        "health",
+        {
+            200: Answer("It does.", HealthJson),
+            503: Answer("Its database file was deleted or replaced.", HealthJson),
+        },
+    )
     async def get(self, request: ApiRequest) -> Response:
-        """`{"status", "model", "offline", "titles", "examples", "undo_seconds"}`; `status` is `ok`,
-        or with a 503 `database_gone`; `model` is the one that answers, null of a graph with models
-        of its own; `titles`: a model makes those of threads; `examples` are prompts of the demo,
-        where it is served. A request to a host that is not one of TURNSTREAM_ALLOWED_HOSTS gets
-        the status alone. Asks no database: it answers whatever that does."""
+        """Check whether the server works.
+
+        A request to a host that is not one of TURNSTREAM_ALLOWED_HOSTS gets the status alone. The
+        database is not asked.
+        """
         gone = request.state["database"].gone
-        status = {"status": "database_gone" if gone else "ok"}
-        about = {} if request.scope[FOREIGN_HOST] else _about(request)
-        return JSONResponse({**status, **about}, 503 if gone else 200)
+        status: StatusJson = {"status": "database_gone" if gone else "ok"}
+        health: HealthJson = status if request.scope[FOREIGN_HOST] else _health(request, status)
+        return JSONResponse(health, 503 if gone else 200)
 
 
-def _about(request: ApiRequest) -> dict[str, Any]:
+def _health(request: ApiRequest, status: StatusJson) -> WholeHealthJson:
     is_built_in = request.state["graphs"].checkpoints(None).attached.is_built_in
     model = request.state["model_name"] if is_built_in else None
     has_demo = is_built_in and offers_demo(request.state["catalogue"].current.real_by_name)
     return {
+        **status,
         "model": model,
         "offline": model == OFFLINE,
         "titles": request.state["makes_titles"],
-        "examples": EXAMPLES if has_demo else (),
+        "examples": [*EXAMPLES] if has_demo else [],
         "undo_seconds": request.state["undo_seconds"],
     }
 
 
 class Live(HTTPEndpoint):
+    @Operation("live", Answer("It does.", {"const": LIVE}))
     async def get(self, _request: ApiRequest) -> Response:
-        """`{"status": "live"}`: the process answers. Asks nothing else."""
-        return JSONResponse({"status": "live"})
+        """Check whether the process answers."""
+        return JSONResponse(LIVE)
 
 
 class Ready(HTTPEndpoint):
+    @Operation("ready", Answer("They can.", {"const": READY}), STORAGE | pick("shutting_down"))
     async def get(self, request: ApiRequest) -> Response:
-        """`{"status": "ready"}` if runs can begin: the database answers, and Redis if there is one,
-        and the server is not ending. Else a problem of status 503."""
+        """Check whether runs can begin.
+
+        The database answers, and Redis if there is one, and the server is not shutting down.
+        """
         if request.state["database"].gone:
             raise StorageUnavailable("database_gone", store="sqlite")
         try:
@@ -60,4 +94,4 @@ class Ready(HTTPEndpoint):
                 await request.state["runs"].check()
         except TimeoutError:
             raise StorageUnavailable("storage_busy", state="slow") from None
-        return JSONResponse({"status": "ready"})
+        return JSONResponse(READY)

@@ -2,10 +2,11 @@
 
 import time
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, NotRequired
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
 from turnstream.server.http.audited import records
 from turnstream.server.http.authenticated import (
@@ -16,19 +17,53 @@ from turnstream.server.http.authenticated import (
     session_cookie,
 )
 from turnstream.server.http.bodies import MAX_ANONYMOUS_BYTES
+from turnstream.server.http.openapi.operation import TEXT, Answer, Operation, Time
 from turnstream.server.http.personal_data import delete_all
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest, principal
+from turnstream.server.turns.problem_codes import CREDENTIALS, STORAGE, pick
 from turnstream.server.users.policy import Forbidden
-from turnstream.server.users.principal import Principal, Unauthenticated
+from turnstream.server.users.principal import Method, Principal, Unauthenticated
 
 MAX_CREDENTIAL_CHARS = 10_000
+_COOKIE = ("Set-Cookie",)
+_CREDENTIAL = {
+    **TEXT,
+    "pattern": "^[ -~]+$",
+    "maxLength": MAX_CREDENTIAL_CHARS,
+    "description": "An API key or a token.",
+}
+
+
+class MeJson(TypedDict):
+    """The caller; `approves` is there if they may decide on calls of others."""
+
+    id: str
+    display_name: str
+    roles: list[str]
+    method: Method
+    session: bool
+    expires_at: NotRequired[Time]
+    approves: NotRequired[Literal[True]]
 
 
 class Login(HTTPEndpoint):
+    @Operation(
+        "logIn",
+        Answer("Who has logged in, with the session's cookie.", MeJson, headers=_COOKIE),
+        CREDENTIALS | STORAGE | pick("no_login", "invalid_credential", "limit_exceeded"),
+        body={
+            "type": "object",
+            "required": ["credential"],
+            "properties": {"credential": _CREDENTIAL},
+        },
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """Body `{"credential"}`, an API key or a token; answers like GET /me, with the cookie of
-        a new session. Whatever session the request came with is over."""
+        """Begin a session in a browser.
+
+        404 where nobody logs in: without authentication, and behind a proxy that does it. The
+        session that the request came with ends.
+        """
         authentication = request.state["authentication"]
         if authentication is None or not authentication.takes_logins:
             raise Problem(404, "no_login", "Nobody logs in here; see GET /me.")
@@ -46,8 +81,13 @@ class Login(HTTPEndpoint):
 
 
 class Logout(HTTPEndpoint):
+    @Operation(
+        "logOut",
+        {204: Answer("There is no session, or no more.", may_have=_COOKIE)},
+        STORAGE | pick("origin_required"),
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """204, also if nobody was logged in."""
+        """End the session."""
         if session_cookie(request) is None:
             return Response(status_code=204)
         check_origin(request)
@@ -56,33 +96,43 @@ class Logout(HTTPEndpoint):
 
 
 class Me(HTTPEndpoint):
+    @Operation("whoAmI", Answer("Who calls.", MeJson))
     async def get(self, request: ApiRequest) -> Response:
-        """`{"id", "display_name", "roles", "method", "session", "expires_at"?, "approves"?}`; the
-        method is `off` while there is no authentication. `approves` is true of a caller who may
-        decide on calls of others."""
+        """Name the caller."""
         return JSONResponse(described(request, principal(request)))
 
+    @Operation(
+        "deleteEverything",
+        {
+            204: Answer(
+                "All threads, keys and sessions of the caller are deleted.", may_have=_COOKIE
+            )
+        },
+        STORAGE | pick("not_confirmed"),
+        body="Confirmation",
+        examples={"everything": {"confirm": "local"}},
+    )
     async def delete(self, request: ApiRequest) -> Response:
-        """Body `{"confirm": "<the caller's id>"}`: 204 once all that is the caller's is deleted."""
+        """Delete all that is the caller's."""
         await delete_all(request)
         cookie = {} if session_cookie(request) is None else _without_cookie(request)
         return Response(status_code=204, headers=cookie)
 
 
-def described(request: ApiRequest, caller: Principal) -> dict[str, Any]:
-    expiry = {}
-    if caller.expires_at:
-        ends = datetime.fromtimestamp(caller.expires_at, UTC)
-        expiry = {"expires_at": ends.isoformat(timespec="seconds")}
-    return {
+def described(request: ApiRequest, caller: Principal) -> MeJson:
+    me: MeJson = {
         "id": caller.id,
         "display_name": caller.display_name or caller.id,
         "roles": [*caller.roles],
         "method": caller.method,
         "session": caller.session is not None,
-        **expiry,
-        **({"approves": True} if _approves(request, caller) else {}),
     }
+    if caller.expires_at:
+        ends = datetime.fromtimestamp(caller.expires_at, UTC)
+        me["expires_at"] = ends.isoformat(timespec="seconds")
+    if _approves(request, caller):
+        me["approves"] = True
+    return me
 
 
 def _approves(request: ApiRequest, caller: Principal) -> bool:

@@ -3,9 +3,10 @@
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from turnstream.server.http.ag_ui import AgUi, AgUiOfGraph
 from turnstream.server.http.approvals import Approval, Approvals
 from turnstream.server.http.authenticated import Authenticated
-from turnstream.server.http.chat import Chat, ChatStop, ChatStream, chat_in
+from turnstream.server.http.chat import Chat, ChatStop, ChatStream
 from turnstream.server.http.export import Export
 from turnstream.server.http.graphs import Graphs
 from turnstream.server.http.info import Health, Live, Ready
@@ -16,7 +17,6 @@ from turnstream.server.http.openapi.endpoint import OpenApi
 from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.threads import Restore, Thread, Threads
 from turnstream.server.http.tools import Tool, Tools
-from turnstream.server.protocols import BODY_FORMATS
 
 PUBLIC_ROUTES = (
     Route("/health", Health),
@@ -25,14 +25,6 @@ PUBLIC_ROUTES = (
     Route("/login", Login),
     Route("/logout", Logout),
 )
-ADDRESSES = tuple(
-    (path, chat_in(format))
-    for format in BODY_FORMATS
-    if format.address
-    for path in (format.address, f"{format.address}/{{graph}}")
-)
-"""Of the forms of body that have one of their own."""
-
 ROUTES = (
     *PUBLIC_ROUTES,
     # Of callers without any role too: a page has to know whom it is to log out.
@@ -43,7 +35,8 @@ ROUTES = (
             ("/chat", Chat),
             ("/chat/{thread_id}/stream", ChatStream),
             ("/chat/{thread_id}/stop", ChatStop),
-            *ADDRESSES,
+            ("/ag-ui", AgUi),
+            ("/ag-ui/{graph}", AgUiOfGraph),
             ("/threads", Threads),
             ("/threads/{thread_id}", Thread),
             ("/threads/{thread_id}/restore", Restore),

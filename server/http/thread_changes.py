@@ -3,13 +3,30 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, with_config
+from typing_extensions import TypedDict
 
+from turnstream.server.http.openapi.operation import component, says
 from turnstream.server.protocols.fields import ClosedFields, Fault, Otherwise, Text, keys, read
 from turnstream.server.protocols.graph_values import ToolNames
 from turnstream.server.storage.titles import one_line
 
 MAX_TITLE_CHARS = 200
+
+
+@with_config(json_schema_extra={"minProperties": 1})
+class ThreadChangesBody(TypedDict, total=False):
+    title: Annotated[
+        str,
+        component("NotBlank"),
+        says(
+            f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside. What cannot "
+            "be seen in it, or turns the text around it, is left out."
+        ),
+    ]
+    allowed_tools: Annotated[list[str], component("ToolNames")] | None
+    pinned: bool
+    archived: bool
 
 
 def _title(title: str) -> str:

@@ -1,13 +1,18 @@
 """What a loaded thread says: its turns, what waits for the client, and its live run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, cast
 
 from langchain_core.messages import ToolCall
+from pydantic import Field
+from typing_extensions import TypedDict
 
+from turnstream.server.http.openapi.operation import component, says
 from turnstream.server.http.problems import unknown_thread
 from turnstream.server.http.state import ApiRequest
+from turnstream.server.http.thread_listing import ThreadEntryJson
 from turnstream.server.protocols import WireFormat
 from turnstream.server.protocols.metadata import interrupt_json
 from turnstream.server.runs.reader import LoggedRun, RunReader
@@ -21,8 +26,54 @@ from turnstream.server.turns.messages import Turn
 from turnstream.server.turns.pages import WHOLE, TurnPage
 from turnstream.tools.threads import beside_loop
 
-Content = tuple[tuple[Turn, ...], dict[str, Any]]
-"""A thread's turns, and what else its answer says: `pending`, `run`, and more in some formats."""
+
+class CallJson(TypedDict):
+    tool_call_id: str
+    tool_name: str
+    args: Mapping[str, Any]
+
+
+class AskedJson(CallJson):
+    """A call that waits for an approval."""
+
+    approval_id: str
+    may_have_run: NotRequired[Literal[True]]
+
+
+class LiveRunJson(TypedDict):
+    """A live run; its message is in the thread as far as `cursor`."""
+
+    id: str
+    stream_url: str
+    stop_url: str
+    cursor: str
+    message_id: str
+    first_part: Annotated[
+        int, Field(ge=0, description="The index, in its message, of the run's part 0.")
+    ]
+
+
+class ThreadRestJson(TypedDict):
+    pending: list[CallJson]
+    approvals: NotRequired[list[AskedJson]]
+    interrupts: NotRequired[list[Annotated[Mapping[str, Any], component("Interrupt")]]]
+    pendingInterrupts: NotRequired[list[dict[str, Any]]]
+    state: NotRequired[
+        Annotated[Mapping[str, Any], says("Of the graph's own state what clients see.")]
+    ]
+    run: LiveRunJson | None
+    has_earlier: NotRequired[bool]
+    version: NotRequired[Annotated[str, says("That was asked for, if it is not the thread's own.")]]
+
+
+class ThreadJson(ThreadEntryJson, ThreadRestJson):
+    """A thread; its messages are in the wire format."""
+
+    messages: list[Annotated[dict[str, Any], component("Message")]]
+
+
+Content = tuple[tuple[Turn, ...], ThreadRestJson]
+"""The turns of a thread, and the rest of its answer."""
 
 
 async def consistent(
@@ -31,7 +82,7 @@ async def consistent(
     format: WireFormat,
     page: TurnPage = WHOLE,
     version: str | None = None,
-) -> tuple[ThreadEntry, tuple[Turn, ...], dict[str, Any]]:
+) -> tuple[ThreadEntry, tuple[Turn, ...], ThreadRestJson]:
     """A thread's entry and content of one moment: read again if a run began or ended. With
     `version` the content is that of the branch that has this version of a turn.
 
@@ -91,26 +142,22 @@ class _Loading:
         return await beside_loop(len(state.messages), partial(self._shown, state, tree, now))
 
     def _shown(self, state: ThreadState, tree: VersionTree, now: Path | None) -> Content:
-        asked = [interrupt_json(interrupt) for interrupt in state.interrupts]
         waiting = [_asked(approval) for approval in waiting_approvals(state, self.key)]
         path = tree.path(state.messages)
         versions = tree.shown(path, path if now is None else now)
         turns, has_earlier = self.reader.page(state, self.page, versions)
-        rest = {
-            "pending": _pending(state),
-            **({"approvals": waiting} if waiting else {}),
-            **({"interrupts": asked} if asked else {}),
-            **_named(state.graph_state),
-            **self.format.waiting(turns, state.interrupts),
-            "run": None,
-            **_more(self.page, has_earlier=has_earlier),
-        }
+        rest = self._rest(state, state.graph_state, None, has_earlier=has_earlier)
+        if waiting:
+            rest["approvals"] = waiting
+        if state.interrupts:
+            rest["interrupts"] = [interrupt_json(interrupt) for interrupt in state.interrupts]
+        rest.update(cast("ThreadRestJson", self.format.waiting(turns, state.interrupts)))
         return turns, rest
 
     async def _so_far(self, run: LoggedRun, tree: VersionTree) -> Content:
         progress = await self.reader.progress(run, self.page, tree)
         thread_id, run_id = self.key.thread_id, run.header.run_id
-        live = {
+        live: LiveRunJson = {
             "id": run_id,
             "stream_url": f"/chat/{thread_id}/stream",
             "stop_url": f"/chat/{thread_id}/stop",
@@ -118,35 +165,40 @@ class _Loading:
             "message_id": run.header.message_id,
             "first_part": progress.first_part,
         }
-        more = _more(self.page, has_earlier=progress.has_earlier)
-        pending, named = _pending(progress.before), _named(progress.graph_state)
-        return progress.turns, {"pending": pending, **named, "run": live, **more}
+        rest = self._rest(
+            progress.before, progress.graph_state, live, has_earlier=progress.has_earlier
+        )
+        return progress.turns, rest
+
+    def _rest(
+        self,
+        state: ThreadState,
+        graph_state: Values | None,
+        run: LiveRunJson | None,
+        *,
+        has_earlier: bool,
+    ) -> ThreadRestJson:
+        """A client that asks for the whole thread gets no `has_earlier`."""
+        pending = [_call(call) for call in state.pending("client")]
+        rest: ThreadRestJson = {"pending": pending, "run": run}
+        if graph_state is not None:
+            rest["state"] = graph_state
+        if self.page != WHOLE:
+            rest["has_earlier"] = has_earlier
+        return rest
 
 
-def _named(graph_state: Values | None) -> dict[str, Any]:
-    """What clients see of the graph's state; nothing if they never see any of it."""
-    return {} if graph_state is None else {"state": graph_state}
-
-
-def _more(page: TurnPage, *, has_earlier: bool) -> dict[str, Any]:
-    """A client that asks for the whole thread is told nothing of pages."""
-    return {} if page == WHOLE else {"has_earlier": has_earlier}
-
-
-def _pending(state: ThreadState) -> list[dict[str, Any]]:
-    """The calls that wait for the client."""
-    return [_call(call) for call in state.pending("client")]
-
-
-def _asked(waiting: WaitingApproval) -> dict[str, Any]:
-    return {
+def _asked(waiting: WaitingApproval) -> AskedJson:
+    asked: AskedJson = {
         "tool_call_id": waiting.tool_call_id,
         "tool_name": waiting.tool_name,
         "args": waiting.args,
         "approval_id": waiting.approval_id,
-        **({"may_have_run": True} if waiting.may_have_run else {}),
     }
+    if waiting.may_have_run:
+        asked["may_have_run"] = True
+    return asked
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {"tool_call_id": call["id"], "tool_name": call["name"], "args": call["args"]}
+def _call(call: ToolCall) -> CallJson:
+    return {"tool_call_id": call["id"] or "", "tool_name": call["name"], "args": call["args"]}

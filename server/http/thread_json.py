@@ -10,7 +10,7 @@ LARGE_BYTES = 100_000
 
 
 async def thread_json(
-    entry: Mapping[str, Any], messages: Sequence[Any], rest: Mapping[str, Any]
+    entry: Mapping[str, object], messages: Sequence[Any], rest: Mapping[str, object]
 ) -> bytes:
     """One object: the entry's members, `messages`, and the rest's; neither is empty."""
     texts = await written(messages)

@@ -2,23 +2,88 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
-from typing import Any, get_args
+from typing import Literal, NotRequired, cast, get_args
 
+from typing_extensions import TypedDict
+
+from turnstream.server.http.openapi.operation import (
+    FLAG,
+    TEXT,
+    Parameter,
+    Time,
+    one_of,
+    whole_number,
+)
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest, owner
 from turnstream.server.storage.excerpts import Segment, excerpt, marked
 from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
+from turnstream.server.storage.sealed_places import CURSOR
 from turnstream.server.storage.searching import Found
 from turnstream.server.storage.words import MAX_WORDS, Wanted, wanted
+from turnstream.server.turns.problem_codes import pick
 
 STATES: tuple[str, ...] = get_args(ThreadRunState)
 PAGE_SIZE, MAX_PAGE_SIZE = 30, 100
 MAX_QUERY_CHARS = 200
+PAGE_QUERY = {
+    "limit": Parameter("Threads of a page.", whole_number(1, MAX_PAGE_SIZE, PAGE_SIZE)),
+    "cursor": Parameter("Of the page.", {**TEXT, "pattern": f"^({CURSOR})?$"}),
+    "state": Parameter("Those whose last run is in it.", one_of(STATES)),
+    "archived": Parameter("Those of the archive; without `q` false is the default.", FLAG),
+    "q": Parameter(
+        f"Those that have these words in their title and texts, {MAX_WORDS} at most; the last is a "
+        "beginning.",
+        {**TEXT, "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+    ),
+}
+PAGE_PROBLEMS = pick(
+    "invalid_limit", "invalid_state", "invalid_cursor", "invalid_query", "invalid_flag"
+)
 
 
-async def page(request: ApiRequest) -> dict[str, Any]:
+class ListedThreadJson(TypedDict):
+    """A thread in the list; `graph` is there if several are served and the thread has one."""
+
+    id: str
+    title: str
+    created_at: Time
+    updated_at: Time
+    run_id: str
+    run_state: ThreadRunState
+    pinned: bool
+    archived: bool
+    graph: NotRequired[str]
+
+
+class ThreadEntryJson(ListedThreadJson):
+    """The entry of a thread; `allowed_tools` is there if the thread is narrowed."""
+
+    allowed_tools: NotRequired[list[str]]
+
+
+class SegmentJson(TypedDict):
+    text: str
+    is_match: NotRequired[Literal[True]]
+
+
+class FoundJson(TypedDict):
+    title: list[SegmentJson]
+    text: NotRequired[list[SegmentJson]]
+    message_id: NotRequired[str]
+
+
+class FoundThreadJson(ListedThreadJson):
+    found: NotRequired[FoundJson]
+
+
+class ThreadListJson(TypedDict):
+    threads: list[FoundThreadJson]
+    cursor: NotRequired[str]
+
+
+async def page(request: ApiRequest) -> ThreadListJson:
     """Raises Problem, StorageUnavailable."""
     query = request.query_params
     limit = number(query.get("limit", str(PAGE_SIZE)), MAX_PAGE_SIZE)
@@ -40,20 +105,39 @@ async def page(request: ApiRequest) -> dict[str, Any]:
         )
     except ValueError as error:
         raise Problem(422, "invalid_cursor", f"{error}; begin without one.") from None
-    entries = [shown(request, entry) for entry in found.entries]
+    listed: ThreadListJson = {
+        "threads": [cast("FoundThreadJson", _listed(request, one)) for one in found.entries]
+    }
     if words is not None:
-        marking = partial(_marked, entries, found.found, words)
-        entries = await asyncio.to_thread(marking)  # The texts may be long.
-    return {"threads": entries, **({"cursor": found.cursor} if found.cursor else {})}
+        marking = partial(_mark, listed["threads"], found.found, words)
+        await asyncio.to_thread(marking)  # The texts may be long.
+    if found.cursor:
+        listed["cursor"] = found.cursor
+    return listed
 
 
-def shown(request: ApiRequest, entry: ThreadEntry) -> dict[str, Any]:
-    shown, graphs = asdict(entry), request.state["graphs"]
-    del shown["graph"]
-    if entry.allowed_tools is None:
-        del shown["allowed_tools"]
-    graph = graphs.name_of(entry) if graphs.are_several else None
-    return {**shown, "graph": graph} if graph else shown
+def shown(request: ApiRequest, entry: ThreadEntry) -> ThreadEntryJson:
+    shown = cast("ThreadEntryJson", _listed(request, entry))
+    if entry.allowed_tools is not None:
+        shown["allowed_tools"] = [*entry.allowed_tools]
+    return shown
+
+
+def _listed(request: ApiRequest, entry: ThreadEntry) -> ListedThreadJson:
+    graphs = request.state["graphs"]
+    listed: ListedThreadJson = {
+        "id": entry.id,
+        "title": entry.title,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "run_id": entry.run_id,
+        "run_state": entry.run_state,
+        "pinned": entry.pinned,
+        "archived": entry.archived,
+    }
+    if graphs.are_several and (graph := graphs.name_of(entry)):
+        listed["graph"] = graph
+    return listed
 
 
 def number(text: str, most: int) -> int:
@@ -87,22 +171,17 @@ def _words(text: str) -> Wanted:
         ) from None
 
 
-def _marked(
-    entries: Sequence[dict[str, Any]], found: Mapping[str, Found], words: Wanted
-) -> list[dict[str, Any]]:
-    """The entries with what was found in each."""
+def _mark(threads: Sequence[FoundThreadJson], found: Mapping[str, Found], words: Wanted) -> None:
+    """Add the places of the words to each thread."""
+    for thread in threads:
+        thread["found"] = {"title": _segments(marked(thread["title"], words))}
+        if text := found.get(thread["id"]):
+            thread["found"]["text"] = _segments(excerpt(text.text, words))
+            thread["found"]["message_id"] = text.message_id
+
+
+def _segments(segments: tuple[Segment, ...]) -> list[SegmentJson]:
     return [
-        {**entry, "found": {"title": _segments(marked(entry["title"], words)), **text}}
-        for entry in entries
-        for text in (_text(found.get(entry["id"]), words),)
+        {"text": one.text, "is_match": True} if one.is_match else {"text": one.text}
+        for one in segments
     ]
-
-
-def _text(found: Found | None, words: Wanted) -> dict[str, Any]:
-    if found is None:
-        return {}
-    return {"text": _segments(excerpt(found.text, words)), "message_id": found.message_id}
-
-
-def _segments(segments: tuple[Segment, ...]) -> list[dict[str, Any]]:
-    return [{"text": one.text, **({"is_match": True} if one.is_match else {})} for one in segments]

@@ -5,57 +5,86 @@ from functools import partial
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
+from turnstream.server.http.chat import PROTOCOL
+from turnstream.server.http.openapi.operation import (
+    FLAG,
+    Answer,
+    Operation,
+    Parameter,
+    Time,
+    whole_number,
+)
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, rights, thread_key
-from turnstream.server.http.thread_changes import changes_of
-from turnstream.server.http.thread_content import consistent
+from turnstream.server.http.thread_changes import ThreadChangesBody, changes_of
+from turnstream.server.http.thread_content import ThreadJson, consistent
 from turnstream.server.http.thread_json import thread_json
-from turnstream.server.http.thread_listing import flag, number, page, shown
+from turnstream.server.http.thread_listing import (
+    PAGE_PROBLEMS,
+    PAGE_QUERY,
+    ThreadEntryJson,
+    ThreadListJson,
+    flag,
+    number,
+    page,
+    shown,
+)
 from turnstream.server.protocols import DEFAULT, wire_format
 from turnstream.server.runs.tool_choice import check_choice
 from turnstream.server.storage.interfaces import MAX_PINNED, TooManyPinned
 from turnstream.server.turns.pages import WHOLE, TurnPage
+from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.tools.threads import beside_loop
 
 MESSAGES, MAX_MESSAGES = 50, 1000
 """Of a page of a thread."""
 
 
-class Threads(HTTPEndpoint):
-    async def get(self, request: ApiRequest) -> Response:
-        """`{"threads": [entry], "cursor"?}`: pinned ones first, then newest first by last activity.
+class DeletedJson(TypedDict):
+    restorable_until: Time
 
-        With `state` those whose last run is in it; with `archived=true` those of the archive. With
-        `q` those that have its words, archived or not, each with `"found": {"title": [segment],
-        "text"?: [segment], "message_id"?}`; a segment is `{"text", "is_match"?: true}`.
+
+ENTRY = Answer("The thread's entry in the list.", ThreadEntryJson)
+
+
+class Threads(HTTPEndpoint):
+    @Operation(
+        "listThreads",
+        Answer("A page of the list; without a cursor it is the last.", ThreadListJson),
+        STORAGE | PAGE_PROBLEMS,
+        query=PAGE_QUERY,
+    )
+    async def get(self, request: ApiRequest) -> Response:
+        """List threads, or search them.
+
+        Pinned ones first, then by last activity, newest first.
         """
         return JSONResponse(await page(request))
 
 
 class Thread(HTTPEndpoint):
+    @Operation(
+        "loadThread",
+        Answer("The thread; its messages are in the wire format.", ThreadJson),
+        STORAGE
+        | pick("thread_not_found", "invalid_protocol", "unknown_message", "unknown_version")
+        | pick("invalid_limit"),
+        query={
+            "protocol": PROTOCOL,
+            "limit": Parameter("Messages of the page.", whole_number(1, MAX_MESSAGES, MESSAGES)),
+            "before": Parameter("The id of a message; the page ends with the one before it."),
+            "version": Parameter("The id of a version of a message: show its branch."),
+        },
+    )
     async def get(self, request: ApiRequest) -> Response:
-        """All that a page needs to show a thread and to go on from there.
+        """Load a thread, or a page of it.
 
-            {"id", "title", "created_at", "updated_at", "run_id", "run_state", "graph"?,
-             "allowed_tools"?, "messages",
-             "pending": [{"tool_call_id", "tool_name", "args"}],
-             "approvals"?: [{"tool_call_id", "tool_name", "args", "approval_id", "may_have_run"?}],
-             "interrupts"?: [{"id", "value"?, "node", "namespace"?}],
-             "state"?: {name: value},
-             "run": null | {"id", "stream_url", "stop_url", "cursor", "message_id", "first_part"},
-             "has_earlier"?, "version"?}
-
-        All messages; or, with `limit` or `before`, a page of them: the newest, or those before the
-        message of an id. Then `has_earlier` says whether the thread has others before the page.
-        With `version` the messages are those of the branch that has this version of a message, if
-        that is not the thread's own; the thread stays as it is.
-        `run_id` and `run_state` are of the last run; `graph` is there if several are served and the
-        thread has one, `allowed_tools` if the thread is narrowed.
-        `messages` are as the protocol shows them; a live run's message is as its log tells it up to
-        `cursor`: attach with that, and nothing is missed or doubled. `first_part` is the index, in
-        its message, of the run's part 0. Of a run that withdrew a step or whose nodes speak beside
-        each other the cursor is at its beginning.
+        A page, with `limit` or `before`, has `has_earlier`: true if the thread has messages before
+        the page. The message of a live run is as its log tells it up to `cursor`: attach with that,
+        and nothing is missed or doubled. The cursor is at the beginning of a run that withdrew a
+        step or whose nodes speak beside each other.
         """
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         wanted = _page(request)
@@ -65,9 +94,24 @@ class Thread(HTTPEndpoint):
         body = await thread_json(shown(request, entry), messages, rest)
         return Response(body, media_type="application/json")
 
+    @Operation(
+        "changeThread",
+        ENTRY,
+        STORAGE
+        | pick("thread_not_found", "tool_not_allowed", "422 unknown_tool", "too_many_pinned")
+        | pick("invalid_title", "invalid_body", "invalid_text", "unknown_key"),
+        body=ThreadChangesBody,
+        examples={
+            "another title": {"title": "Sums"},
+            "no tool but one": {"allowed_tools": ["calculator"]},
+            "pinned": {"pinned": True},
+        },
+    )
     async def patch(self, request: ApiRequest) -> Response:
-        """Body `{"title"?, "allowed_tools"?, "pinned"?, "archived"?}`, the tools a list of names,
-        or null; answers with the entry. A live run keeps the tools that it began with."""
+        """Rename, pin or archive a thread, or choose its tools.
+
+        A live run keeps the tools that it began with.
+        """
         key, store = thread_key(request), request.state["store"]
         changes, _ = await request.state["bodies"].read(request, changes_of)
         entry = await store.get(key)
@@ -90,11 +134,19 @@ class Thread(HTTPEndpoint):
             raise unknown_thread(key)
         return JSONResponse(shown(request, entry))
 
+    @Operation(
+        "deleteThread",
+        {
+            202: Answer("It can be brought back for a while.", DeletedJson),
+            204: Answer("There is no such thread, or no more."),
+        },
+        STORAGE | pick("invalid_flag", "thread_still_busy"),
+        query={"at_once": Parameter("Delete it for good, now.", FLAG)},
+    )
     async def delete(self, request: ApiRequest) -> Response:
-        """Delete a thread, whether there is one or not; its live run is stopped first.
+        """Delete a thread.
 
-        202 `{"restorable_until"}`: it can be brought back until then. 204: it is gone for good, as
-        with `at_once=true`.
+        A live run is stopped first.
         """
         at_once = flag(request, "at_once", default=False)
         runs, key = request.state["runs"], thread_key(request)
@@ -102,12 +154,16 @@ class Thread(HTTPEndpoint):
         if until is None:
             return Response(status_code=204)
         moment = datetime.fromtimestamp(until, UTC).isoformat(timespec="milliseconds")
-        return JSONResponse({"restorable_until": moment}, 202)
+        return JSONResponse(DeletedJson(restorable_until=moment), 202)
 
 
 class Restore(HTTPEndpoint):
+    @Operation("restoreThread", ENTRY, STORAGE | pick("thread_not_found"))
     async def post(self, request: ApiRequest) -> Response:
-        """Bring back a thread that was deleted; answers with the entry."""
+        """Bring back a thread that was deleted.
+
+        One that is not deleted stays as it is.
+        """
         key = thread_key(request)
         entry = await request.state["runs"].deletions.restore(key)
         if entry is None:

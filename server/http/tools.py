@@ -2,13 +2,15 @@
 
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
+from pydantic import Field
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
 from turnstream.graphs import stored
 from turnstream.graphs.answers import client_view
@@ -17,20 +19,41 @@ from turnstream.graphs.classify import check_args
 from turnstream.graphs.execution import execute, limits_of
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
 from turnstream.server.http.audited import note_call
+from turnstream.server.http.openapi.operation import Answer, Operation, says
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest, rights
 from turnstream.server.runs.graph_user import AUTH_USER, GraphUser
+from turnstream.server.turns.problem_codes import STORAGE, TOOLS, pick
 from turnstream.tools.catalogue import Catalogue
 
 STATUSES = {"tool_error": 422, "tool_timeout": 504}
 """Of a call that failed; 500 for all else."""
 
 
+class ToolJson(TypedDict):
+    name: str
+    kind: Literal["real", "ui"]
+    description: str
+    parameters: dict[str, Any]
+    approval: Annotated[
+        Literal["never", "sometimes", "always"],
+        says("Which calls of the caller a person must approve."),
+    ]
+
+
+class ToolsJson(TypedDict):
+    tools: list[ToolJson]
+
+
+class ToolOutcomeJson(TypedDict):
+    result: Any
+    duration_ms: Annotated[int, Field(ge=0)] | None
+
+
 class Tools(HTTPEndpoint):
+    @Operation("listTools", Answer("The catalogue.", ToolsJson))
     async def get(self, request: ApiRequest) -> Response:
-        """`{"tools": [{"name", "kind": "real" | "ui", "description", "parameters", "approval"}]}`:
-        those that the caller may use. `approval` says which calls of the caller's a person must
-        approve: `never`, `sometimes` or `always`."""
+        """List the tools that the caller may use."""
         decide, approvals = rights(request).decide, _approval_rules(request)
         return JSONResponse(
             {
@@ -44,9 +67,18 @@ class Tools(HTTPEndpoint):
 
 
 class Tool(HTTPEndpoint):
+    @Operation(
+        "callTool",
+        Answer("What the client may see of its result.", ToolOutcomeJson),
+        TOOLS | STORAGE | pick("limit_exceeded"),
+        body={"type": "object", "description": "The arguments, as `parameters` of the tool says."},
+        examples={"a sum": {"expression": "6 * 7"}},
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """The body is the arguments; the answer is `{"result", "duration_ms"}`, a problem if the
-        call failed. Rights, validation, time limit, redaction and errors are those of a turn."""
+        """Call a real tool.
+
+        Rights, validation, time limit, redaction and errors are those of a turn.
+        """
         tool = _find(request.state["catalogue"].current, request.path_params["name"])
         permitted = rights(request)
         _permit(refusal_by_name(permitted, tool.name))
@@ -103,7 +135,7 @@ def _find(catalogue: Catalogue, name: str) -> BaseTool:
 def _answer(message: ToolMessage) -> Response:
     view = client_view(message)
     if stored.end_of(message) == "result":
-        return JSONResponse({"result": view, "duration_ms": stored.duration_ms(message)})
+        return JSONResponse(ToolOutcomeJson(result=view, duration_ms=stored.duration_ms(message)))
     error = dict(view["error"])
     code, detail = error.pop("code"), error.pop("message")
     raise Problem(STATUSES.get(code, 500), code, detail, **error)

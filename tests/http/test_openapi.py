@@ -10,15 +10,12 @@ import pytest
 import pytest_asyncio
 from openapi_spec_validator import validate
 
+from tests.support.examples import EXAMPLES, body_of
 from tests.support.serving import Client, serving, settings
 from tests.support.users import client_of, keys_settings
-from turnstream.server.http.openapi.document import OPERATIONS
+from turnstream.server.runs.served_models import ServedModels
 
-EXAMPLES = [
-    (method, path, name)
-    for (method, path), (_, operation) in OPERATIONS.items()
-    for name in operation.examples
-]
+NAMES = [(method, path, name) for (method, path), named in EXAMPLES.items() for name in named]
 
 
 async def document_of(client: Any) -> dict[str, Any]:
@@ -37,19 +34,19 @@ async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clie
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(("method", "path", "name"), EXAMPLES)
+@pytest.mark.parametrize(("method", "path", "name"), NAMES)
 async def test_an_example_is_answered_as_the_document_says(
     client: Client, method: str, path: str, name: str
 ) -> None:
     """What is answered is compared with the document by the client of the tests."""
-    example = OPERATIONS[method, path][1].examples[name]
+    example, given = EXAMPLES[method, path][name], body_of((method, path), name)
     assert (await client.http.request("DELETE", "/me", json={"confirm": "local"})).is_success
     known: dict[str, str] = {}
     if "{thread}" in example.path.values():
         known["{thread}"], _ = await client.turn({"message": "What is 6 * 7?"})
         known["{run}"] = (await client.thread(known["{thread}"]))["run_id"]
     sent: dict[str, Any] = {"headers": example.headers, "params": example.query}
-    body = {} if example.body is None else {"json": example.body}
+    body = {} if given is None else {"json": given}
     address = path.format(**filled(example.path, known))
     answer = await client.http.request(method, address, **sent, **body)
     assert answer.status_code == example.status, answer.text
@@ -89,6 +86,20 @@ async def test_with_authentication_only_callers_get_the_document(tmp_path: Path)
     assert found["components"]["schemas"]["Confirmation"]["properties"]["confirm"] == {
         "const": "ann"
     }
+
+
+async def test_a_change_of_what_is_served_is_in_the_next_document(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        before = await document_of(client)
+        assert client.state is not None
+        (model,) = client.state["models"].by_name.values()
+        client.state["models"] = ServedModels({"offline": model, "second": model})
+        after = await document_of(client)
+    models = [
+        found["components"]["schemas"]["MessageBody"]["properties"]["model"]["anyOf"][0]
+        for found in (before, after)
+    ]
+    assert models == [{"enum": ["offline"]}, {"enum": ["offline", "second"]}]
 
 
 async def test_each_line_of_an_export_fits_the_document(tmp_path: Path) -> None:

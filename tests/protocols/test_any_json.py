@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import bodies
 from tests.support.samples import sample
-from turnstream.server.http.openapi.document import OPERATIONS
 from turnstream.server.protocols import BodyLimits, ag_ui, parse
 from turnstream.server.protocols.langgraph_sdk.body import parse as langgraph_parse
 from turnstream.server.protocols.langgraph_sdk.states import SavedThread
@@ -85,7 +85,7 @@ AG_UI: list[dict[str, Any]] = [
         "tools": [{"name": "b", "description": "B", "parameters": {"type": "object"}}],
         "forwardedProps": {"edit": "m0", "runConfig": {"model": "m"}},
     },
-    *(e.body for e in OPERATIONS["POST", "/ag-ui"][1].examples.values()),
+    *bodies("POST", "/ag-ui"),
 ]
 LANGGRAPH_RUNS = "/langgraph/threads/{thread_id}/runs/stream"
 BODIES = [
@@ -93,7 +93,7 @@ BODIES = [
     COMMANDS,
     *NATIVE,
     *(json.loads(path.read_text()) for path in sorted(RECORDED.glob("*.request.json"))),
-    *(e.body for e in OPERATIONS["POST", "/chat"][1].examples.values()),
+    *bodies("POST", "/chat"),
 ]
 LANGGRAPH: list[dict[str, Any]] = [
     {
@@ -120,7 +120,7 @@ LANGGRAPH: list[dict[str, Any]] = [
         "stream_mode": ["values"],
         "on_disconnect": "cancel",
     },
-    *(e.body for e in OPERATIONS["POST", LANGGRAPH_RUNS][1].examples.values()),
+    *bodies("POST", LANGGRAPH_RUNS),
 ]
 Place = tuple[str | int, ...]
 

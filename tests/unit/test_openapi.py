@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,51 +11,67 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from tests.support import problem_table
 from tests.support.documented import EVERYTHING, SUBJECT, documented
+from tests.support.examples import EXAMPLES, OPERATIONS, body_of
 from tests.support.serving import PROJECT
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED
-from turnstream.server.http.openapi import problems
-from turnstream.server.http.openapi.document import OPERATIONS, document, endpoints
-from turnstream.server.http.openapi.problems import Source, together
+from turnstream.server.http.openapi.document import document, endpoints
 from turnstream.server.http.routes import ROUTES
+from turnstream.server.http.thread_listing import PAGE_PROBLEMS
 from turnstream.server.http.tools import STATUSES
 from turnstream.server.protocols import BODY_FORMATS, WIRE_FORMATS
 from turnstream.server.protocols.schemas import AT_OWN_ADDRESSES, BODIES, MESSAGES
 from turnstream.server.storage.interfaces import StorageFault
+from turnstream.server.turns import problem_codes
+from turnstream.server.turns.problem_codes import ALL, BODY_FIELDS, RUNS, STORAGE, Problems, pick
 
 Pairs = set[tuple[int, str]]
 
-SOURCES = [source for source in vars(problems).values() if isinstance(source, Source)]
+SERVER = PROJECT / "server"
+
 COMPUTED: dict[str, Pairs] = {
-    "turnstream.server.http.tools": {
+    "http.tools": {
         *((403, refusal.code) for refusal in (NOT_ALLOWED, NEEDS_APPROVAL)),
         *((status, code) for code, status in STATUSES.items()),
         (500, "tool_failed"),
     },
-    "turnstream.server.http.problem_handlers": {(404, "not_found"), (405, "method_not_allowed")},
-    "turnstream.server.storage.interfaces": {(503, code) for code in get_args(StorageFault)},
+    "http.problem_handlers": {
+        *((404, "not_found"), (405, "method_not_allowed"), (401, "http_error")),
+    },
+    "storage.interfaces": {(503, code) for code in get_args(StorageFault)},
 }
 """Of modules that raise codes which they do not spell out."""
+RAISED: dict[str, Problems] = {
+    "connections": problem_codes.CONNECTION,
+    "http.guard": problem_codes.HOST | pick("origin_not_allowed"),
+    "http.authenticated": problem_codes.CREDENTIALS | pick("origin_required"),
+    "http.byte_budget": pick("limit_reached"),
+    "http.bodies": problem_codes.BODY - pick("limit_reached"),
+    "http.event_streams": pick("limit_reached"),
+    "http.thread_listing": PAGE_PROBLEMS,
+    "http.thread_changes": pick("invalid_title", "invalid_body"),
+    "http.personal_data": pick("not_confirmed"),
+    "http.problems": pick("shutting_down", "thread_not_found", "limit_reached"),
+    "http.problem_handlers": problem_codes.NO_OPERATION
+    | pick("run_in_progress", "thread_changed", "forbidden", "limit_exceeded", "limit_reached")
+    | pick("thread_still_busy", "internal_error"),
+    "protocols": BODY_FIELDS,
+    "protocols.langgraph_sdk": problem_codes.LANGGRAPH_FIELDS | pick("unknown_checkpoint"),
+    "runs": RUNS | pick("unknown_version"),
+    "storage": STORAGE,
+    "turns": pick("unknown_message"),
+}
+"""The problems that a module or a folder raises, but for the modules of endpoints."""
 CALLS = ("Calls", "LangGraph SDK")
 """The sections of docs/http.md that have calls."""
-OTHER_WORDS = {
-    *("limit", "value", "login", "id", "run_id", "stream_url", "stop_url", "allowed_tools"),
-}
-"""Of the table of problems in docs/http.md, that are no codes."""
 
 
-def source_of(module: str) -> Path:
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin)
-
-
-def raised_in(module: str) -> Pairs:
-    """The statuses and codes that a module spells out, and those that it computes."""
-    tree = ast.parse(source_of(module).read_text(encoding="utf-8"))
+def raised_in(path: Path) -> Pairs:
+    """The statuses and codes that a module spells out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return {pair for call in calls for pair in _raised_by(call)} | COMPUTED.get(module, set())
+    return {pair for call in calls for pair in _raised_by(call)}
 
 
 def _raised_by(call: ast.Call) -> Iterator[tuple[int, str]]:
@@ -73,16 +88,34 @@ def _raised_by(call: ast.Call) -> Iterator[tuple[int, str]]:
         yield (*values[2:], *named, 422)[0], values[0]
 
 
-def pairs(sources: list[Source]) -> Pairs:
-    return {(status, code) for status, codes in together(sources).items() for code in codes}
+def pairs(problems: Problems) -> Pairs:
+    return {(problem.status, problem.code) for problem in problems}
 
 
-def modules_that_raise() -> Iterator[str]:
-    for path in (PROJECT / "server").rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if re.search(r"\b(?:Problem|InvalidRequest|Fault|Otherwise|OneOf)\(\s*[\"\d]", text):
-            parts = ("turnstream", *path.relative_to(PROJECT).with_suffix("").parts)
-            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def name_of(path: Path) -> str:
+    parts = path.relative_to(SERVER).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+RAISING = {
+    name: raised
+    for path in SERVER.rglob("*.py")
+    for name in (name_of(path),)
+    if (raised := raised_in(path) | COMPUTED.get(name, set()))
+}
+"""By the module."""
+DECLARED: dict[str, Problems] = {}
+"""By the module of the endpoint."""
+for one in endpoints(ROUTES):
+    module = one.handler.__module__.removeprefix("turnstream.server.")
+    of_body = problem_codes.NO_PROBLEMS if one.operation.body is None else problem_codes.BODY
+    DECLARED[module] = DECLARED.get(module, of_body) | one.operation.problems | of_body
+
+
+def home(module: str) -> str:
+    """The key of RAISED that a module belongs to; empty if there is none."""
+    homes = (name for name in RAISED if f"{module}.".startswith(f"{name}."))
+    return max(homes, key=len, default="")
 
 
 def test_the_document_is_valid() -> None:
@@ -90,40 +123,47 @@ def test_the_document_is_valid() -> None:
 
 
 def test_every_route_is_described_and_nothing_else() -> None:
-    served = {(method, path) for method, path, _ in endpoints(ROUTES)}
-    assert served == set(OPERATIONS)
+    assert {(one.method, one.route.path) for one in endpoints(ROUTES)} == set(OPERATIONS)
+    for paths in EVERYTHING["paths"].values():
+        assert all(operation["summary"] for operation in paths.values())
 
 
 def test_operations_have_names_of_their_own() -> None:
-    ids = [operation.id for _, operation in OPERATIONS.values()]
+    ids = [operation.id for operation in OPERATIONS.values()]
     assert len(set(ids)) == len(ids)
 
 
 @pytest.mark.parametrize("place", OPERATIONS, ids=" ".join)
 def test_every_operation_has_examples_of_its_body(place: tuple[str, str]) -> None:
-    _, operation = OPERATIONS[place]
-    assert operation.examples
-    for name, example in operation.examples.items():
-        assert (example.body is not None) == (operation.body is not None), name
-        if example.body is not None and example.status < 400 and operation.body is not None:
-            schema = {**operation.body, "components": EVERYTHING["components"]}
-            jsonschema.validate(example.body, schema)
+    operation = OPERATIONS[place]
+    assert EXAMPLES[place]
+    assert operation.examples.keys() <= EXAMPLES[place].keys()
+    described = EVERYTHING["paths"][place[1]][place[0].lower()]
+    for name, example in EXAMPLES[place].items():
+        body = body_of(place, name)
+        assert (body is not None) == (operation.body is not None), name
+        if body is not None and example.status < 400:
+            schema = described["requestBody"]["content"]["application/json"]["schema"]
+            jsonschema.validate(body, {**schema, "components": EVERYTHING["components"]})
 
 
-@pytest.mark.parametrize("modules", sorted({source.modules for source in SOURCES}))
-def test_a_source_has_the_codes_that_its_modules_raise(modules: tuple[str, ...]) -> None:
-    told = pairs([source for source in SOURCES if source.modules == modules])
-    raised = {pair for module in modules for pair in raised_in(module)}
-    # A code that several sources have to themselves is one that the module shares with the others.
-    if modules == ("turnstream.server.protocols",):
-        assert told <= raised
-    else:
-        assert told == raised
+def test_every_problem_that_is_raised_is_in_the_table_and_no_other() -> None:
+    assert {pair for raised in RAISING.values() for pair in raised} == pairs(ALL)
 
 
-def test_every_module_that_raises_a_problem_is_a_source() -> None:
-    named = {module for source in SOURCES for module in source.modules}
-    assert set(modules_that_raise()) <= named
+@pytest.mark.parametrize("name", RAISED)
+def test_a_group_has_the_codes_that_its_modules_raise(name: str) -> None:
+    raised = {pair for module in RAISING if home(module) == name for pair in RAISING[module]}
+    assert raised == pairs(RAISED[name])
+
+
+@pytest.mark.parametrize("module", sorted(RAISING.keys() & DECLARED.keys()))
+def test_an_endpoint_declares_the_codes_that_its_module_raises(module: str) -> None:
+    assert RAISING[module] <= pairs(DECLARED[module])
+
+
+def test_every_module_that_raises_a_problem_has_a_group_or_an_endpoint() -> None:
+    assert {module for module in RAISING if not home(module)} <= DECLARED.keys()
 
 
 def test_every_code_is_that_of_an_operation() -> None:
@@ -134,20 +174,23 @@ def test_every_code_is_that_of_an_operation() -> None:
         for answer in operation["responses"].values()
         for code in documented(answer)
     }
-    every = {code for _, code in pairs(SOURCES)}
-    assert every - of_operations == {"method_not_allowed", "not_found"}
+    every = {problem.code for problem in ALL}
+    assert every - of_operations == {"method_not_allowed", "not_found", "http_error"}
 
 
-def test_the_reference_for_people_has_the_same_codes() -> None:
-    text = (PROJECT / "docs" / "http.md").read_text(encoding="utf-8")
-    table = text.split("## Problems")[1].split("## Limits")[0]
-    told: Pairs = set()
-    for statuses, cell in re.findall(r"^\| ([\d, ]+) \| (.+) \|$", table, re.MULTILINE):
-        codes = set(re.findall(r"`([a-z]+(?:_[a-z]+)*)`", cell)) - OTHER_WORDS
-        told |= {(int(status), code) for status in statuses.split(", ") for code in codes}
-    every = pairs(SOURCES)
-    assert {code for _, code in told} == {code for _, code in every}
-    assert every <= told
+def test_the_reference_for_people_has_the_table_of_problems() -> None:
+    assert problem_table.of_reference() == problem_table.made(), (
+        "make it anew: python -m tests.support.problem_table"
+    )
+
+
+def test_the_document_has_the_sentences_of_each_code() -> None:
+    codes = EVERYTHING["components"]["schemas"]["Problem"]["properties"]["code"]["oneOf"]
+    sentences = {code["const"]: code["description"] for code in codes}
+    assert sentences.keys() == {problem.code for problem in ALL}
+    for problem in ALL:
+        assert problem.means in sentences[problem.code]
+        assert problem.remedy in sentences[problem.code]
 
 
 def test_the_reference_for_people_has_the_same_calls() -> None:

@@ -2,18 +2,25 @@
 
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import Field, WithJsonSchema
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import TypedDict
 
+from turnstream.server.http.openapi.operation import Answer, Operation, Time
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.protocols.fields import an_object, shown
+from turnstream.server.turns.problem_codes import pick
 
+FLAGS = {"assistants": True, "crons": False, "langsmith": False}
+Nothing = Annotated[dict[str, Any], Field(max_length=0)]
 _EPOCH = "1970-01-01T00:00:00+00:00"
 """Graphs are code: nobody has made them at a time."""
+_WANTED = {"description": "The name of the only one that is wanted."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +39,44 @@ class ApiKeyHeader:
         await self.app(scope, receive, send)
 
 
+class LangGraphInfoJson(TypedDict):
+    version: str
+    flags: Annotated[dict[str, bool], WithJsonSchema({"const": FLAGS})]
+
+
+class LangGraphAssistantJson(TypedDict):
+    assistant_id: str
+    graph_id: str
+    name: str
+    description: str | None
+    created_at: Time
+    updated_at: Time
+    config: Nothing
+    context: Nothing
+    metadata: Nothing
+    version: Literal[1]
+
+
 class Info(HTTPEndpoint):
+    @Operation(
+        "langgraphInfo",
+        Answer("Its version, and what it has of LangGraph's server.", LangGraphInfoJson),
+    )
     async def get(self, _request: ApiRequest) -> Response:
-        """`{"version", "flags"}`."""
-        flags = {"assistants": True, "crons": False, "langsmith": False}
-        return JSONResponse({"version": version("turnstream"), "flags": flags})
+        """Describe the server."""
+        return JSONResponse(LangGraphInfoJson(version=version("turnstream"), flags=FLAGS))
 
 
 class AssistantSearch(HTTPEndpoint):
+    @Operation(
+        "langgraphSearchAssistants",
+        Answer("The default first.", list[LangGraphAssistantJson]),
+        pick("invalid_body"),
+        body={"type": "object", "properties": {"graph_id": _WANTED}},
+        examples={"all": {}, "one that there is not": {"graph_id": "none"}},
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """Body `{"graph_id"?}`: the graphs, the default first."""
+        """List the graphs, as assistants."""
         fields, _ = await request.state["bodies"].read(request, an_object)
         asked = fields.get("graph_id")
         names = [name for name in request.state["graphs"].by_name if asked in (None, name)]
@@ -49,7 +84,13 @@ class AssistantSearch(HTTPEndpoint):
 
 
 class Assistant(HTTPEndpoint):
+    @Operation(
+        "langgraphGetAssistant",
+        Answer("A graph.", LangGraphAssistantJson),
+        pick("assistant_not_found"),
+    )
     async def get(self, request: ApiRequest) -> Response:
+        """Load a graph, as an assistant."""
         name = graph_named(request, request.path_params["assistant_id"])
         return JSONResponse(_assistant(request, name))
 
@@ -66,7 +107,7 @@ def graph_named(request: ApiRequest, assistant_id: str) -> str:
     return name
 
 
-def _assistant(request: ApiRequest, name: str) -> dict[str, Any]:
+def _assistant(request: ApiRequest, name: str) -> LangGraphAssistantJson:
     described = request.state["graphs"].by_name[name].attached.description
     return {
         "assistant_id": name,

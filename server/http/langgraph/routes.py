@@ -17,6 +17,7 @@ from turnstream.server.http.langgraph.threads import (
     Threads,
     ThreadSearch,
     ThreadState,
+    ThreadStateAt,
 )
 from turnstream.server.http.permitted import Permitted
 
@@ -36,7 +37,7 @@ LANGGRAPH_ROUTES = tuple(
         ("/langgraph/threads/search", ThreadSearch),
         (_THREAD, Thread),
         (f"{_THREAD}/state", ThreadState),
-        (f"{_THREAD}/state/{{checkpoint_id}}", ThreadState),
+        (f"{_THREAD}/state/{{checkpoint_id}}", ThreadStateAt),
         (f"{_THREAD}/history", ThreadHistory),
         (f"{_THREAD}/runs", Runs),
         (f"{_THREAD}/runs/stream", RunsStream),

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
 
 from turnstream.server.http.chat import (
+    RUN_HEADERS,
     ignored_header,
     run_headers,
     stream_refusals,
@@ -21,20 +23,43 @@ from turnstream.server.http.chat import (
     unseen_headers,
 )
 from turnstream.server.http.cursors import position
-from turnstream.server.http.langgraph.assistants import graph_named
+from turnstream.server.http.langgraph.assistants import Nothing, graph_named
 from turnstream.server.http.langgraph.saved import branch_at, find_thread
+from turnstream.server.http.openapi.operation import (
+    EVENTS,
+    Answer,
+    Operation,
+    Parameter,
+    Time,
+    one_of,
+    refer,
+)
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, principal, rights, thread_key
 from turnstream.server.protocols import wire_format
 from turnstream.server.protocols.fields import thread_id
 from turnstream.server.protocols.format import StreamContext
-from turnstream.server.protocols.langgraph_sdk.modes import ALL_MODES, Modes, modes
+from turnstream.server.protocols.langgraph_sdk.modes import (
+    ALL_MODES,
+    MODES,
+    OTHER_MODES,
+    Modes,
+    modes,
+)
 from turnstream.server.protocols.langgraph_sdk.states import SavedThread
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, RunEnded
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.problem_codes import (
+    BODY_FIELDS,
+    LANGGRAPH_FIELDS,
+    START,
+    STORAGE,
+    VERSION,
+    pick,
+)
 from turnstream.server.turns.requests import InvalidRequest
 
 if TYPE_CHECKING:
@@ -43,7 +68,8 @@ if TYPE_CHECKING:
 NAME = "langgraph"
 FROM_THE_START = "-1"
 """As `Last-Event-ID`: clients that join a run which they have not read."""
-STATUS = {
+Status = Literal["running", "success", "interrupted", "error"]
+STATUS: Mapping[str, Status] = {
     "live": "running",
     "finished": "success",
     "waiting": "interrupted",
@@ -54,7 +80,46 @@ STATUS = {
 """By the state of a thread's last run."""
 
 
+class LangGraphRunJson(TypedDict):
+    run_id: str
+    thread_id: str
+    assistant_id: str
+    created_at: Time
+    updated_at: Time
+    status: Status
+    metadata: Nothing
+    kwargs: Nothing
+    multitask_strategy: Literal["reject"]
+
+
+_PLACES = ("X-Thread-Id", "X-Run-Id", "Content-Location", "Location")
+_EVENT = {**refer("LangGraph.Event"), "description": "One event; `error` or `end` is the last."}
+_STREAMED = "The run as an event stream."
+_FOUND = STORAGE | pick("thread_not_found", "run_not_found")
+_OF_OTHER_BODIES = pick(
+    *("unknown_key", "missing_action", "invalid_protocol", "invalid_on_busy", "invalid_trigger"),
+    *("invalid_on_interrupt", "unsupported_command", "invalid_tool", "too_many_tools"),
+    *("tool_name_taken", "tool_not_allowed", "client_tools_not_supported", "interrupt_pending"),
+    *("unknown_graph", "unknown_model", "model_not_selectable", "idempotency_key_reused"),
+)
+_FIELDS = LANGGRAPH_FIELDS | pick("assistant_not_found", "unknown_checkpoint")
+_START = ((BODY_FIELDS | START) - _OF_OTHER_BODIES) | _FIELDS | VERSION | STORAGE
+_PATH = {"thread_id": "ThreadId"}
+_HELLO = {"type": "text", "text": "Hello"}
+_ASKED = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hello"}]}}
+_NAMES = "|".join((*MODES, *OTHER_MODES))
+_MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
+
+
 class Runs(HTTPEndpoint):
+    @Operation(
+        "langgraphCreateRun",
+        Answer("The run.", LangGraphRunJson, headers=_PLACES),
+        _START,
+        path=_PATH,
+        body="LangGraph.RunBody",
+        examples={"a message": _ASKED},
+    )
     async def post(self, request: ApiRequest) -> Response:
         """Start a run and wait for nothing."""
         run, asked, graph = await _start(request)
@@ -69,8 +134,28 @@ class Runs(HTTPEndpoint):
 
 
 class RunsStream(HTTPEndpoint):
+    @Operation(
+        "langgraphStreamRun",
+        Answer(_STREAMED, _EVENT, EVENTS, headers=_PLACES, may_have=RUN_HEADERS),
+        _START,
+        path=_PATH,
+        body="LangGraph.RunBody",
+        examples={
+            "a message": _ASKED,
+            "a message of blocks": {
+                "assistant_id": "chat",
+                "input": {"messages": [{"role": "user", "content": [_HELLO]}]},
+                "stream_mode": ["messages-tuple", "values"],
+                "multitask_strategy": "interrupt",
+            },
+            "the last answer anew": {**_ASKED, "checkpoint": {"checkpoint_id": "start"}},
+        },
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """Start a run and stream it."""
+        """Start a run and stream it.
+
+        `Content-Location` and `Location` name the run and its stream, without `/langgraph`.
+        """
         request.state["streams"].check(rights(request))  # before the run begins
         run, asked, _ = await _start(request)
         ignored = ignored_header(asked.ignored)
@@ -87,18 +172,38 @@ class RunsStream(HTTPEndpoint):
 
 
 class Run(HTTPEndpoint):
+    @Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
     async def get(self, request: ApiRequest) -> Response:
-        """How the run stands."""
+        """Load the status of a run."""
         place = await _find(request)
-        entry, graph = place.entry, request.state["graphs"].name_of(place.entry)
+        entry, graphs = place.entry, request.state["graphs"]
+        graph = graphs.name_of(entry) or graphs.default
         status = await _status(place)
         return JSONResponse(_run(place.key, place.run_id, graph, entry.updated_at, status))
 
 
 class RunStream(HTTPEndpoint):
+    @Operation(
+        "langgraphJoinRun",
+        Answer(_STREAMED, _EVENT, EVENTS, may_have=_PLACES),
+        _FOUND | pick("limit_reached", "limit_exceeded", "invalid_stream_mode"),
+        query={
+            "stream_mode": Parameter(
+                "What is told; several in one value are separated by commas.",
+                {"type": "array", "items": _MODES},
+            ),
+            "cancel_on_disconnect": Parameter(
+                "`1` or `true`: the run ends when this reader leaves."
+            ),
+        },
+        headers={"Last-Event-ID": Parameter("The last event that the client has; `-1` for none.")},
+    )
     async def get(self, request: ApiRequest) -> Response:
-        """Join: behind the event that `Last-Event-ID` names, or from the run's first. Of the
-        thread's last run that is held no more there is the end alone."""
+        """Read a run's stream.
+
+        From its first event, or after the event whose id is given. A cursor that is unknown gets a
+        stream that says so; of a run that is held no longer there is its end alone.
+        """
         place, query = await _find(request), request.query_params
         # Python's client sends an empty one for none.
         named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
@@ -121,9 +226,20 @@ class RunStream(HTTPEndpoint):
 
 
 class RunCancel(HTTPEndpoint):
+    @Operation(
+        "langgraphCancelRun",
+        {
+            202: Answer("It is asked to stop.", {"type": "object", "maxProperties": 0}),
+            204: Answer("With `wait`: the thread is saved and free, also if the run had ended."),
+        },
+        _FOUND | pick("unsupported_option"),
+        query={
+            "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
+            "action": Parameter("What it said is kept.", one_of(["interrupt"])),
+        },
+    )
     async def post(self, request: ApiRequest) -> Response:
-        """Stop the run: 202 when it is asked to; with `wait=1` 204 when the thread is saved and
-        free. Also of a run that has ended."""
+        """Stop a run."""
         query = request.query_params
         action = query.get("action", "interrupt")
         if action != "interrupt":
@@ -225,17 +341,17 @@ async def _find(request: ApiRequest) -> _Place:
     return _Place(key, run_id, entry, run)
 
 
-async def _status(place: _Place) -> str:
+async def _status(place: _Place) -> Status:
     if place.entry.run_id == place.run_id:
         return STATUS[place.entry.run_state]
     assert place.run is not None, "an older run is found by its log"
-    status = "success"
+    status: Status = "success"
     async for batch in place.run.log.read(0):
         status = next((told for _, chunk in batch if (told := _ending(chunk))), status)
     return status
 
 
-def _ending(chunk: Chunk) -> str | None:
+def _ending(chunk: Chunk) -> Status | None:
     """How a run ended, if this chunk says it."""
     match chunk:
         case Error():
@@ -245,7 +361,7 @@ def _ending(chunk: Chunk) -> str | None:
     return None
 
 
-def _run(key: ThreadKey, run_id: str, graph: str | None, at: str, status: str) -> dict[str, Any]:
+def _run(key: ThreadKey, run_id: str, graph: str, at: str, status: Status) -> LangGraphRunJson:
     return {
         "run_id": run_id,
         "thread_id": key.thread_id,

@@ -1,76 +1,72 @@
-"""The OpenAPI 3.1 document: of the routes, what is served, and the descriptions of operations.
+"""The OpenAPI 3.1 document, made from the routes and the declarations of their endpoints.
 
-A route without a description is left out here; a test fails for it.
+A route without a declaration is left out; a test fails for it.
 """
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
-from starlette.endpoints import HTTPEndpoint
-from starlette.routing import BaseRoute, Mount, Route
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
 from turnstream.server.http.guard import SAFE_METHODS
 from turnstream.server.http.langgraph.assistants import ApiKeyHeader
-from turnstream.server.http.openapi import ag_ui, callers, offer, problems, threads, turns
-from turnstream.server.http.openapi.answers import components
-from turnstream.server.http.openapi.langgraph import answers as langgraph_answers
-from turnstream.server.http.openapi.langgraph import assistants as langgraph_assistants
-from turnstream.server.http.openapi.langgraph import runs as langgraph_runs
-from turnstream.server.http.openapi.langgraph import threads as langgraph_threads
-from turnstream.server.http.openapi.operation import Operation, described
-from turnstream.server.http.openapi.problems import Source
+from turnstream.server.http.openapi import operation as vocabulary
+from turnstream.server.http.openapi.operation import Answer, Operation, Schema, Shape
 from turnstream.server.http.permitted import Permitted
-from turnstream.server.protocols.body_schemas import Served, closed_object, decision
-from turnstream.server.protocols.schemas import body_components
-
-OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = {
-    place: (tag, operation)
-    for tag, described_there in (
-        ("turns", turns.OPERATIONS),
-        ("threads", threads.OPERATIONS),
-        ("callers", callers.OPERATIONS),
-        ("server", offer.OPERATIONS),
-        ("ag-ui", ag_ui.OPERATIONS),
-        ("langgraph", langgraph_assistants.OPERATIONS),
-        ("langgraph", langgraph_threads.OPERATIONS),
-        ("langgraph", langgraph_runs.OPERATIONS),
-    )
-    for place, operation in described_there.items()
-}
-"""By method and address: the tag, and what is said."""
+from turnstream.server.protocols.body_schemas import (
+    NOT_BLANK,
+    THREAD_ID,
+    TOOL_NAMES,
+    Served,
+    an_object,
+    choice,
+    closed_object,
+    decision,
+    ref,
+)
+from turnstream.server.protocols.langgraph_sdk import schemas as langgraph_sdk
+from turnstream.server.protocols.metadata_schemas import INTERRUPT
+from turnstream.server.protocols.schemas import body_components, message_components
+from turnstream.server.turns import problem_codes
+from turnstream.server.turns.problem_codes import Problems, by_status, pick
 
 DESCRIPTION = """Serves a LangGraph graph to browsers. Errors are problems (RFC 9457) with a stable
 `code`: LangGraph's SDK for Python raises them with their `code` and, as the message, their
 `detail`. Whatever takes GET takes HEAD; another method is a 405 `method_not_allowed` with `Allow`,
 an unknown address a 404 `not_found`."""
-SECURITY_SCHEMES = {
-    "credentials": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "An API key or a token.",
-    },
-    "key": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "X-Api-Key",
-        "description": "The same, as LangGraph's SDK sends it; only under /langgraph.",
-    },
-    "session": {
-        "type": "apiKey",
-        "in": "cookie",
-        "name": COOKIE,
-        "description": f"Of POST /login; by TLS its name is {SECURE_COOKIE}. What changes "
-        "something needs an `Origin` beside it.",
-    },
+TAGS = {
+    **dict.fromkeys(("threads", "export"), "threads"),
+    **dict.fromkeys(("login", "logout", "me"), "callers"),
+    "chat": "turns",
+    "ag-ui": "ag-ui",
+    "langgraph": "langgraph",
 }
+"""By the first segment of an address; the others are of the tag `server`."""
+_SESSION = (
+    f"Of POST /login; by TLS its name is {SECURE_COOKIE}. What changes something needs an `Origin` "
+    "beside it."
+)
+_KEY = "The same, as LangGraph's SDK sends it; only under /langgraph."
+SECURITY_SCHEMES = {
+    "credentials": {"type": "http", "scheme": "bearer", "description": "An API key or a token."},
+    "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key", "description": _KEY},
+    "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": _SESSION},
+}
+PROBLEM = "application/problem+json"
+TYPE = "x-type"
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the document describes, beside the routes."""
+    """The properties of a server, and of a caller, that the document describes."""
 
     served: Served
     version: str
@@ -80,15 +76,48 @@ class Subject:
     """The caller's id."""
 
 
-def document(routes: Sequence[BaseRoute], subject: Subject) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A method of a route."""
+
+    method: str
+    route: Route
+
+    @property
+    def handler(self) -> Any:
+        return getattr(self.route.endpoint, self.method.lower())
+
+    @property
+    def operation(self) -> Operation:
+        """The declaration; one without an id if there is none."""
+        declared: Operation = getattr(self.handler, vocabulary.OPERATION, Operation("", {}))
+        return declared
+
+    @property
+    def layers(self) -> set[type]:
+        """The middleware of the route."""
+        layers = set[type]()
+        app: ASGIApp | None = self.route.app
+        while app is not None:
+            layers.add(type(app))
+            app = getattr(app, "app", None)
+        return layers
+
+
+def endpoints(routes: Sequence[Route]) -> Iterator[Endpoint]:
+    for route in routes:
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+            if hasattr(route.endpoint, method.lower()):
+                yield Endpoint(method, route)
+
+
+def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:
+    declared = [one for one in endpoints(routes) if one.operation.id]
+    types, components = _types([one.operation for one in declared])
     paths: dict[str, dict[str, Any]] = {}
-    for method, path, route in endpoints(routes):
-        if (method, path) in OPERATIONS:
-            tag, operation = OPERATIONS[method, path]
-            sources = [*_of_route(method, route, subject), *operation.problems]
-            security = _security(route, subject)
-            said = described(operation, tag, sources, security)
-            paths.setdefault(path, {})[method.lower()] = said
+    for one in declared:
+        paths.setdefault(one.route.path, {})[one.method.lower()] = _described(one, subject)
+    schemes = {name: SECURITY_SCHEMES[name] for name in subject.schemes}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -98,73 +127,222 @@ def document(routes: Sequence[BaseRoute], subject: Subject) -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(tag for tag, _ in OPERATIONS.values())],
-        "paths": paths,
-        "components": _components(subject),
+        "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, paths))],
+        "paths": _resolved(paths, types),
+        "components": {
+            "schemas": {**_components(subject), **_resolved(components, types)},
+            **({"securitySchemes": schemes} if schemes else {}),
+        },
     }
 
 
-def endpoints(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[tuple[str, str, Route]]:
-    """The method, the address and the route of all that the routes serve."""
-    for route in routes:
-        if isinstance(route, Mount):
-            yield from endpoints(route.routes, prefix + route.path)
-        elif isinstance(route, Route):
-            for method in _methods(route):
-                yield method, prefix + _bare(route), route
+def _tag(path: str) -> str:
+    return TAGS.get(path.split("/")[1], "server")
 
 
-def _bare(route: Route) -> str:
-    """The address without the converters of its parameters, which OpenAPI does not know."""
-    return str(route.path_format)
+def _described(endpoint: Endpoint, subject: Subject) -> dict[str, Any]:
+    operation = endpoint.operation
+    summary, _, description = (inspect.getdoc(endpoint.handler) or "").partition("\n\n")
+    parameters = [*_parameters(endpoint)]
+    return {
+        "operationId": operation.id,
+        "summary": _line(summary).removesuffix("."),
+        **({"description": _line(description)} if description else {}),
+        "tags": [_tag(endpoint.route.path)],
+        **({"parameters": parameters} if parameters else {}),
+        **_request_body(operation),
+        "responses": _responses(operation, _problems(endpoint, subject)),
+        "security": _security(endpoint, subject),
+    }
 
 
-def _methods(route: Route) -> Sequence[str]:
-    endpoint = route.endpoint
-    if isinstance(endpoint, type) and issubclass(endpoint, HTTPEndpoint):
-        known = ("get", "post", "put", "patch", "delete")
-        return [name.upper() for name in known if hasattr(endpoint, name)]
-    return sorted((route.methods or set()) - {"HEAD"})
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
-def _of_route(method: str, route: Route, subject: Subject) -> Iterator[Source]:
-    """What is answered before the endpoint is asked."""
-    yield from (problems.CONNECTION, problems.UNEXPECTED, problems.HOST, problems.UNREAD)
-    is_safe = method in SAFE_METHODS
-    if not is_safe or route.path.endswith("/stream"):
-        yield problems.ORIGIN
-    layers = {type(layer) for layer in _layers(route.app)}
+def _parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
+    operation = endpoint.operation
+    for name in endpoint.route.param_convertors:
+        schema = _schema(operation.path.get(name, vocabulary.TEXT))
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+    for place, given in (("query", operation.query), ("header", operation.headers)):
+        for name, one in given.items():
+            yield {"name": name, "in": place, "schema": one.schema, "description": one.says}
+
+
+def _request_body(operation: Operation) -> dict[str, Any]:
+    if operation.body is None:
+        return {}
+    examples = {name: {"value": body} for name, body in operation.examples.items()}
+    content = {"schema": _schema(operation.body), **({"examples": examples} if examples else {})}
+    return {"requestBody": {"required": True, "content": {vocabulary.JSON: content}}}
+
+
+def _responses(operation: Operation, problems: Problems) -> dict[str, Any]:
+    good = {status: _answer(answer) for status, answer in _answers(operation).items()}
+    bad = {status: _problem(status, codes) for status, codes in by_status(problems).items()}
+    both = {status: _either(good[status], bad[status]) for status in good.keys() & bad.keys()}
+    responses = {**good, **bad, **both}
+    return {str(status): responses[status] for status in sorted(responses)}
+
+
+def _answers(operation: Operation) -> Mapping[int, Answer]:
+    given = operation.answers
+    return {200: given} if isinstance(given, Answer) else given
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    headers = {
+        **{name: {"schema": vocabulary.TEXT, "required": True} for name in answer.headers},
+        **{name: {"schema": vocabulary.TEXT} for name in answer.may_have},
+    }
+    content = {answer.media_type: {"schema": _schema(answer.shape)}}
+    return {
+        "description": answer.says,
+        **({"headers": headers} if headers else {}),
+        **({} if answer.shape is None else {"content": content}),
+    }
+
+
+def _problem(status: int, codes: Sequence[str]) -> dict[str, Any]:
+    of_these = {"properties": {"status": {"const": status}, "code": choice(*codes)}}
+    seconds = {"schema": {"type": "integer", "minimum": 0}}
+    return {
+        "description": f"{HTTPStatus(status).phrase}: {', '.join(f'`{code}`' for code in codes)}.",
+        **({"headers": {"Retry-After": seconds}} if status in (429, 503) else {}),
+        "content": {PROBLEM: {"schema": {"allOf": [ref("Problem"), of_these]}}},
+    }
+
+
+def _either(answer: dict[str, Any], problem: dict[str, Any]) -> dict[str, Any]:
+    """A status that some answers and some problems have."""
+    return {
+        **problem,
+        "description": f"{answer['description']} Or {problem['description']}",
+        "content": {**answer["content"], **problem["content"]},
+    }
+
+
+def _problems(endpoint: Endpoint, subject: Subject) -> Problems:
+    """The problems of the operation, those of its body, and those of the middleware."""
+    layers, is_safe = endpoint.layers, endpoint.method in SAFE_METHODS
+    found = endpoint.operation.problems | problem_codes.CONNECTION | problem_codes.HOST
+    found |= pick("internal_error", "limit_reached")
+    if endpoint.operation.body is not None:
+        found |= problem_codes.BODY
+    if not is_safe or endpoint.route.path.endswith("/stream"):
+        found |= pick("origin_not_allowed")
     if Authenticated in layers and subject.schemes:
-        yield from (problems.CREDENTIALS, problems.LIMITED, problems.STORAGE)
+        found |= problem_codes.CREDENTIALS | problem_codes.STORAGE | pick("limit_exceeded")
         if not is_safe:
-            yield problems.COOKIE
+            found |= pick("origin_required")
     if Permitted in layers and subject.schemes:
-        yield from (problems.ROLE, problems.LIMITED)
+        found |= pick("forbidden", "limit_exceeded")
+    return found
 
 
-def _layers(app: ASGIApp | None) -> Iterator[ASGIApp]:
-    """A route's middleware, the outermost first."""
-    while app is not None:
-        yield app
-        app = getattr(app, "app", None)
-
-
-def _security(route: Route, subject: Subject) -> list[dict[str, list[str]]]:
-    layers = {type(layer) for layer in _layers(route.app)}
-    if Authenticated not in layers:
+def _security(endpoint: Endpoint, subject: Subject) -> list[dict[str, list[str]]]:
+    if Authenticated not in endpoint.layers:
         return []
-    taken = {"credentials", "session", *(["key"] if ApiKeyHeader in layers else [])}
+    taken = {"credentials", "session", *(["key"] if ApiKeyHeader in endpoint.layers else [])}
     return [{name: []} for name in subject.schemes if name in taken]
 
 
-def _components(subject: Subject) -> dict[str, Any]:
-    limits = subject.served.limits
-    schemas = {
+class _Schemas(GenerateJsonSchema):
+    """Schemas of types. A TypedDict without a mark has no other keys."""
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        made = super().typed_dict_schema(schema)
+        del made["title"]
+        if "description" in made:
+            made["description"] = _line(made["description"])
+        return {"additionalProperties": False, **made}
+
+    def field_title_should_be_set(self, _schema: Any) -> bool:
+        return False
+
+    def normalize_name(self, name: str) -> str:
+        return name.removesuffix("Json").replace("LangGraph", "LangGraph.")
+
+
+def _types(operations: Sequence[Operation]) -> tuple[Mapping[Shape, Schema], Mapping[str, Schema]]:
+    """The schemas of all declared types, and the components that they refer to."""
+    answers = [answer for one in operations for answer in _answers(one).values()]
+    shapes = [shape for one in answers for shape in (one.shape, *one.mentions)]
+    shapes += [one.body for one in operations]
+    types = dict.fromkeys(one for one in shapes if not isinstance(one, str | dict | None))
+    made, rest = TypeAdapter.json_schemas(
+        [(one, "validation", TypeAdapter(one)) for one in types],
+        ref_template=ref("{model}")["$ref"],
+        schema_generator=_Schemas,
+    )
+    return {one: schema for (one, _), schema in made.items()}, rest["$defs"]
+
+
+def _schema(shape: Shape) -> Schema:
+    if isinstance(shape, str):
+        return ref(shape)
+    return shape if isinstance(shape, dict) else {TYPE: shape}
+
+
+def _resolved(value: Any, types: Mapping[Shape, Schema]) -> Any:
+    """Put references and schemas in the places of names and types."""
+    if isinstance(value, list):
+        return [_resolved(one, types) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if TYPE in value:
+        return _resolved(types[value[TYPE]], types)
+    rest = {key: _resolved(one, types) for key, one in value.items()}
+    return {**ref(name), **rest} if (name := rest.pop(vocabulary.COMPONENT, "")) else rest
+
+
+def _components(subject: Subject) -> dict[str, Schema]:
+    """The components that are not types."""
+    checkpoint_id = langgraph_sdk.CHECKPOINT_ID
+    checkpoint = an_object((), checkpoint_id=checkpoint_id)
+    configured = an_object(["configurable"], configurable=checkpoint)
+    bare = {**checkpoint, "not": {"required": ["configurable"]}}
+    return {
         **body_components(subject.served),
-        "DecisionBody": closed_object(["approved"], **decision(limits)),
+        "DecisionBody": closed_object(["approved"], **decision(subject.served.limits)),
         "Confirmation": closed_object(["confirm"], confirm={"const": subject.caller}),
-        **components(),
-        **langgraph_answers.components(),
+        **message_components(),
+        "Interrupt": INTERRUPT,
+        "LangGraph.AnyMetadata": {"anyOf": [langgraph_sdk.OMITTED, {"type": "object"}]},
+        "LangGraph.Before": {"anyOf": [checkpoint_id, configured, bare]},
+        "LangGraph.Values": langgraph_sdk.values(),
+        "NotBlank": {"type": "string", "pattern": NOT_BLANK},
+        "Problem": _any_problem(),
+        "ThreadId": THREAD_ID,
+        "ToolNames": TOOL_NAMES,
     }
-    schemes = {name: SECURITY_SCHEMES[name] for name in subject.schemes}
-    return {"schemas": schemas, **({"securitySchemes": schemes} if schemes else {})}
+
+
+def _any_problem() -> Schema:
+    """The problem of any operation, which names its own statuses and codes. The further members
+    belong to single codes."""
+    members = ("limit", "run_id", "stream_url", "stop_url", "run_state", "updated_at")
+    return {
+        **an_object(
+            ["type", "title", "status", "code", "detail"],
+            type={"const": "about:blank"},
+            status={"type": "integer"},
+            code={"oneOf": _codes()},
+            id={**vocabulary.TEXT, "description": "Of the entry in the server's log."},
+            login={"type": "boolean"},
+            value={"type": "number"},
+            new_messages={"type": "array", "items": vocabulary.TEXT},
+            **dict.fromkeys(("title", "detail", *members), vocabulary.TEXT),
+        ),
+        "description": "A problem as of RFC 9457.",
+    }
+
+
+def _codes() -> list[Schema]:
+    """Each code with its meaning and its remedy; of each of its statuses, if it has several."""
+    sentences: dict[str, list[str]] = {}
+    for one in sorted(problem_codes.ALL):
+        sentence = f"{one.status}: {one.means} {one.remedy}"
+        sentences.setdefault(one.code, []).append(sentence)
+    return [{"const": code, "description": " ".join(all)} for code, all in sentences.items()]

@@ -1,47 +1,55 @@
 """GET /openapi.json: all calls, for programs. Nothing of the document is made, nor imported,
 before it is asked for."""
 
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 
+from turnstream.server.http.openapi.operation import Answer, Operation
 from turnstream.server.http.state import ApiRequest, principal, rights
 from turnstream.server.runs.client_values import allowed_names
 
-if TYPE_CHECKING:
-    from turnstream.server.http.openapi.document import Subject
-
 
 class OpenApi(HTTPEndpoint):
+    @Operation("describe", Answer("As it is for the caller.", {"type": "object"}))
     async def get(self, request: ApiRequest) -> Response:
-        """The OpenAPI document, with the models that the caller may name and the caller's id."""
-        from turnstream.server.http.openapi.document import document
-
-        return JSONResponse(document(request.app.routes, _subject(request)))
+        """Describe all calls in this document."""
+        return JSONResponse(_document(request))
 
 
-def _subject(request: ApiRequest) -> "Subject":
-    from turnstream.server.http.openapi.document import Subject
+def _document(request: ApiRequest) -> dict[str, Any]:
+    from turnstream.server.http.openapi.document import Subject, document
     from turnstream.server.protocols.body_schemas import Served
 
     state = request.state
-    graphs, has_models = state["graphs"].by_name, False
-    names: dict[str, set[str]] = {}
-    for checkpoints in graphs.values():
-        has_models = has_models or checkpoints.attached.is_built_in
-        allowed = allowed_names(checkpoints.attached, state["client_values"])
-        for place, given in allowed.items():
-            names.setdefault(place, set()).update(given)
-    models = state["models"].allowed(rights(request)) if has_models else []
     served = Served(
         limits=state["body_limits"],
-        graphs=tuple(graphs),
-        models=tuple(models),
-        values=tuple((place, tuple(sorted(given))) for place, given in names.items()),
+        graphs=tuple(state["graphs"].by_name),
+        models=tuple(_models(request)),
+        values=tuple((place, tuple(sorted(names))) for place, names in _values(request).items()),
     )
-    return Subject(served, _version(), _schemes(request), principal(request).id)
+    subject = Subject(served, _version(), _schemes(request), principal(request).id)
+    return document(request.app.routes, subject)
+
+
+def _models(request: ApiRequest) -> list[str]:
+    """The models that the caller may name; none if no graph takes one."""
+    graphs = request.state["graphs"].by_name.values()
+    takes_models = any(one.attached.is_built_in for one in graphs)
+    return request.state["models"].allowed(rights(request)) if takes_models else []
+
+
+def _values(request: ApiRequest) -> Mapping[str, set[str]]:
+    """The names that a client may set of any graph, by their place."""
+    names: dict[str, set[str]] = {}
+    for checkpoints in request.state["graphs"].by_name.values():
+        allowed = allowed_names(checkpoints.attached, request.state["client_values"])
+        for place, given in allowed.items():
+            names.setdefault(place, set()).update(given)
+    return names
 
 
 def _schemes(request: ApiRequest) -> tuple[str, ...]:

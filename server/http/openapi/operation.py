@@ -1,137 +1,93 @@
-"""What the document says of one operation, and how."""
+"""The vocabulary in which endpoints declare their operations: plain data, which nothing reads
+before the OpenAPI document is made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from turnstream.server.http.openapi.problems import Source, together
-from turnstream.server.protocols.body_schemas import Schema, choice, ref
+from pydantic import Field, WithJsonSchema
+
+from turnstream.server.turns.problem_codes import NO_PROBLEMS, Problems
 
 JSON, EVENTS, LINES = "application/json", "text/event-stream", "application/x-ndjson"
-PROBLEM = "application/problem+json"
+COMPONENT = "x-component"
+OPERATION = "operation"
+"""The attribute of a method that has its declaration."""
+
+Schema = dict[str, Any]
+Shape = Any
+"""The form of a value: a type, a JSON Schema, or the name of a component. A TypedDict becomes a
+component, `ThreadJson` as `Thread`; it has no other keys, unless it is marked as open."""
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+
+
+def says(text: str) -> Any:
+    """Annotate a type with its description."""
+    return Field(description=text)
+
+
+def refer(name: str) -> Schema:
+    """Return the schema of a component."""
+    return {COMPONENT: name}
+
+
+def component(name: str) -> WithJsonSchema:
+    """Annotate a type that has the schema of a component."""
+    return WithJsonSchema(refer(name))
+
+
+def one_of(values: Sequence[str]) -> Schema:
+    return {"enum": [*values]}
+
+
+def whole_number(least: int, most: int, default: int) -> Schema:
+    return {"type": "integer", "minimum": least, "maximum": most, "default": default}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer that is no problem; without a schema it has no body. `headers` it always has, and
-    `may_have` sometimes."""
+    """A response that is no problem. It always has `headers`, and sometimes `may_have`."""
 
     says: str
-    schema: Schema | None = None
+    shape: Shape = None
+    """None: the response has no body."""
     media_type: str = JSON
-    headers: Mapping[str, Schema] = field(default_factory=dict)
-    may_have: Mapping[str, Schema] = field(default_factory=dict)
+    headers: Sequence[str] = ()
+    may_have: Sequence[str] = ()
+    mentions: Sequence[Shape] = ()
+    """Further types that `says` names by their components."""
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """A request that a fresh server answers with this status. Tests send each of them."""
+class Parameter:
+    """A parameter of the query, or a header."""
 
-    status: int
-    body: Any = None
-    path: Mapping[str, str] = field(default_factory=dict)
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    says: str
+    schema: Schema = field(default_factory=lambda: TEXT)
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one address. What its route's middleware answers is not listed here."""
+    """A declaration, as the decorator of an endpoint's method. The docstring of the method is the
+    summary and, after a blank line, the description. Problems of the route's middleware, and of
+    reading a body, are not listed."""
 
     id: str
-    summary: str
-    answers: Mapping[int, Answer]
-    problems: Sequence[Source] = ()
-    description: str = ""
-    parameters: Sequence[Mapping[str, Any]] = ()
-    """Those of the address aside, whose schemas `path` has."""
-    path: Mapping[str, Schema] = field(default_factory=dict)
-    body: Schema | None = None
-    examples: Mapping[str, Example] = field(default_factory=dict)
-    """By name; the name says what they ask for."""
+    answers: Answer | Mapping[int, Answer]
+    """By status; a single answer has 200."""
+    problems: Problems = NO_PROBLEMS
+    query: Mapping[str, Parameter] = field(default_factory=dict)
+    headers: Mapping[str, Parameter] = field(default_factory=dict)
+    path: Mapping[str, Shape] = field(default_factory=dict)
+    """The parameters of the address that cannot be any text."""
+    body: Shape = None
+    examples: Mapping[str, Any] = field(default_factory=dict)
+    """Bodies that a fresh server accepts, by name."""
 
-
-def query(name: str, schema: Schema, says: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "schema": schema, "description": says}
-
-
-def header(name: str, schema: Schema, says: str) -> dict[str, Any]:
-    return {"name": name, "in": "header", "schema": schema, "description": says}
-
-
-def described(
-    operation: Operation, tag: str, sources: Sequence[Source], security: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """The operation as an OpenAPI object; `sources` are those of its route too."""
-    parameters = [
-        *(
-            {"name": name, "in": "path", "required": True, "schema": schema}
-            for name, schema in operation.path.items()
-        ),
-        *operation.parameters,
-    ]
-    return {
-        "operationId": operation.id,
-        "summary": operation.summary,
-        **({"description": operation.description} if operation.description else {}),
-        "tags": [tag],
-        **({"parameters": parameters} if parameters else {}),
-        **_request_body(operation),
-        "responses": _responses(operation, sources),
-        "security": [*security],
-    }
-
-
-def _request_body(operation: Operation) -> dict[str, Any]:
-    if operation.body is None:
-        return {}
-    examples = {
-        name: {"value": example.body}
-        for name, example in operation.examples.items()
-        if example.body is not None and example.status < HTTPStatus.BAD_REQUEST
-    }
-    content = {"schema": operation.body, **({"examples": examples} if examples else {})}
-    return {"requestBody": {"required": True, "content": {JSON: content}}}
-
-
-def _responses(operation: Operation, sources: Sequence[Source]) -> dict[str, Any]:
-    good = {status: _answer(answer) for status, answer in operation.answers.items()}
-    bad = {status: _problem(status, codes) for status, codes in together(sources).items()}
-    both = {status: _either(good[status], bad[status]) for status in good.keys() & bad.keys()}
-    responses = {**good, **bad, **both}
-    return {str(status): responses[status] for status in sorted(responses)}
-
-
-def _answer(answer: Answer) -> dict[str, Any]:
-    headers = {
-        **{name: {"schema": schema, "required": True} for name, schema in answer.headers.items()},
-        **{name: {"schema": schema} for name, schema in answer.may_have.items()},
-    }
-    content = {} if answer.schema is None else {answer.media_type: {"schema": answer.schema}}
-    return {
-        "description": answer.says,
-        **({"headers": headers} if headers else {}),
-        **({"content": content} if content else {}),
-    }
-
-
-def _problem(status: int, codes: Sequence[str]) -> dict[str, Any]:
-    of_these = {"properties": {"status": {"const": status}, "code": choice(*codes)}}
-    return {
-        "description": f"{HTTPStatus(status).phrase}: {', '.join(f'`{code}`' for code in codes)}.",
-        **({"headers": {"Retry-After": {"schema": _SECONDS}}} if status in (429, 503) else {}),
-        "content": {PROBLEM: {"schema": {"allOf": [ref("Problem"), of_these]}}},
-    }
-
-
-_SECONDS: Schema = {"type": "integer", "minimum": 0}
-
-
-def _either(answer: dict[str, Any], problem: dict[str, Any]) -> dict[str, Any]:
-    """A status that some answers and some problems have."""
-    return {
-        **problem,
-        "description": f"{answer['description']} Or {problem['description']}",
-        "content": {**answer["content"], **problem["content"]},
-    }
+    def __call__(self, method: Method) -> Method:
+        setattr(method, OPERATION, self)
+        return method
