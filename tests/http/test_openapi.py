@@ -13,6 +13,7 @@ from openapi_spec_validator import validate
 from tests.support.examples import EXAMPLES, body_of
 from tests.support.serving import Client, serving, settings
 from tests.support.users import client_of, keys_settings
+from turnstream.server.http.openapi.document import shared_text
 from turnstream.server.runs.served_models import ServedModels
 
 NAMES = [(method, path, name) for (method, path), named in EXAMPLES.items() for name in named]
@@ -86,6 +87,18 @@ async def test_with_authentication_only_callers_get_the_document(tmp_path: Path)
     assert found["components"]["schemas"]["Confirmation"]["properties"]["confirm"] == {
         "const": "ann"
     }
+
+
+async def test_the_document_is_made_once_for_all_callers(tmp_path: Path) -> None:
+    shared_text.cache_clear()
+    async with serving(keys_settings(tmp_path)) as client:
+        texts = {}
+        for name in ("ann", "bob", "ann"):
+            async with client_of(client, name) as caller:
+                texts[name] = (await caller.http.get("/openapi.json")).text
+    assert shared_text.cache_info().misses == 1
+    assert texts["ann"] != texts["bob"]
+    assert texts["ann"].replace('{"const":"ann"}', '{"const":"bob"}') == texts["bob"]
 
 
 async def test_a_change_of_what_is_served_is_in_the_next_document(tmp_path: Path) -> None:

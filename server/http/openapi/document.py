@@ -4,8 +4,10 @@ A route without a declaration is left out; a test fails for it.
 """
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -21,6 +23,7 @@ from turnstream.server.http.langgraph.assistants import ApiKeyHeader
 from turnstream.server.http.openapi import operation as vocabulary
 from turnstream.server.http.openapi.operation import Answer, Operation, Schema, Shape
 from turnstream.server.http.permitted import Permitted
+from turnstream.server.http.routes import ROUTES
 from turnstream.server.protocols.body_schemas import (
     NOT_BLANK,
     THREAD_ID,
@@ -62,6 +65,8 @@ SECURITY_SCHEMES = {
 }
 PROBLEM = "application/problem+json"
 TYPE = "x-type"
+CALLER = "\0caller"
+"""The place of the caller's id in the text that all callers share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,18 @@ def endpoints(routes: Sequence[Route]) -> Iterator[Endpoint]:
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             if hasattr(route.endpoint, method.lower()):
                 yield Endpoint(method, route)
+
+
+def encoded(subject: Subject) -> bytes:
+    """Return the document of the server's own routes as JSON."""
+    caller = json.dumps(subject.caller).encode()
+    return shared_text(replace(subject, caller=CALLER)).replace(json.dumps(CALLER).encode(), caller)
+
+
+@lru_cache(maxsize=16)
+def shared_text(subject: Subject) -> bytes:
+    """Return the document as JSON. It is kept for the next request."""
+    return json.dumps(document(ROUTES, subject), separators=(",", ":")).encode()
 
 
 def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:

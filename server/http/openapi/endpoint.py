@@ -1,14 +1,14 @@
 """GET /openapi.json: all calls, for programs. Nothing of the document is made, nor imported,
 before it is asked for."""
 
+import asyncio
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from turnstream.server.http.openapi.operation import Answer, Operation
+from turnstream.server.http.openapi.operation import JSON, Answer, Operation
 from turnstream.server.http.state import ApiRequest, principal, rights
 from turnstream.server.runs.client_values import allowed_names
 
@@ -17,11 +17,11 @@ class OpenApi(HTTPEndpoint):
     @Operation("describe", Answer("As it is for the caller.", {"type": "object"}))
     async def get(self, request: ApiRequest) -> Response:
         """Describe all calls in this document."""
-        return JSONResponse(_document(request))
+        return Response(await asyncio.to_thread(_encoded, request), media_type=JSON)
 
 
-def _document(request: ApiRequest) -> dict[str, Any]:
-    from turnstream.server.http.openapi.document import Subject, document
+def _encoded(request: ApiRequest) -> bytes:
+    from turnstream.server.http.openapi.document import Subject, encoded
     from turnstream.server.protocols.body_schemas import Served
 
     state = request.state
@@ -31,8 +31,7 @@ def _document(request: ApiRequest) -> dict[str, Any]:
         models=tuple(_models(request)),
         values=tuple((place, tuple(sorted(names))) for place, names in _values(request).items()),
     )
-    subject = Subject(served, _version(), _schemes(request), principal(request).id)
-    return document(request.app.routes, subject)
+    return encoded(Subject(served, _version(), _schemes(request), principal(request).id))
 
 
 def _models(request: ApiRequest) -> list[str]:
