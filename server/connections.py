@@ -26,7 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from turnstream.server.accepting import Acceptor
-from turnstream.server.http.problems import SHUTTING_DOWN, Problem
+from turnstream.server.http.problems import SHUTTING_DOWN, SOON, Problem, problem
 from turnstream.server.http.readers import TRANSPORT
 from turnstream.server.settings import Settings
 
@@ -47,13 +47,7 @@ MALFORMED = Problem(
     "malformed_request",
     "The request is not valid HTTP/1.1, or its headers are larger than 16 KiB.",
 )
-TOO_MANY = Problem(
-    503,
-    "too_many_connections",
-    "The server has as many connections as it may have. Try again in a moment, or raise "
-    "TURNSTREAM_MAX_CONNECTIONS, whose default is half of the limit of open files.",
-    headers={"Retry-After": "5"},
-)
+TOO_MANY = problem("too_many_connections", headers=SOON)
 
 logger = logging.getLogger(__name__)
 

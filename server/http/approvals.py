@@ -21,7 +21,7 @@ from turnstream.server.http.openapi.operation import (
     Time,
     whole_number,
 )
-from turnstream.server.http.problems import Problem
+from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.state import ApiRequest, owner, principal, rights
 from turnstream.server.http.thread_content import CallJson
 from turnstream.server.http.thread_listing import number
@@ -158,7 +158,7 @@ def _cursor(text: str) -> int:
     """Return how many calls were on the pages before. Raises Problem."""
     if text.isascii() and text.isdecimal() and len(text) <= MAX_CURSOR_DIGITS:
         return int(text)
-    raise Problem(422, "invalid_cursor", "The list has no such cursor; begin without one.")
+    raise problem("invalid_cursor")
 
 
 def _may_decide(request: ApiRequest, waiting: WaitingApproval) -> bool:
@@ -177,8 +177,7 @@ def _run_of_another() -> Iterator[None]:
         sentence = "The thread has a live run. Try again when it has ended."
         raise Problem(409, "run_in_progress", sentence) from None
     except Forbidden:
-        sentence = "Whoever asked has no role any more, so that their run cannot go on."
-        raise Problem(409, "asker_forbidden", sentence) from None
+        raise problem("asker_forbidden") from None
     except LimitExceeded as error:
         seconds = ceil(error.retry_after)
         sentence = f"A limit of whoever asked is used up. Try again in {seconds} seconds."

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnstream.server.http.guard import SAFE_METHODS
-from turnstream.server.http.problems import Problem
+from turnstream.server.http.problems import SOON, Problem, problem
 from turnstream.server.http.proxies import PEER
 from turnstream.server.users.authentication import Authentication, Credentials
 from turnstream.server.users.failed_logins import FailedLogins
@@ -61,12 +61,7 @@ def check_origin(request: Request[Any]) -> None:
     """Raises Problem for a request that has a session's cookie and no Origin; one that is not ours
     has been refused by now."""
     if not request.headers.get("origin"):
-        raise Problem(
-            403,
-            "origin_required",
-            "A request that changes something and has a cookie needs an Origin header, which "
-            "browsers send; other clients send 'Authorization: Bearer' in place of the cookie.",
-        )
+        raise problem("origin_required")
 
 
 async def recognised(
@@ -85,12 +80,7 @@ async def recognised(
         raise unauthenticated(authentication, request, given) from None
     except AuthenticationUnavailable as reason:
         logger.warning("nobody can be authenticated now: %s", reason, exc_info=reason.__cause__)
-        raise Problem(
-            503,
-            "authentication_unavailable",
-            "Nobody can be authenticated now. Try again in a moment.",
-            headers={"Retry-After": "5"},
-        ) from None
+        raise problem("authentication_unavailable", headers=SOON) from None
 
 
 def unauthenticated(

@@ -15,7 +15,7 @@ from typing_extensions import TypeAliasType, TypedDict
 from turnstream.server.http.audited import record_now
 from turnstream.server.http.chat import PROTOCOL
 from turnstream.server.http.openapi.operation import LINES, TEXT, Answer, Operation
-from turnstream.server.http.problems import Problem
+from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.readers import respond_in_time
 from turnstream.server.http.state import ApiRequest, owner, principal
 from turnstream.server.http.thread_content import ThreadJson, consistent
@@ -75,11 +75,7 @@ class Export(HTTPEndpoint):
         format = wire_format(request.query_params.get("protocol", DEFAULT.name))
         caller, exporting = owner(request), request.state["exporting"]
         if caller in exporting:
-            raise Problem(
-                409,
-                "export_in_progress",
-                "An export of yours is being sent. Wait for its end, or close its connection.",
-            )
+            raise problem("export_in_progress")
         exporting.add(caller)
         try:
             await record_now(request, "data_exported", principal(request))

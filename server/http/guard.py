@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from turnstream.server.http.problems import Problem
+from turnstream.server.http.problems import Problem, problem
 from turnstream.server.users.proxies import unmapped
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
@@ -25,13 +25,7 @@ DOUBTFUL_LENGTH = Problem(
     "A request with Transfer-Encoding is HTTP/1.1, and has no Content-Length.",
     headers={"Connection": "close"},
 )
-OPEN_TO_ALL = Problem(
-    403,
-    "authentication_not_set",
-    "Everyone who reaches this address could read, change and delete every thread. Set "
-    "TURNSTREAM_AUTH to keys, jwt, header or module:function (to 'off' if they all may), or reach "
-    "the server on 127.0.0.1.",
-)
+OPEN_TO_ALL = problem("authentication_not_set")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PROBED = ("/health", "/health/live", "/health/ready")
 """Addresses that answer to any host and to none: a probe knows a server by its IP address, and may

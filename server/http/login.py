@@ -19,7 +19,7 @@ from turnstream.server.http.authenticated import (
 from turnstream.server.http.bodies import MAX_ANONYMOUS_BYTES
 from turnstream.server.http.openapi.operation import TEXT, Answer, Operation, Time
 from turnstream.server.http.personal_data import delete_all
-from turnstream.server.http.problems import Problem
+from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.state import ApiRequest, principal
 from turnstream.server.turns.problem_codes import CREDENTIALS, STORAGE, pick
 from turnstream.server.users.policy import Forbidden
@@ -66,7 +66,7 @@ class Login(HTTPEndpoint):
         """
         authentication = request.state["authentication"]
         if authentication is None or not authentication.takes_logins:
-            raise Problem(404, "no_login", "Nobody logs in here; see GET /me.")
+            raise problem("no_login")
         _check_length(request)
         credential, _ = await request.state["anonymous_bodies"].read(request, _credential)
         given = credentials(request, f"Bearer {credential}")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from turnstream.server.http.audited import records
-from turnstream.server.http.problems import Problem
+from turnstream.server.http.problems import problem
 from turnstream.server.http.state import ApiRequest, principal
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.users.principal import Principal
@@ -44,9 +44,4 @@ async def _delete_threads(request: ApiRequest, caller: Principal) -> int:
 
 def _check_confirmed(body: Any, caller: Principal) -> None:
     if not isinstance(body, dict) or body != {"confirm": caller.id}:
-        raise Problem(
-            422,
-            "not_confirmed",
-            'This deletes all your threads, keys and logins for good. To confirm, send {"confirm": '
-            '"..."} with your own id, which GET /me has.',
-        )
+        raise problem("not_confirmed")

@@ -15,7 +15,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from turnstream.server.http.problems import SHUTTING_DOWN, Problem, limit_reached, unknown_thread
+from turnstream.server.http.problems import (
+    SHUTTING_DOWN,
+    SOON,
+    Problem,
+    limit_reached,
+    problem,
+    unknown_thread,
+)
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.capacity import TooManyRuns
 from turnstream.server.runs.deadline import ThreadStillBusy
@@ -53,10 +60,8 @@ async def _invalid(_request: Request, error: Exception) -> Response:
 async def _busy(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RunInProgress)
     address = f"/chat/{error.key.thread_id}"
-    return Problem(
-        409,
+    return problem(
         "run_in_progress",
-        "The thread has a live run. Attach to its stream, stop it, or wait for its end.",
         run_id=error.run_id,
         stream_url=f"{address}/stream",
         stop_url=f"{address}/stop",
@@ -72,11 +77,8 @@ async def _changed(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ThreadChanged)
     entry, ids = error.entry, error.new_messages
     since: dict[str, Any] = {} if ids is None else {"new_messages": ids}
-    return Problem(
-        409,
+    return problem(
         "thread_changed",
-        "The thread has gone on since. GET it, and send the request again with its run_id if that "
-        "is still what you want.",
         run_id=entry.run_id,
         run_state=entry.run_state,
         updated_at=entry.updated_at,
@@ -129,12 +131,7 @@ async def _storage_unavailable(request: Request, error: Exception) -> Response:
 
 
 async def _still_busy(_request: Request, _error: Exception) -> Response:
-    return Problem(
-        503,
-        "thread_still_busy",
-        "Another run, or the deletion of the thread, has not ended yet. Try again in a moment.",
-        headers={"Retry-After": "5"},
-    ).response()
+    return problem("thread_still_busy", headers=SOON).response()
 
 
 def _other_method(request: Request, error: HTTPException) -> str:
@@ -197,6 +194,4 @@ class UnexpectedErrors:
 def _unexpected(error: Exception) -> Response:
     error_id = uuid4().hex[:12]
     logger.error("request failed, error %(error_id)s", {"error_id": error_id}, exc_info=error)
-    return Problem(
-        500, "internal_error", "Something went wrong on the server.", id=error_id
-    ).response()
+    return problem("internal_error", id=error_id).response()

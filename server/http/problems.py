@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.problem_codes import pick
 
 PROBLEM_CODE = "problem_code"
 """In a request's scope: the code of the problem that is its answer."""
@@ -62,12 +63,14 @@ class ProblemResponse(JSONResponse):
         await super().__call__(scope, receive, send)
 
 
-SHUTTING_DOWN = Problem(
-    503,
-    "shutting_down",
-    "The server is shutting down and takes no new runs. Try again in a moment.",
-    headers={"Retry-After": "5"},
-)
+def problem(code: str, *, headers: Mapping[str, str] | None = None, **extra: Any) -> Problem:
+    """Return the problem of a code with the sentences of the table."""
+    (row,) = pick(code)
+    return Problem(row.status, code, f"{row.means} {row.remedy}", headers=headers, **extra)
+
+
+SOON = {"Retry-After": "5"}
+SHUTTING_DOWN = problem("shutting_down", headers=SOON)
 
 
 def unknown_thread(key: ThreadKey) -> Problem:
@@ -83,6 +86,6 @@ def limit_reached(setting: str, limit: int, reached: str | None = None) -> Probl
         "limit_reached",
         f"{reached or 'The server has reached'} TURNSTREAM_{setting}, {limit}. Try again in a "
         "moment.",
-        headers={"Retry-After": "5"},
+        headers=SOON,
         limit=setting.lower(),
     )

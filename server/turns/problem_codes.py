@@ -1,7 +1,7 @@
 """Problem codes: the status, the meaning and the remedy of each.
 
 Endpoints declare the problems that they answer with. The OpenAPI document and the table in
-docs/http.md are made from this table.
+docs/http.md are made from this table, and so is the answer, unless its sentence names values.
 """
 
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ TABLE = """\
 401 http_error | The server may not read a file of the page. | Let the server read the file.
 401 unauthenticated | The request has no valid credentials, or its session has ended; `login` is false if only a proxy logs people in. | Send a key or a token as `Authorization: Bearer`, or log in at `POST /login`.
 403 approval_required | A person must approve this call. | Ask for the call in a thread, where it waits for an approval.
-403 authentication_not_set | The server has no authentication, and was reached by another address than loopback. | Set `TURNSTREAM_AUTH`, or reach the server on 127.0.0.1.
+403 authentication_not_set | Everyone who reaches this address could read, change and delete every thread. | Set TURNSTREAM_AUTH to keys, jwt, header or module:function (to 'off' if they all may), or reach the server on 127.0.0.1.
 403 forbidden | The policy gives the caller no role, or no right to approve their own call. | Ask the operator of the server for a role.
 403 host_not_allowed | The `Host` of the request is not one of `TURNSTREAM_ALLOWED_HOSTS`. | Add the host to the setting.
 403 model_not_allowed | The policy does not allow the model. | Name one of `GET /models`.
 403 origin_not_allowed | The page that sent the request has another origin than the server. | Add the origin to `TURNSTREAM_ALLOWED_ORIGINS`.
-403 origin_required | The request changes something with the cookie of a session, and has no `Origin`. | Send the `Origin`, or `Authorization: Bearer` in place of the cookie.
+403 origin_required | A request that changes something with the cookie of a session needs an Origin header, which browsers send. | Send the header, or 'Authorization: Bearer' in place of the cookie.
 403 tool_not_allowed | The policy does not allow the tool. | Use one of `GET /tools`.
 404 assistant_not_found | The server has no such assistant. | Name a graph of `POST /langgraph/assistants/search`.
-404 no_login | The server takes no logins. | Reach the server through the proxy that logs people in, or without a login.
+404 no_login | Nobody logs in here: there is no authentication, or a proxy logs people in. | See GET /me.
 404 not_a_real_tool | The tool lives in the browser. | Call a tool of `GET /tools` with the `kind` `real`.
 404 not_found | Nothing has this address. | Correct the address.
-404 run_not_found | The thread has no such run, or its log is gone. | Load the thread.
+404 run_not_found | The thread has no such run, or the run is held no more. | Load the thread.
 404 thread_not_found | The caller has no thread with this id. | Take the id of a thread of `GET /threads`.
 404 unknown_approval | No call waits for an approval of the caller under this id. | Take the id of a call of `GET /approvals`.
 404 unknown_tool | The server has no such tool. | Call a tool of `GET /tools`.
@@ -34,8 +34,8 @@ TABLE = """\
 409 already_answered | The call has an answer or a decision; the first one counts. | Load the thread.
 409 approval_expired | The time to decide on the call is over. | Send a message.
 409 approval_pending | A call waits for an approval. | Send a decision, or a message, which cancels the call.
-409 asker_forbidden | The user who asked for the call has no role any more. | Ask the operator of the server.
-409 export_in_progress | Another export is being sent to the caller. | Wait for its end, or close its connection.
+409 asker_forbidden | The user who asked for the call has no role any more, so that their run cannot go on. | Ask the operator of the server for a role.
+409 export_in_progress | An export of yours is being sent. | Wait for its end, or close its connection.
 409 graph_mismatch | The thread belongs to another graph than the request names. | Name the graph of the thread or none, or start a new thread.
 409 graph_not_served | The graph of the thread is not served any more. | Start a new thread, or serve that graph again.
 409 interrupt_pending | The graph waits for an answer, and the request has `on_interrupt: reject`. | Send the answer as `resume`.
@@ -43,7 +43,7 @@ TABLE = """\
 409 not_pending | The call does not wait for this client. | Load the thread for the calls that wait.
 409 nothing_to_continue | The last turn of the thread is complete. | Send a message.
 409 nothing_to_do | The thread has all that the request brings. | Send something new.
-409 run_in_progress | The thread has a live run: `run_id`, `stream_url`, `stop_url`. | Attach to its stream, stop the run, or wait for its end.
+409 run_in_progress | The thread has a live run, `run_id`. | Attach to its `stream_url`, stop it at its `stop_url`, or wait for its end.
 409 thread_being_deleted | The thread is being deleted. | Start a new thread.
 409 thread_changed | The thread has had another run since `based_on`: `run_id`, `run_state`, `updated_at`, `new_messages`. | Load the thread, and send the request again with the `run_id` if it still applies.
 409 thread_exists | A thread has this id. | Send another id, or `if_exists: do_nothing`.
@@ -91,7 +91,7 @@ TABLE = """\
 422 message_too_long | The text of the request exceeds `TURNSTREAM_MAX_MESSAGE_CHARS`. | Send a shorter text.
 422 missing_action | The body asks for nothing. | Send one of the keys in `detail`.
 422 model_not_selectable | The graph has a model of its own. | Send no `model`.
-422 not_confirmed | The deletion of all data is not confirmed. | Send `{"confirm": id}` with the `id` of `GET /me`.
+422 not_confirmed | This deletes all your threads, keys and logins for good, and is not confirmed. | Send {"confirm": "..."} with your own id, which GET /me has.
 422 too_many_images | The message exceeds `TURNSTREAM_MAX_IMAGES`. | Send fewer images.
 422 too_many_tools | The client's tools are too many, or their schemas too large. | Send fewer tools, or smaller schemas.
 422 tool_error | The tool refused the call. | Follow the tool's own `detail`.
@@ -107,19 +107,19 @@ TABLE = """\
 422 value_not_allowed | `context`, `configurable` or `input` has a value that a client may not set. | Leave the value out, or add its name to `TURNSTREAM_CLIENT_CONTEXT`.
 422 value_too_long | A value beside the message is too long. | Send a shorter value.
 429 limit_exceeded | A limit of the caller is used up, by the policy or by failed logins; `limit` and `value` name the limit. | Try again after `Retry-After` seconds.
-500 internal_error | The server failed; its log has the cause under `id`. | Report the `id` to the operator of the server.
+500 internal_error | Something went wrong on the server; its log has the cause under `id`. | Report the `id` to the operator of the server.
 500 tool_failed | The tool failed; the log has the cause under `id`. | Report the `id` to the operator of the server.
-503 authentication_unavailable | The service that verifies credentials cannot be reached. | Try again after `Retry-After` seconds.
+503 authentication_unavailable | The service that verifies credentials cannot be reached. | Try again in a moment.
 503 database_gone | The file of the database was deleted or replaced. | Put the file back, or restart the server.
 503 limit_reached | The server, or a caller's share of it, has reached the limit that `limit` names. | Try again after `Retry-After` seconds, or raise the setting.
-503 shutting_down | The server is shutting down, and starts no runs. | Try again after `Retry-After` seconds.
+503 shutting_down | The server is shutting down and takes no new runs. | Try again in a moment.
 503 storage_busy | The database is busy; the log has the cause under `id`. | Try again after `Retry-After` seconds.
 503 storage_failed | The database failed; the log has the cause under `id`. | Let the operator of the server read the log.
 503 storage_full | The database has no room left; the log has the cause under `id`. | Free space on the disk of the server, then try again.
 503 storage_unreachable | The database cannot be reached; the log has the cause under `id`. | Try again after `Retry-After` seconds.
 503 streams_unavailable | Redis cannot be reached, or is full; the log has the cause under `id`. | Try again after `Retry-After` seconds.
-503 thread_still_busy | A run or a deletion of the thread was asked to end, and takes longer than 15 seconds; it goes on. | Try again after `Retry-After` seconds.
-503 too_many_connections | The server has reached `TURNSTREAM_MAX_CONNECTIONS`, and closes the connection. | Try again after `Retry-After` seconds, or raise the setting.
+503 thread_still_busy | Another run, or the deletion of the thread, has not ended within 15 seconds; it goes on. | Try again in a moment.
+503 too_many_connections | The server has as many connections as it may have, and closes this one. | Try again in a moment, or raise TURNSTREAM_MAX_CONNECTIONS, whose default is half of the limit of open files.
 504 tool_timeout | The tool reached its time limit. | Ask for less.
 """
 

@@ -77,7 +77,9 @@ def raised_in(path: Path) -> Pairs:
 def _raised_by(call: ast.Call) -> Iterator[tuple[int, str]]:
     name = getattr(call.func, "id", None) or getattr(call.func, "attr", "")
     values: list[Any] = [a.value if isinstance(a, ast.Constant) else None for a in call.args]
-    if name == "limit_reached":
+    if name == "problem" and isinstance(values[0], str):
+        yield from pairs(pick(values[0]))
+    elif name == "limit_reached":
         yield 503, "limit_reached"
     elif name == "Problem" and isinstance(values[0], int) and isinstance(values[1], str):
         yield values[0], values[1]

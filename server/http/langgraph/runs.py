@@ -34,7 +34,7 @@ from turnstream.server.http.openapi.operation import (
     one_of,
     refer,
 )
-from turnstream.server.http.problems import Problem, unknown_thread
+from turnstream.server.http.problems import problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, principal, rights, thread_key
 from turnstream.server.protocols import wire_format
 from turnstream.server.protocols.fields import thread_id
@@ -337,7 +337,7 @@ async def _find(request: ApiRequest) -> _Place:
         raise unknown_thread(key)
     run = await request.state["reader"].find(key, run_id)
     if run is None and entry.run_id != run_id:
-        raise Problem(404, "run_not_found", "The thread has no such run, or it is held no more.")
+        raise problem("run_not_found")
     return _Place(key, run_id, entry, run)
 
 
