@@ -47,7 +47,7 @@ _REFUSALS = pick(
     *("409 unknown_tool", "invalid_arguments", "thread_too_large", "graph_not_served"),
     *("thread_being_deleted", "model_not_allowed"),
 )
-"""Of a decision."""
+"""The problems of a decision."""
 
 
 class AskerJson(TypedDict):
@@ -87,7 +87,7 @@ class Approvals(HTTPEndpoint):
         STORAGE | pick("invalid_limit", "invalid_cursor"),
         query={
             "limit": Parameter("Calls of a page.", whole_number(1, MAX_CALLS, MAX_CALLS)),
-            "cursor": Parameter("Of the page before.", {**TEXT, "pattern": _CURSOR}),
+            "cursor": Parameter("The cursor of the page before.", {**TEXT, "pattern": _CURSOR}),
         },
     )
     async def get(self, request: ApiRequest) -> Response:

@@ -92,7 +92,7 @@ PROTOCOL = Parameter(
     "The wire format of the answer, in place of the body's own.", one_of([*WIRE_FORMATS])
 )
 _ON_BUSY = Parameter(
-    "What a live run of the thread means: a 409, or its end.", one_of(["reject", "stop"])
+    "The effect of a live run of the thread: a 409, or its end.", one_of(["reject", "stop"])
 )
 _KEY = Parameter(
     "Makes a retry safe: the same key and body attach to the same run.",
@@ -187,7 +187,9 @@ class ChatStream(HTTPEndpoint):
         STORAGE | pick("invalid_protocol", "limit_reached"),
         query={
             "protocol": PROTOCOL,
-            "last_event_id": Parameter("As the header, for clients that cannot set one."),
+            "last_event_id": Parameter(
+                "The header `Last-Event-ID`, for clients that cannot set one."
+            ),
         },
         headers={"Last-Event-ID": Parameter("The id of the last event that the client has.")},
     )

@@ -43,8 +43,8 @@ class Health(HTTPEndpoint):
     @Operation(
         "health",
         {
-            200: Answer("It does.", HealthJson),
-            503: Answer("Its database file was deleted or replaced.", HealthJson),
+            200: Answer("The server works.", HealthJson),
+            503: Answer("The database file was deleted or replaced.", HealthJson),
         },
     )
     async def get(self, request: ApiRequest) -> Response:
@@ -74,14 +74,16 @@ def _health(request: ApiRequest, status: StatusJson) -> WholeHealthJson:
 
 
 class Live(HTTPEndpoint):
-    @Operation("live", Answer("It does.", {"const": LIVE}))
+    @Operation("live", Answer("The process answers.", {"const": LIVE}))
     async def get(self, _request: ApiRequest) -> Response:
         """Check whether the process answers."""
         return JSONResponse(LIVE)
 
 
 class Ready(HTTPEndpoint):
-    @Operation("ready", Answer("They can.", {"const": READY}), STORAGE | pick("shutting_down"))
+    @Operation(
+        "ready", Answer("Runs can begin.", {"const": READY}), STORAGE | pick("shutting_down")
+    )
     async def get(self, request: ApiRequest) -> Response:
         """Check whether runs can begin.
 

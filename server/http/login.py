@@ -50,7 +50,7 @@ class MeJson(TypedDict):
 class Login(HTTPEndpoint):
     @Operation(
         "logIn",
-        Answer("Who has logged in, with the session's cookie.", MeJson, headers=_COOKIE),
+        Answer("The caller, with the cookie of the new session.", MeJson, headers=_COOKIE),
         CREDENTIALS | STORAGE | pick("no_login", "invalid_credential", "limit_exceeded"),
         body={
             "type": "object",
@@ -83,7 +83,7 @@ class Login(HTTPEndpoint):
 class Logout(HTTPEndpoint):
     @Operation(
         "logOut",
-        {204: Answer("There is no session, or no more.", may_have=_COOKIE)},
+        {204: Answer("The caller has no session any more.", may_have=_COOKIE)},
         STORAGE | pick("origin_required"),
     )
     async def post(self, request: ApiRequest) -> Response:
@@ -96,7 +96,7 @@ class Logout(HTTPEndpoint):
 
 
 class Me(HTTPEndpoint):
-    @Operation("whoAmI", Answer("Who calls.", MeJson))
+    @Operation("whoAmI", Answer("The caller.", MeJson))
     async def get(self, request: ApiRequest) -> Response:
         """Name the caller."""
         return JSONResponse(described(request, principal(request)))

@@ -21,21 +21,15 @@ class ModelJson(TypedDict):
     name: str
     provider: Annotated[str, Field(json_schema_extra={"enum": [OFFLINE, *PROVIDERS]})]
     default: bool
-    images: Annotated[bool, says("Whether it takes images, as far as that is known.")]
+    images: Annotated[bool, says("True if the model takes images, as far as that is known.")]
 
 
 class ImagesJson(TypedDict):
     """The images that a message may have."""
 
     types: list[str]
-    max: Annotated[int, Field(ge=1, description="Of one message.")]
-    max_bytes: Annotated[
-        int,
-        Field(
-            ge=0,
-            description="Of the `data:` URLs of one message, together, as far as a body may be.",
-        ),
-    ]
+    max: Annotated[int, Field(ge=1), says("The images of one message.")]
+    max_bytes: Annotated[int, Field(ge=0), says("The `data:` URLs of one message, together.")]
 
 
 class ModelsJson(TypedDict):

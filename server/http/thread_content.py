@@ -59,11 +59,13 @@ class ThreadRestJson(TypedDict):
     interrupts: NotRequired[list[Annotated[Mapping[str, Any], component("Interrupt")]]]
     pendingInterrupts: NotRequired[list[dict[str, Any]]]
     state: NotRequired[
-        Annotated[Mapping[str, Any], says("Of the graph's own state what clients see.")]
+        Annotated[Mapping[str, Any], says("The part of the graph's own state that clients see.")]
     ]
     run: LiveRunJson | None
     has_earlier: NotRequired[bool]
-    version: NotRequired[Annotated[str, says("That was asked for, if it is not the thread's own.")]]
+    version: NotRequired[
+        Annotated[str, says("The version that was asked for, if it is not the thread's own.")]
+    ]
 
 
 class ThreadJson(ThreadEntryJson, ThreadRestJson):

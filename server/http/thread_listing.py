@@ -29,12 +29,14 @@ PAGE_SIZE, MAX_PAGE_SIZE = 30, 100
 MAX_QUERY_CHARS = 200
 PAGE_QUERY = {
     "limit": Parameter("Threads of a page.", whole_number(1, MAX_PAGE_SIZE, PAGE_SIZE)),
-    "cursor": Parameter("Of the page.", {**TEXT, "pattern": f"^({CURSOR})?$"}),
-    "state": Parameter("Those whose last run is in it.", one_of(STATES)),
-    "archived": Parameter("Those of the archive; without `q` false is the default.", FLAG),
+    "cursor": Parameter("The cursor of the page.", {**TEXT, "pattern": f"^({CURSOR})?$"}),
+    "state": Parameter("Only threads whose last run is in this state.", one_of(STATES)),
+    "archived": Parameter(
+        "Only archived threads, or only others; without `q` false is the default.", FLAG
+    ),
     "q": Parameter(
-        f"Those that have these words in their title and texts, {MAX_WORDS} at most; the last is a "
-        "beginning.",
+        f"Only threads that have these words in their title and texts, {MAX_WORDS} at most; the "
+        "last may be the beginning of a word.",
         {**TEXT, "minLength": 1, "maxLength": MAX_QUERY_CHARS},
     ),
 }

@@ -137,11 +137,11 @@ class Thread(HTTPEndpoint):
     @Operation(
         "deleteThread",
         {
-            202: Answer("It can be brought back for a while.", DeletedJson),
+            202: Answer("The thread can be brought back for a while.", DeletedJson),
             204: Answer("There is no such thread, or no more."),
         },
         STORAGE | pick("invalid_flag", "thread_still_busy"),
-        query={"at_once": Parameter("Delete it for good, now.", FLAG)},
+        query={"at_once": Parameter("Delete the thread for good, now.", FLAG)},
     )
     async def delete(self, request: ApiRequest) -> Response:
         """Delete a thread.

@@ -37,7 +37,7 @@ class ToolJson(TypedDict):
     parameters: dict[str, Any]
     approval: Annotated[
         Literal["never", "sometimes", "always"],
-        says("Which calls of the caller a person must approve."),
+        says("The calls of the caller that a person must approve."),
     ]
 
 
@@ -69,7 +69,7 @@ class Tools(HTTPEndpoint):
 class Tool(HTTPEndpoint):
     @Operation(
         "callTool",
-        Answer("What the client may see of its result.", ToolOutcomeJson),
+        Answer("The part of the result that the client may see.", ToolOutcomeJson),
         TOOLS | STORAGE | pick("limit_exceeded"),
         body={"type": "object", "description": "The arguments, as `parameters` of the tool says."},
         examples={"a sum": {"expression": "6 * 7"}},

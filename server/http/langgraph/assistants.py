@@ -60,7 +60,9 @@ class LangGraphAssistantJson(TypedDict):
 class Info(HTTPEndpoint):
     @Operation(
         "langgraphInfo",
-        Answer("Its version, and what it has of LangGraph's server.", LangGraphInfoJson),
+        Answer(
+            "The version, and the parts of LangGraph's server that there are.", LangGraphInfoJson
+        ),
     )
     async def get(self, _request: ApiRequest) -> Response:
         """Describe the server."""

@@ -189,7 +189,7 @@ class RunStream(HTTPEndpoint):
         _FOUND | pick("limit_reached", "limit_exceeded", "invalid_stream_mode"),
         query={
             "stream_mode": Parameter(
-                "What is told; several in one value are separated by commas.",
+                "The modes of the stream; several in one value are separated by commas.",
                 {"type": "array", "items": _MODES},
             ),
             "cancel_on_disconnect": Parameter(
@@ -229,13 +229,13 @@ class RunCancel(HTTPEndpoint):
     @Operation(
         "langgraphCancelRun",
         {
-            202: Answer("It is asked to stop.", {"type": "object", "maxProperties": 0}),
+            202: Answer("The run is asked to stop.", {"type": "object", "maxProperties": 0}),
             204: Answer("With `wait`: the thread is saved and free, also if the run had ended."),
         },
         _FOUND | pick("unsupported_option"),
         query={
             "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
-            "action": Parameter("What it said is kept.", one_of(["interrupt"])),
+            "action": Parameter("The text of the run is kept.", one_of(["interrupt"])),
         },
     )
     async def post(self, request: ApiRequest) -> Response:

@@ -202,7 +202,7 @@ class ThreadSearch(HTTPEndpoint):
 
     @Operation(
         "langgraphSearchThreads",
-        Answer("Those that match.", list[LangGraphThreadEntryJson]),
+        Answer("The threads that match.", list[LangGraphThreadEntryJson]),
         STORAGE | pick("invalid_body", "invalid_limit"),
         body=LangGraphSearchBody,
         examples={
@@ -297,7 +297,7 @@ class ThreadHistory(HTTPEndpoint):
 
     @Operation(
         "langgraphGetHistory",
-        Answer("One a message, and one ahead of all.", list[State]),
+        Answer("A state for each message, and one ahead of all.", list[State]),
         STORAGE | pick("invalid_body", "invalid_text", "invalid_limit", "unknown_checkpoint"),
         body=LangGraphHistoryBody,
         examples={

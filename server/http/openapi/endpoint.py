@@ -14,7 +14,7 @@ from turnstream.server.runs.client_values import allowed_names
 
 
 class OpenApi(HTTPEndpoint):
-    @Operation("describe", Answer("As it is for the caller.", {"type": "object"}))
+    @Operation("describe", Answer("The document, made for the caller.", {"type": "object"}))
     async def get(self, request: ApiRequest) -> Response:
         """Describe all calls in this document."""
         return Response(await asyncio.to_thread(_encoded, request), media_type=JSON)
