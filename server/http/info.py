@@ -36,7 +36,12 @@ class WholeHealthJson(StatusJson):
 HealthJson = TypeAliasType("HealthJson", WholeHealthJson | StatusJson)
 
 
-LIVE, READY = {"status": "live"}, {"status": "ready"}
+class LiveJson(TypedDict):
+    status: Literal["live"]
+
+
+class ReadyJson(TypedDict):
+    status: Literal["ready"]
 
 
 class Health(HTTPEndpoint):
@@ -74,16 +79,14 @@ def _health(request: ApiRequest, status: StatusJson) -> WholeHealthJson:
 
 
 class Live(HTTPEndpoint):
-    @Operation("live", Answer("The process answers.", {"const": LIVE}))
+    @Operation("live", Answer("The process answers.", LiveJson))
     async def get(self, _request: ApiRequest) -> Response:
         """Check whether the process answers."""
-        return JSONResponse(LIVE)
+        return JSONResponse(LiveJson(status="live"))
 
 
 class Ready(HTTPEndpoint):
-    @Operation(
-        "ready", Answer("Runs can begin.", {"const": READY}), STORAGE | pick("shutting_down")
-    )
+    @Operation("ready", Answer("Runs can begin.", ReadyJson), STORAGE | pick("shutting_down"))
     async def get(self, request: ApiRequest) -> Response:
         """Check whether runs can begin.
 
@@ -96,4 +99,4 @@ class Ready(HTTPEndpoint):
                 await request.state["runs"].check()
         except TimeoutError:
             raise StorageUnavailable("storage_busy", state="slow") from None
-        return JSONResponse(READY)
+        return JSONResponse(ReadyJson(status="ready"))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -16,7 +16,6 @@ from turnstream.server.http.state import ApiRequest
 from turnstream.server.protocols.fields import an_object, shown
 from turnstream.server.turns.problem_codes import pick
 
-FLAGS = {"assistants": True, "crons": False, "langsmith": False}
 Nothing = Annotated[dict[str, Any], Field(max_length=0)]
 _EPOCH = "1970-01-01T00:00:00+00:00"
 """Graphs are code: nobody has made them at a time."""
@@ -39,9 +38,15 @@ class ApiKeyHeader:
         await self.app(scope, receive, send)
 
 
+class LangGraphFlagsJson(TypedDict):
+    assistants: bool
+    crons: bool
+    langsmith: bool
+
+
 class LangGraphInfoJson(TypedDict):
     version: str
-    flags: Annotated[dict[str, bool], WithJsonSchema({"const": FLAGS})]
+    flags: LangGraphFlagsJson
 
 
 class LangGraphAssistantJson(TypedDict):
@@ -66,7 +71,8 @@ class Info(HTTPEndpoint):
     )
     async def get(self, _request: ApiRequest) -> Response:
         """Describe the server."""
-        return JSONResponse(LangGraphInfoJson(version=version("turnstream"), flags=FLAGS))
+        flags: LangGraphFlagsJson = {"assistants": True, "crons": False, "langsmith": False}
+        return JSONResponse(LangGraphInfoJson(version=version("turnstream"), flags=flags))
 
 
 class AssistantSearch(HTTPEndpoint):
