@@ -12,7 +12,7 @@ load_all_checks()
 
 BEYOND_SCHEMAS = {
     # What other values, or other requests, decide on.
-    *("conflicting_actions", "idempotency_key_reused", "value_not_allowed"),
+    *("conflicting_actions", "idempotency_key_reused", "value_not_allowed", "invalid_cursor"),
     # What the thread decides on.
     *("unsupported_checkpoint", "invalid_resume"),
     # Sums and sizes.
