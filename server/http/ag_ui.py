@@ -10,7 +10,7 @@ from turnstream.server.protocols.ag_ui import BODY_FORMAT
 
 
 def _input(content: Any) -> dict[str, Any]:
-    """A body as an `HttpAgent` posts it."""
+    """Return a body as an `HttpAgent` posts it."""
     empty: dict[str, Any] = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
     message = {"id": "m1", "role": "user", "content": content}
     return {"threadId": "t1", "runId": "r1", "messages": [message], **empty}

@@ -317,9 +317,8 @@ def _accepted(run: LoggedRun, ignored: Mapping[str, str]) -> Response:
     """The cursor is the one before the first event: it holds when the run has already ended."""
     thread_id, run_id = run.header.key.thread_id, run.header.run_id
     location = f"/chat/{thread_id}/stream?last_event_id={run_id}:0"
-    accepted: AcceptedJson = {"thread_id": thread_id, "run_id": run_id, "stream_url": location}
     return JSONResponse(
-        accepted,
+        AcceptedJson(thread_id=thread_id, run_id=run_id, stream_url=location),
         202,
         headers={
             **run_headers(run),
@@ -342,12 +341,12 @@ def _accepted_unseen(
     headers = {**unseen_headers(lost), **ignored}
     if not detached:
         return request.state["streams"].cursor_lost(format, headers)
-    accepted: AcceptedJson = {
-        "thread_id": lost.key.thread_id,
-        "run_id": lost.run_id,
-        "thread_url": headers["Location"],
-    }
-    return JSONResponse(accepted, 202, headers={**headers, "Preference-Applied": "respond-async"})
+    place = AcceptedJson(thread_id=lost.key.thread_id, run_id=lost.run_id)
+    return JSONResponse(
+        {**place, "thread_url": headers["Location"]},
+        202,
+        headers={**headers, "Preference-Applied": "respond-async"},
+    )
 
 
 def unseen_headers(lost: StreamLost) -> dict[str, str]:

@@ -155,7 +155,7 @@ def pick(*names: str) -> Problems:
 
 
 def by_status(problems: Problems) -> Mapping[int, list[str]]:
-    """The codes of each status, both in order."""
+    """Return the codes of each status, both in order."""
     statuses = sorted({problem.status for problem in problems})
     return {
         status: sorted(problem.code for problem in problems if problem.status == status)

@@ -298,11 +298,11 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
 
 
 def body_of(place: tuple[str, str], name: str) -> Any:
-    """The body of an example; None if its operation takes none."""
+    """Return the body of an example; None if its operation takes none."""
     own = EXAMPLES[place][name].body
     return OPERATIONS[place].examples.get(name) if own is None else own
 
 
 def bodies(method: str, path: str) -> list[Any]:
-    """The bodies of all examples of an operation."""
+    """Return the bodies of all examples of an operation."""
     return [body_of((method, path), name) for name in EXAMPLES[method, path]]

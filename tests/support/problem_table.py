@@ -13,13 +13,13 @@ END = "\n\n408, "
 
 
 def made() -> str:
-    """The table by the code."""
+    """Make the table from the codes."""
     rows = [f"| {one.status} | `{one.code}` | {one.means} | {one.remedy} |" for one in sorted(ALL)]
     return HEAD + "\n".join(rows)
 
 
 def of_reference() -> str:
-    """The table that the reference has."""
+    """Return the table that the reference has."""
     text = REFERENCE.read_text(encoding="utf-8")
     return HEAD + text.split(HEAD)[1].split(END)[0]
 

@@ -68,7 +68,7 @@ CALLS = ("Calls", "LangGraph SDK")
 
 
 def raised_in(path: Path) -> Pairs:
-    """The statuses and codes that a module spells out."""
+    """Return the statuses and codes that a module spells out."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return {pair for call in calls for pair in _raised_by(call)}
@@ -115,7 +115,7 @@ for one in endpoints(ROUTES):
 
 
 def home(module: str) -> str:
-    """The key of RAISED that a module belongs to; empty if there is none."""
+    """Return the key of RAISED that a module belongs to; empty if there is none."""
     homes = (name for name in RAISED if f"{module}.".startswith(f"{name}."))
     return max(homes, key=len, default="")
 

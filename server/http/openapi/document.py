@@ -110,6 +110,7 @@ class Endpoint:
 
 
 def endpoints(routes: Sequence[Route]) -> Iterator[Endpoint]:
+    """Yield the methods of the routes, those without a declaration too."""
     for route in routes:
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             if hasattr(route.endpoint, method.lower()):
@@ -232,7 +233,7 @@ def _problem(status: int, codes: Sequence[str]) -> dict[str, Any]:
 
 
 def _either(answer: dict[str, Any], problem: dict[str, Any]) -> dict[str, Any]:
-    """A status that some answers and some problems have."""
+    """Describe a status that an answer and problems have."""
     return {
         **problem,
         "description": f"{answer['description']} Or {problem['description']}",
@@ -241,7 +242,7 @@ def _either(answer: dict[str, Any], problem: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problems(endpoint: Endpoint, subject: Subject) -> Problems:
-    """The problems of the operation, those of its body, and those of the middleware."""
+    """Return the problems of the operation, of reading its body, and of the middleware."""
     layers, is_safe = endpoint.layers, endpoint.method in SAFE_METHODS
     found = endpoint.operation.problems | problem_codes.CONNECTION | problem_codes.HOST
     found |= pick("internal_error", "limit_reached")
@@ -266,7 +267,7 @@ def _security(endpoint: Endpoint, subject: Subject) -> list[dict[str, list[str]]
 
 
 class _Schemas(GenerateJsonSchema):
-    """Schemas of types. A TypedDict without a mark has no other keys."""
+    """Schemas of types. A TypedDict has no other keys, unless it is marked as open."""
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
         made = super().typed_dict_schema(schema)
@@ -283,7 +284,7 @@ class _Schemas(GenerateJsonSchema):
 
 
 def _types(operations: Sequence[Operation]) -> tuple[Mapping[Shape, Schema], Mapping[str, Schema]]:
-    """The schemas of all declared types, and the components that they refer to."""
+    """Return the schemas of all declared types, and the components that they refer to."""
     answers = [answer for one in operations for answer in _answers(one).values()]
     shapes = [shape for one in answers for shape in (one.shape, *one.mentions)]
     shapes += [one.body for one in operations]
@@ -315,7 +316,7 @@ def _resolved(value: Any, types: Mapping[Shape, Schema]) -> Any:
 
 
 def _components(subject: Subject) -> dict[str, Schema]:
-    """The components that are not types."""
+    """Return the components that no type declares."""
     checkpoint_id = langgraph_sdk.CHECKPOINT_ID
     checkpoint = an_object((), checkpoint_id=checkpoint_id)
     configured = an_object(["configurable"], configurable=checkpoint)
@@ -337,8 +338,8 @@ def _components(subject: Subject) -> dict[str, Schema]:
 
 
 def _any_problem() -> Schema:
-    """The problem of any operation, which names its own statuses and codes. The further members
-    belong to single codes."""
+    """Describe the problem of any operation, which names its own statuses and codes. The further
+    members belong to single codes."""
     members = ("limit", "run_id", "stream_url", "stop_url", "run_state", "updated_at")
     return {
         **an_object(
@@ -357,7 +358,7 @@ def _any_problem() -> Schema:
 
 
 def _codes() -> list[Schema]:
-    """Each code with its meaning and its remedy; of each of its statuses, if it has several."""
+    """List the codes with the meaning and the remedy of each of their statuses."""
     sentences: dict[str, list[str]] = {}
     for one in sorted(problem_codes.ALL):
         sentence = f"{one.status}: {one.means} {one.remedy}"

@@ -3,6 +3,7 @@ before it is asked for."""
 
 import asyncio
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from starlette.endpoints import HTTPEndpoint
@@ -35,14 +36,14 @@ def _encoded(request: ApiRequest) -> bytes:
 
 
 def _models(request: ApiRequest) -> list[str]:
-    """The models that the caller may name; none if no graph takes one."""
+    """Return the models that the caller may name; none if no graph takes one."""
     graphs = request.state["graphs"].by_name.values()
     takes_models = any(one.attached.is_built_in for one in graphs)
     return request.state["models"].allowed(rights(request)) if takes_models else []
 
 
 def _values(request: ApiRequest) -> Mapping[str, set[str]]:
-    """The names that a client may set of any graph, by their place."""
+    """Return the names that a client may set of any graph, by their place."""
     names: dict[str, set[str]] = {}
     for checkpoints in request.state["graphs"].by_name.values():
         allowed = allowed_names(checkpoints.attached, request.state["client_values"])
@@ -58,6 +59,7 @@ def _schemes(request: ApiRequest) -> tuple[str, ...]:
     return ("credentials", "key", "session") if authentication.takes_logins else ()
 
 
+@cache
 def _version() -> str:
     try:
         return version("turnstream")
