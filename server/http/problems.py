@@ -66,7 +66,7 @@ class ProblemResponse(JSONResponse):
 def problem(code: str, *, headers: Mapping[str, str] | None = None, **extra: Any) -> Problem:
     """Return the problem of a code with the sentences of the table."""
     (row,) = pick(code)
-    return Problem(row.status, code, f"{row.means} {row.remedy}", headers=headers, **extra)
+    return Problem(row.status, code, row.sentences, headers=headers, **extra)
 
 
 SOON = {"Retry-After": "5"}

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
+from turnstream.server.turns.problem_codes import STORAGE
+
 
 class StorageError(Exception):
     """The database cannot be opened; the message is one line."""
@@ -17,19 +19,7 @@ StorageFault = Literal[
     "streams_unavailable",
 ]
 
-STORAGE_FAULTS: Mapping[str, str] = {
-    "storage_busy": "The server's database is locked by another program, or has too much to do. "
-    "Try again in a moment.",
-    "storage_full": "The disk of the server's database is full. Free space on it, then try again; "
-    "the server needs no restart.",
-    "storage_unreachable": "The server's database cannot be reached. Try again in a moment: the "
-    "server connects again by itself.",
-    "database_gone": "The server's database file was deleted or replaced. Put the file back, or "
-    "restart the server on the one that is there now.",
-    "storage_failed": "The server's database cannot be read or written; the server's log says why.",
-    "streams_unavailable": "The server's Redis cannot be reached, or takes nothing more, so no "
-    "answer can be streamed. Try again in a moment; threads can be read meanwhile.",
-}
+STORAGE_FAULTS: Mapping[str, str] = {one.code: one.sentences for one in sorted(STORAGE)}
 
 
 class StorageUnavailable(StorageError):

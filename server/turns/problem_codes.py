@@ -110,14 +110,14 @@ TABLE = """\
 500 internal_error | Something went wrong on the server; its log has the cause under `id`. | Report the `id` to the operator of the server.
 500 tool_failed | The tool failed; the log has the cause under `id`. | Report the `id` to the operator of the server.
 503 authentication_unavailable | The service that verifies credentials cannot be reached. | Try again in a moment.
-503 database_gone | The file of the database was deleted or replaced. | Put the file back, or restart the server.
+503 database_gone | The server's database file was deleted or replaced. | Put the file back, or restart the server on the one that is there now.
 503 limit_reached | The server, or a caller's share of it, has reached the limit that `limit` names. | Try again after `Retry-After` seconds, or raise the setting.
 503 shutting_down | The server is shutting down and takes no new runs. | Try again in a moment.
-503 storage_busy | The database is busy; the log has the cause under `id`. | Try again after `Retry-After` seconds.
-503 storage_failed | The database failed; the log has the cause under `id`. | Let the operator of the server read the log.
-503 storage_full | The database has no room left; the log has the cause under `id`. | Free space on the disk of the server, then try again.
-503 storage_unreachable | The database cannot be reached; the log has the cause under `id`. | Try again after `Retry-After` seconds.
-503 streams_unavailable | Redis cannot be reached, or is full; the log has the cause under `id`. | Try again after `Retry-After` seconds.
+503 storage_busy | The server's database is locked by another program, or has too much to do. | Try again in a moment.
+503 storage_failed | The server's database cannot be read or written. | The server's log says why.
+503 storage_full | The disk of the server's database is full. | Free space on it, then try again; the server needs no restart.
+503 storage_unreachable | The server's database cannot be reached. | Try again in a moment: the server connects again by itself.
+503 streams_unavailable | The server's Redis cannot be reached, or takes nothing more, so no answer can be streamed. | Try again in a moment; threads can be read meanwhile.
 503 thread_still_busy | Another run, or the deletion of the thread, has not ended within 15 seconds; it goes on. | Try again in a moment.
 503 too_many_connections | The server has as many connections as it may have, and closes this one. | Try again in a moment, or raise TURNSTREAM_MAX_CONNECTIONS, whose default is half of the limit of open files.
 504 tool_timeout | The tool reached its time limit. | Ask for less.
@@ -137,6 +137,10 @@ class ProblemCode(NamedTuple):
         status, code, sentences = row.split(" ", 2)
         means, remedy = sentences.removeprefix("| ").split(" | ")
         return cls(int(status), code, means, remedy)
+
+    @property
+    def sentences(self) -> str:
+        return f"{self.means} {self.remedy}"
 
 
 Problems = frozenset[ProblemCode]

@@ -361,6 +361,5 @@ def _codes() -> list[Schema]:
     """List the codes with the meaning and the remedy of each of their statuses."""
     sentences: dict[str, list[str]] = {}
     for one in sorted(problem_codes.ALL):
-        sentence = f"{one.status}: {one.means} {one.remedy}"
-        sentences.setdefault(one.code, []).append(sentence)
+        sentences.setdefault(one.code, []).append(f"{one.status}: {one.sentences}")
     return [{"const": code, "description": " ".join(all)} for code, all in sentences.items()]
