@@ -97,7 +97,7 @@ _EVENT = {**refer("LangGraph.Event"), "description": "One event; `error` or `end
 _STREAMED = "The run as an event stream."
 _FOUND = STORAGE | pick("thread_not_found", "run_not_found")
 _OF_OTHER_BODIES = pick(
-    *("unknown_key", "missing_action", "invalid_protocol", "invalid_on_busy", "invalid_trigger"),
+    *("missing_action", "invalid_protocol", "invalid_on_busy", "invalid_trigger"),
     *("invalid_on_interrupt", "unsupported_command", "invalid_tool", "too_many_tools"),
     *("tool_name_taken", "tool_not_allowed", "client_tools_not_supported", "interrupt_pending"),
     *("unknown_graph", "unknown_model", "model_not_selectable", "idempotency_key_reused"),
