@@ -33,7 +33,7 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 
 quick: $(DEV_READY) $(CLIENTS)  ## after each edit: rules, formats, runs, and a slice of the rest
 	$(PYTEST) -n 3 -m "not full and not long" --ignore-glob "tests/runs/test_*postgres*" \
-		$(addprefix --ignore ,$(COSTLY)) tests/unit tests/page tests/protocols tests/runs $(SLICE)
+		$(addprefix --ignore ,$(COSTLY)) tests/unit tests/page tests/formats tests/runs $(SLICE)
 
 test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sample
 	$(PYTEST) -n $(WORKERS) $(TESTS) $(ARGS)

@@ -14,6 +14,7 @@ from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.loading import BUILT_IN, load, open_graphs
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.authentication import open_audit_trail, open_authentication
+from turnstream.server.formats import BodyLimits
 from turnstream.server.graph_resources import open_graph_store, open_models
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
 from turnstream.server.http.event_streams import EventStreams
@@ -27,7 +28,6 @@ from turnstream.server.http.unread import unread_budget
 from turnstream.server.logs.formats import name_worker
 from turnstream.server.logs.setup import configure, log_stray_failures
 from turnstream.server.observation import observation, observing
-from turnstream.server.protocols import BodyLimits
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.lives import Observer
 from turnstream.server.runs.reader import RunReader

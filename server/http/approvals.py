@@ -13,6 +13,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.server.formats import DEFAULT, BodyLimits, approval_body
 from turnstream.server.http.openapi.operation import (
     TEXT,
     Answer,
@@ -25,7 +26,6 @@ from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.state import ApiRequest, owner, principal, rights
 from turnstream.server.http.thread_content import CallJson
 from turnstream.server.http.thread_listing import number
-from turnstream.server.protocols import DEFAULT, BodyLimits, approval_body
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.waiting_approvals import asker_of

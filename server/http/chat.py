@@ -11,6 +11,16 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.server.formats import (
+    DEFAULT,
+    WIRE_FORMATS,
+    BodyFormat,
+    PostedTurn,
+    WireFormat,
+    parse,
+    wire_format,
+)
+from turnstream.server.formats.format import StreamContext, View
 from turnstream.server.http.cursors import position
 from turnstream.server.http.openapi.operation import (
     EVENTS,
@@ -24,16 +34,6 @@ from turnstream.server.http.openapi.operation import (
 )
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
-from turnstream.server.protocols import (
-    DEFAULT,
-    WIRE_FORMATS,
-    BodyFormat,
-    PostedTurn,
-    WireFormat,
-    parse,
-    wire_format,
-)
-from turnstream.server.protocols.format import StreamContext, View
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import StorageUnavailable, ThreadRunState

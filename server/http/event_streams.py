@@ -21,13 +21,13 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
+from turnstream.server.formats import WireFormat
+from turnstream.server.formats.format import Encoder, NamedEvent, StreamContext, View
 from turnstream.server.http.byte_budget import ByteBudget
 from turnstream.server.http.cursors import LOST
 from turnstream.server.http.problems import limit_reached
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.unread import counted, joined
-from turnstream.server.protocols import WireFormat
-from turnstream.server.protocols.format import Encoder, NamedEvent, StreamContext, View
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.run_logs import Batch, RunLog
 from turnstream.server.turns.chunks import Chunk, Done, Error

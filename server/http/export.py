@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypeAliasType, TypedDict
 
+from turnstream.server.formats import DEFAULT, WireFormat, wire_format
 from turnstream.server.http.audited import record_now
 from turnstream.server.http.chat import PROTOCOL
 from turnstream.server.http.openapi.operation import LINES, TEXT, Answer, Operation
@@ -22,7 +23,6 @@ from turnstream.server.http.thread_content import ThreadJson, consistent
 from turnstream.server.http.thread_json import thread_json
 from turnstream.server.http.thread_listing import ThreadEntryJson, shown
 from turnstream.server.http.unread import counted, in_pieces
-from turnstream.server.protocols import DEFAULT, WireFormat, wire_format
 from turnstream.server.storage.interfaces import StorageUnavailable, ThreadEntry
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.problem_codes import STORAGE, pick

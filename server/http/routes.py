@@ -3,14 +3,14 @@
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from turnstream.server.http.ag_ui import AgUi, AgUiOfGraph
+from turnstream.server.formats.ag_ui.api import AgUi, AgUiOfGraph
+from turnstream.server.formats.langgraph.api.routes import LANGGRAPH_ROUTES
 from turnstream.server.http.approvals import Approval, Approvals
 from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.chat import Chat, ChatStop, ChatStream
 from turnstream.server.http.export import Export
 from turnstream.server.http.graphs import Graphs
 from turnstream.server.http.info import Health, Live, Ready
-from turnstream.server.http.langgraph.routes import LANGGRAPH_ROUTES
 from turnstream.server.http.login import Login, Logout, Me
 from turnstream.server.http.models import Models
 from turnstream.server.http.openapi.endpoint import OpenApi

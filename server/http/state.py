@@ -5,10 +5,10 @@ from typing import TypedDict
 from starlette.requests import Request
 
 from turnstream.graphs.limits import Limits
+from turnstream.server.formats import BodyLimits
 from turnstream.server.http.bodies import Bodies
 from turnstream.server.http.byte_budget import ByteBudget
 from turnstream.server.http.event_streams import EventStreams
-from turnstream.server.protocols import BodyLimits
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, with_config
 from typing_extensions import TypedDict
 
+from turnstream.server.formats.fields import ClosedFields, Fault, Otherwise, Text, keys, read
+from turnstream.server.formats.graph_values import ToolNames
 from turnstream.server.http.openapi.operation import component, says
-from turnstream.server.protocols.fields import ClosedFields, Fault, Otherwise, Text, keys, read
-from turnstream.server.protocols.graph_values import ToolNames
 from turnstream.server.storage.titles import one_line
 
 MAX_TITLE_CHARS = 200

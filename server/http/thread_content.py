@@ -9,12 +9,12 @@ from langchain_core.messages import ToolCall
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from turnstream.server.formats import WireFormat
+from turnstream.server.formats.metadata import interrupt_json
 from turnstream.server.http.openapi.operation import component, says
 from turnstream.server.http.problems import unknown_thread
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.http.thread_listing import ThreadEntryJson
-from turnstream.server.protocols import WireFormat
-from turnstream.server.protocols.metadata import interrupt_json
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.versions import Path, VersionTree

@@ -7,6 +7,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.server.formats import DEFAULT, wire_format
 from turnstream.server.http.chat import PROTOCOL
 from turnstream.server.http.openapi.operation import (
     FLAG,
@@ -31,7 +32,6 @@ from turnstream.server.http.thread_listing import (
     page,
     shown,
 )
-from turnstream.server.protocols import DEFAULT, wire_format
 from turnstream.server.runs.tool_choice import check_choice
 from turnstream.server.storage.interfaces import MAX_PINNED, TooManyPinned
 from turnstream.server.turns.pages import WHOLE, TurnPage

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, insert
 from tests.support.backend import Backend, backend, chunks_of, chunks_until, key_of, message
 from tests.support.long_threads import history
 from turnstream.graphs.offline import OfflineChatModel
-from turnstream.server.protocols import DEFAULT
+from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.retention import DAY_SECONDS
 from turnstream.server.storage.store import SqliteStore
 from turnstream.server.storage.tables import activities, threads

@@ -20,7 +20,7 @@ from tests.support.backend import (
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.serving import serving, settings
 from tests.support.waiting import HeldMethod
-from turnstream.server.protocols import DEFAULT
+from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.client_tools import as_ui_tools
 from turnstream.server.runs.reader import LoggedRun

@@ -51,7 +51,7 @@ PROOFS: Mapping[str, Mapping[str, str]] = {
     "images": {
         **dict.fromkeys(
             (PARTS, STATE),
-            "protocols/test_images.py::test_what_a_format_shows_of_an_image_it_reads_again",
+            "formats/test_images.py::test_what_a_format_shows_of_an_image_it_reads_again",
         ),
         AI_SDK: CHAT + "test_an_image_goes_to_the_model_and_comes_back_with_the_thread",
         LANGGRAPH: "http/test_agent_chat_ui.py::"

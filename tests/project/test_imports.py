@@ -86,7 +86,7 @@ def test_the_openapi_document_is_made_when_it_is_asked_for() -> None:
     schemas = {
         name for name in imported_by("turnstream.server.__main__") if name.endswith("schemas")
     }
-    assert not {name for name in schemas if name.startswith("turnstream.server.protocols")}
+    assert not {name for name in schemas if name.startswith("turnstream.server.formats")}
 
 
 @pytest.mark.full

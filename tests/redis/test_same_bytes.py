@@ -12,9 +12,9 @@ from tests.support.redis_workers import OpenWorker, workers
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import ScriptedModel, finish, reasoning, text
 from tests.support.served_run import VARIANTS
+from turnstream.server.formats import WIRE_FORMATS
+from turnstream.server.formats.format import StreamContext
 from turnstream.server.http.event_streams import Encoding
-from turnstream.server.protocols import WIRE_FORMATS
-from turnstream.server.protocols.format import StreamContext
 from turnstream.server.storage.run_logs import RunLog
 from turnstream.server.turns.chunks import Chunk
 

@@ -13,7 +13,7 @@ from tests.support.backend import THREAD, chunks_of, chunks_until, key_of, messa
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.several_workers import FencedCheckpointer, Worker, several_workers
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
-from turnstream.server.protocols import DEFAULT
+from turnstream.server.formats import DEFAULT
 from turnstream.server.runs import kept_words, other_workers, retries
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.lives import StreamLost

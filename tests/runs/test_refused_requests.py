@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from tests.support.backend import THREAD, Backend, after_crash, backend, chunks_of, key_of, message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.waiting import HeldMethod, eventually, until
-from turnstream.server.protocols import DEFAULT
+from turnstream.server.formats import DEFAULT
 from turnstream.server.runs import deadline, lives, retries
 from turnstream.server.runs.deadline import ThreadStillBusy
 from turnstream.server.runs.lives import StreamLost

@@ -19,8 +19,8 @@ from tests.support.run_chunks import COMPONENT, SELECTION, RunChunks
 from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
 from turnstream.graphs.limits import Limits
-from turnstream.server.protocols import WIRE_FORMATS
-from turnstream.server.protocols.format import StreamContext
+from turnstream.server.formats import WIRE_FORMATS
+from turnstream.server.formats.format import StreamContext
 from turnstream.server.turns.chunks import Chunk
 from turnstream.server.turns.messages import AssistantTurn, ToolCall
 from turnstream.tools.catalogue import Catalogue

@@ -20,7 +20,7 @@ from turnstream.graphs.limits import Limits
 from turnstream.graphs.loading import Build
 from turnstream.graphs.result_view import ResultView, own_result
 from turnstream.graphs.rights import UNENFORCED
-from turnstream.server.protocols import DEFAULT
+from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.recovery import LostRuns

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 SLOWEST = 20
-BUDGETS = {"unit": 0.2, "page": 0.2, "protocols": 0.2, "runs": 1.0, "http": 2.0, "browser": 5.0}
+BUDGETS = {"unit": 0.2, "page": 0.2, "formats": 0.2, "runs": 1.0, "http": 2.0, "browser": 5.0}
 """Seconds of a test on a quiet machine, its set-up included, by folder of `tests`."""
 
 

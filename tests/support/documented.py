@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
+from turnstream.server.formats.body_schemas import Served
+from turnstream.server.formats.fields import BodyLimits
 from turnstream.server.http.openapi.document import Subject, document
 from turnstream.server.http.routes import ROUTES
-from turnstream.server.protocols.body_schemas import Served
-from turnstream.server.protocols.fields import BodyLimits
 
 _SERVED = Served(BodyLimits(32_000), ("chat",), ("offline",), ())
 SUBJECT = Subject(_SERVED, "0", ("credentials", "key", "session"), "local")

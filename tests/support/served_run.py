@@ -14,10 +14,10 @@ from tests.support.protocol_readers import (
     payloads,
 )
 from tests.support.sse_frames import event_id, frames, frames_after
+from turnstream.server.formats import WIRE_FORMATS
+from turnstream.server.formats.assistant_transport.state import snapshot as state_snapshot
+from turnstream.server.formats.format import StreamContext, View
 from turnstream.server.http.event_streams import Encoding, frame
-from turnstream.server.protocols import WIRE_FORMATS
-from turnstream.server.protocols.assistant_transport.state import snapshot as state_snapshot
-from turnstream.server.protocols.format import StreamContext, View
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.turns.accumulate import accumulate
 from turnstream.server.turns.chunks import Chunk, MessageFinish

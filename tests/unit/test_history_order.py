@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from turnstream.server.http.langgraph.states import history_json
-from turnstream.server.protocols.langgraph_sdk.states import SavedThread
+from turnstream.server.formats.langgraph.api.states import history_json
+from turnstream.server.formats.langgraph.states import SavedThread
 
 Path = tuple[str, ...]
 """The ids of a branch's messages."""

@@ -16,12 +16,12 @@ from tests.support.documented import EVERYTHING, SUBJECT, documented
 from tests.support.examples import EXAMPLES, OPERATIONS, body_of
 from tests.support.serving import PROJECT
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED
+from turnstream.server.formats import BODY_FORMATS, WIRE_FORMATS
+from turnstream.server.formats.schemas import AT_OWN_ADDRESSES, BODIES, MESSAGES
 from turnstream.server.http.openapi.document import document, endpoints
 from turnstream.server.http.routes import ROUTES
 from turnstream.server.http.thread_listing import PAGE_PROBLEMS
 from turnstream.server.http.tools import STATUSES
-from turnstream.server.protocols import BODY_FORMATS, WIRE_FORMATS
-from turnstream.server.protocols.schemas import AT_OWN_ADDRESSES, BODIES, MESSAGES
 from turnstream.server.storage.interfaces import StorageFault
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.problem_codes import ALL, BODY_FIELDS, RUNS, STORAGE, Problems, pick
@@ -56,8 +56,8 @@ RAISED: dict[str, Problems] = {
     "http.problem_handlers": problem_codes.NO_OPERATION
     | pick("run_in_progress", "thread_changed", "forbidden", "limit_exceeded", "limit_reached")
     | pick("thread_still_busy", "internal_error"),
-    "protocols": BODY_FIELDS,
-    "protocols.langgraph_sdk": problem_codes.LANGGRAPH_FIELDS | pick("unknown_checkpoint"),
+    "formats": BODY_FIELDS,
+    "formats.langgraph": problem_codes.LANGGRAPH_FIELDS | pick("unknown_checkpoint"),
     "runs": RUNS | pick("unknown_version"),
     "storage": STORAGE,
     "turns": pick("unknown_message"),

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from turnstream.server.formats import DEFAULT
+from turnstream.server.formats.format import StreamContext
 from turnstream.server.http import readers
 from turnstream.server.http.event_streams import Encoding
 from turnstream.server.http.readers import TRANSPORT, respond_in_time
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.unread import PIECE_BYTES, joined
-from turnstream.server.protocols import DEFAULT
-from turnstream.server.protocols.format import StreamContext
 from turnstream.server.storage.memory_logs import MemoryLog
 from turnstream.server.turns.chunks import Custom
 

@@ -17,14 +17,7 @@ from pydantic_core import core_schema
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
-from turnstream.server.http.guard import SAFE_METHODS
-from turnstream.server.http.langgraph.assistants import ApiKeyHeader
-from turnstream.server.http.openapi import operation as vocabulary
-from turnstream.server.http.openapi.operation import Answer, Operation, Schema, Shape
-from turnstream.server.http.permitted import Permitted
-from turnstream.server.http.routes import ROUTES
-from turnstream.server.protocols.body_schemas import (
+from turnstream.server.formats.body_schemas import (
     NOT_BLANK,
     THREAD_ID,
     TOOL_NAMES,
@@ -35,9 +28,16 @@ from turnstream.server.protocols.body_schemas import (
     decision,
     ref,
 )
-from turnstream.server.protocols.langgraph_sdk import schemas as langgraph_sdk
-from turnstream.server.protocols.metadata_schemas import INTERRUPT
-from turnstream.server.protocols.schemas import body_components, message_components
+from turnstream.server.formats.langgraph import schemas as langgraph
+from turnstream.server.formats.langgraph.api.assistants import ApiKeyHeader
+from turnstream.server.formats.metadata_schemas import INTERRUPT
+from turnstream.server.formats.schemas import body_components, message_components
+from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
+from turnstream.server.http.guard import SAFE_METHODS
+from turnstream.server.http.openapi import operation as vocabulary
+from turnstream.server.http.openapi.operation import Answer, Operation, Schema, Shape
+from turnstream.server.http.permitted import Permitted
+from turnstream.server.http.routes import ROUTES
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.problem_codes import Problems, by_status, pick
 
@@ -317,7 +317,7 @@ def _resolved(value: Any, types: Mapping[Shape, Schema]) -> Any:
 
 def _components(subject: Subject) -> dict[str, Schema]:
     """Return the components that no type declares."""
-    checkpoint_id = langgraph_sdk.CHECKPOINT_ID
+    checkpoint_id = langgraph.CHECKPOINT_ID
     checkpoint = an_object((), checkpoint_id=checkpoint_id)
     configured = an_object(["configurable"], configurable=checkpoint)
     bare = {**checkpoint, "not": {"required": ["configurable"]}}
@@ -327,9 +327,9 @@ def _components(subject: Subject) -> dict[str, Schema]:
         "Confirmation": closed_object(["confirm"], confirm={"const": subject.caller}),
         **message_components(),
         "Interrupt": INTERRUPT,
-        "LangGraph.AnyMetadata": {"anyOf": [langgraph_sdk.OMITTED, {"type": "object"}]},
+        "LangGraph.AnyMetadata": {"anyOf": [langgraph.OMITTED, {"type": "object"}]},
         "LangGraph.Before": {"anyOf": [checkpoint_id, configured, bare]},
-        "LangGraph.Values": langgraph_sdk.values(),
+        "LangGraph.Values": langgraph.values(),
         "NotBlank": {"type": "string", "pattern": NOT_BLANK},
         "Problem": _any_problem(),
         "ThreadId": THREAD_ID,

@@ -22,8 +22,8 @@ class OpenApi(HTTPEndpoint):
 
 
 def _encoded(request: ApiRequest) -> bytes:
+    from turnstream.server.formats.body_schemas import Served
     from turnstream.server.http.openapi.document import Subject, encoded
-    from turnstream.server.protocols.body_schemas import Served
 
     state = request.state
     served = Served(

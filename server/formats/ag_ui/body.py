@@ -1,0 +1,244 @@
+"""AG-UI: the `RunAgentInput` that an `HttpAgent` posts (1.0.0, 0.0.59).
+
+It has all messages that the client holds. Only their end is read, the server has the rest: a user's
+message, and the tool messages ahead of it or in its place. A message whose id the thread has is
+asked again, or, if it says something else now, an edit; so is one beside `edit`, the id of the
+message that it replaces. `resume` answers what the last run has stopped to ask.
+
+assistant-ui has an app's own values in the `runConfig` of `forwardedProps`: they count as if they
+stood beside it. So does the `resume` in its `command`, with which CopilotKit up to 1.74 answers.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from turnstream.server.formats import content, fields, graph_values, tool_fields
+from turnstream.server.formats.ag_ui.interrupts import approval_of
+from turnstream.server.formats.fields import BodyLimits, CamelFields, read, without_effect
+from turnstream.server.formats.format import Parsed
+from turnstream.server.turns.requests import (
+    ApprovalAnswer,
+    Branch,
+    ImageContent,
+    Resume,
+    ToolAnswer,
+    TurnRequest,
+    UserContent,
+    UserMessage,
+)
+
+CANCELLED = {"cancelled": True}
+"""The answer that a graph gets to an interrupt that the client cancels."""
+OF_BODY = ("context", "resume")
+"""The keys of a native body that an AG-UI body has too, with a meaning of its own."""
+OF_PROPS = (*fields.keys(graph_values.OfGraph), "edit", "message", "thread_id")
+"""The keys of a native body that `forwardedProps` may have: an app has props of its own."""
+_PASSED_OVER = ("activity", "developer", "reasoning", "system")
+"""Roles that say nothing new at the end of the messages."""
+_REMEDIES = {"client_tools": "send tools", "thread_id": "send threadId"}
+_IN_PROPS = dict.fromkeys(fields.keys(graph_values.OfGraph), "send it in forwardedProps")
+
+
+class DataSource(CamelFields):
+    type: Literal["data"]
+    value: fields.Text
+    mime_type: Annotated[fields.Text, WithJsonSchema(content.IMAGE_TYPE)]
+
+    @property
+    def url(self) -> str:
+        return f"data:{self.mime_type};base64,{self.value}"
+
+    @model_validator(mode="after")
+    def _check(self) -> "DataSource":
+        content.check_image_url(self.url)
+        return self
+
+
+class UrlSource(CamelFields):
+    type: Literal["url"]
+    url: content.ImageUrl = Field(alias="value")
+
+
+class SourcePart(content.Image):
+    type: Literal["image"]
+    source: Annotated[DataSource | UrlSource, fields.OneOf("invalid_image")]
+    metadata: content.AltOfMetadata = None
+
+    @property
+    def content(self) -> UserContent:
+        return ImageContent(self.source.url, self.metadata or None)
+
+
+_HELD, _NOT_HELD = {"type": "string", "minLength": 1}, {"type": "null"}
+_FORMS: list[Any] = [
+    {"required": ["data"], "properties": {"data": _HELD}},
+    {"required": ["url"], "properties": {"data": _NOT_HELD}},
+]
+
+
+class _File(CamelFields):
+    kind: content.FileType = Field(alias="mimeType")
+
+
+class BinaryPart(content.LinkedImage, _File):
+    """A file of 0.0.59 and before; one that is named by an `id` alone is in a store of others."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["type", "mimeType"], "anyOf": _FORMS})
+    type: Literal["binary"]
+    alt: content.Alt = Field(None, alias="filename")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_url(cls, part: Any) -> Any:
+        return content.with_url(part, ("data",), ("mimeType",))
+
+
+class AnyMessage(CamelFields):
+    role: fields.Text
+
+
+class AgentUserMessage(CamelFields):
+    role: Literal["user"]
+    id: fields.NewMessageId | None = None
+    content: Annotated[
+        content.Content, content.Said(content.TextPart, SourcePart, BinaryPart, text=True)
+    ]
+
+
+class AgentToolMessage(CamelFields):
+    role: Literal["tool"]
+    content: Annotated[fields.Text, AfterValidator(tool_fields.value_of), fields.FITTING_JSON] = (
+        Field(description="JSON, or text.")
+    )
+    tool_call_id: tool_fields.CallId
+    error: Any = Field(None, description="Of a call that has failed.")
+
+    @property
+    def answer(self) -> ToolAnswer:
+        is_error = self.error is not None
+        return ToolAnswer(self.tool_call_id, self.content, is_error, is_any_copy=True)
+
+
+class ResumeEntry(CamelFields):
+    interrupt_id: fields.Text
+    status: Annotated[Literal["resolved", "cancelled"], fields.Otherwise("invalid_resume")]
+    payload: Any = Field(
+        None, description="The answer; of a call that waits for an approval a decision."
+    )
+
+
+class EditingDecision(tool_fields.Decision, CamelFields):
+    edited_args: fields.JsonObject | None = None
+
+
+class AgentTool(tool_fields.NamedTool):
+    parameters: tool_fields.Parameters = Field({"type": "object", "properties": {}})
+
+
+class ForwardedProps(graph_values.OfGraph):
+    edit: fields.HeldMessageId | None = None
+
+
+class AgentInput(CamelFields):
+    messages: list[Any] = Field(
+        description="The thread as the client has it. Only the end is read."
+    )
+    thread_id: fields.ThreadId | None = None
+    tools: tool_fields.ToolList[AgentTool] | None = None
+    resume: Annotated[list[ResumeEntry], fields.FirstFault()] | None = None
+    forwarded_props: Any = None
+
+
+def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
+    """The view is the messages that the client holds."""
+    asked = read(AgentInput, body, limits)
+    props, ignored = _of_graph(asked.forwarded_props)
+    of_graph = read(ForwardedProps, props, limits, "forwardedProps")
+    graph_values.refuse_native(body, OF_BODY, {**_IN_PROPS, **_REMEDIES})
+    graph_values.refuse_native(props, OF_PROPS, _REMEDIES, "forwardedProps")
+    message, answers = _end(asked.messages, limits)
+    approvals, values = _resume(asked.resume or (), limits, has_message=message is not None)
+    turn = TurnRequest(
+        thread_id=asked.thread_id,
+        answers=answers,
+        approvals=approvals,
+        answers_are_copies=True,
+        client_tools=tool_fields.listed_tools(asked.tools),
+        resume=Resume(values) if values else None,
+        **of_graph.of_run,
+    )
+    # Beside a resume the last message is the one that led to the question.
+    if message is not None and not (approvals or values):
+        turn = replace(turn, message=message, branch=_branch(message, of_graph.edit))
+    return Parsed(
+        of_graph.resuming(turn, has_history=True),
+        asked.messages,
+        [*without_effect(body, AgentInput), *ignored],
+    )
+
+
+def _of_graph(given: Any) -> tuple[Mapping[str, Any], list[str]]:
+    """Return the props that are about the run, and the names of the others."""
+    props = given if isinstance(given, dict) else {}
+    config, command = props.get("runConfig"), props.get("command")
+    inner = [key for key in ("runConfig", "command") if isinstance(props.get(key), dict)]
+    ignored = without_effect(props, ForwardedProps, "forwardedProps.", inner)
+    if isinstance(config, dict):
+        props = {**props, **config}
+        ignored += without_effect(config, ForwardedProps, "forwardedProps.runConfig.")
+    if isinstance(command, dict):
+        answer = props.get("resume")
+        props = {**props, "resume": command.get("resume") if answer is None else answer}
+        ignored += [f"forwardedProps.command.{key}" for key in command if key != "resume"]
+    return props, ignored
+
+
+def _branch(message: UserMessage, edited: str | None) -> Branch | None:
+    if edited is not None:
+        return Branch("edit", edited)
+    return Branch("regenerate", message.id) if message.id else None
+
+
+def _end(
+    messages: Sequence[Any], limits: BodyLimits
+) -> tuple[UserMessage | None, tuple[ToolAnswer, ...]]:
+    """The user's message that ends the messages, and the tool messages right ahead of it."""
+    message, answers = None, list[ToolAnswer]()
+    for index in reversed(range(len(messages))):
+        where, given = f"messages[{index}]", messages[index]
+        role = read(AnyMessage, given, limits, where).role
+        if role == "tool":
+            answers.append(read(AgentToolMessage, given, limits, where).answer)
+        elif role == "user" and message is None and not answers:
+            said = read(AgentUserMessage, given, limits, where)
+            message = UserMessage(said.content, said.id)
+        elif role not in _PASSED_OVER:
+            break
+    return message, tuple(reversed(answers))
+
+
+def _resume(
+    entries: Sequence[ResumeEntry], limits: BodyLimits, *, has_message: bool
+) -> tuple[tuple[ApprovalAnswer, ...], dict[str, Any]]:
+    """The decisions, and the answers to the graph's interrupts by id. What is cancelled beside a
+    new message is left out: the message goes past it. Raises InvalidRequest."""
+    approvals: list[ApprovalAnswer] = []
+    answers: dict[str, Any] = {}
+    for index, entry in enumerate(entries):
+        where, is_cancelled = f"resume[{index}].payload", entry.status == "cancelled"
+        if is_cancelled and has_message:
+            continue
+        asked = approval_of(entry.interrupt_id)
+        if asked and is_cancelled:
+            approvals.append(ApprovalAnswer(asked[0], False, approval_id=asked[1]))
+        elif asked:
+            decision = read(EditingDecision, entry.payload, limits, where)
+            approvals.append(decision.on(*asked, decision.edited_args))
+        else:
+            with fields.at(where):
+                payload = CANCELLED if is_cancelled else entry.payload
+                answers[entry.interrupt_id] = fields.fitting_json(payload, limits)
+    return tuple(approvals), answers

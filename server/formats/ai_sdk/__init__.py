@@ -1,0 +1,67 @@
+"""The AI SDK's UI message stream v1 (`useChat`)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from turnstream.server.formats.ai_sdk.snapshot import snapshot
+from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder, prologue
+from turnstream.server.formats.fields import BodyLimits
+from turnstream.server.formats.format import (
+    BodyFormat,
+    Encoder,
+    Parsed,
+    StreamContext,
+    View,
+    WireFormat,
+)
+from turnstream.server.formats.json_text import DONE
+from turnstream.server.turns.header import RunHeader
+
+__all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
+
+
+def _needs_turns(header: RunHeader, _view: View) -> bool:
+    return header.continues
+
+
+def _encoder(context: StreamContext, _view: View) -> Encoder:
+    return UIMessageStreamEncoder(context)
+
+
+def _prologue(context: StreamContext, _view: View, replay: bool) -> list[str]:
+    return prologue(context, replay=replay)
+
+
+def _idle(_context: StreamContext, _view: View) -> list[str]:
+    return [DONE]
+
+
+WIRE_FORMAT = WireFormat(
+    name="ui-message-stream",
+    headers={"x-vercel-ai-ui-message-stream": "v1"},
+    variant=lambda _view: None,
+    needs_turns=_needs_turns,
+    encoder=_encoder,
+    prologue=_prologue,
+    idle=_idle,
+    snapshot=snapshot,
+)
+
+
+def _recognises(body: Mapping[str, Any]) -> bool:
+    """`id` or `trigger`, which no native body has, beside `messages`, or beside a `message` that
+    has a `role`."""
+    last = body.get("message")
+    has_last = isinstance(last, dict) and "role" in last
+    has_history = has_last or isinstance(body.get("messages"), list)
+    return has_history and ("id" in body or "trigger" in body)
+
+
+def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
+    # Its many models are made when a body comes.
+    from turnstream.server.formats.ai_sdk.body import parse
+
+    return parse(body, limits)
+
+
+BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, recognises=_recognises)

@@ -1,0 +1,189 @@
+"""AI SDK: the body that `useChat` (ai 6.0.326, 7.0.173) posts, or an app in its place.
+
+A body has the whole history in `messages`, or its end alone in `message`, as the app of
+`prepareSendMessagesRequest` in the SDK's documentation has it; without `trigger` it submits. Only
+the end is read, the server has the rest: a user's message, which is new, or an edit if `messageId`
+is given; or the assistant's, which the client has added the outputs of calls to, and decisions on
+calls that ask for an approval. All of that message come again each time, also those that the server
+has. A `data-*` part of a user's message has no effect.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from turnstream.server.formats import content, fields, graph_values, tool_fields
+from turnstream.server.formats.fields import BodyLimits, CamelFields, read, shown, without_effect
+from turnstream.server.formats.format import Parsed
+from turnstream.server.turns.requests import (
+    ApprovalAnswer,
+    Branch,
+    InvalidRequest,
+    ToolAnswer,
+    TurnRequest,
+    UserMessage,
+)
+
+_REMEDIES = {"client_tools": "send tools, by name", "thread_id": "send id"}
+_OUTPUTS = ("output-available", "output-error")
+
+
+class _File(CamelFields):
+    kind: content.FileType = Field(alias="mediaType")
+
+
+class FilePart(content.LinkedImage, _File):
+    type: Literal["file"]
+    alt: content.Alt = Field(None, alias="filename")
+
+
+class DataPart(CamelFields):
+    type: Annotated[
+        Literal["data-*"],
+        BeforeValidator(lambda _kind: "data-*"),
+        WithJsonSchema({"type": "string", "pattern": "^data-"}),
+    ]
+
+    @property
+    def content(self) -> None:
+        return None
+
+
+def _tag(part: Any) -> str | None:
+    kind = part.get("type") if isinstance(part, dict) else None
+    is_data = isinstance(kind, str) and kind.startswith("data-")
+    return "data-*" if is_data else kind
+
+
+class LastUserMessage(CamelFields):
+    role: Literal["user"]
+    id: fields.NewMessageId | None = None
+    parts: Annotated[content.Content, content.Said(content.TextPart, FilePart, DataPart, tag=_tag)]
+
+
+class Output(CamelFields):
+    state: Literal["output-available", "output-error"]
+    tool_call_id: tool_fields.CallId
+    output: fields.Json = None
+    error_text: fields.Json = None
+
+    @property
+    def answer(self) -> ToolAnswer:
+        is_error = self.state == "output-error"
+        return ToolAnswer(self.tool_call_id, self.error_text if is_error else self.output, is_error)
+
+
+class UiApproval(tool_fields.Decision):
+    id: fields.Text | None = None
+
+
+class DecidedCall(CamelFields):
+    state: Literal["approval-responded"]
+    tool_call_id: fields.Text
+    approval: UiApproval
+
+    @property
+    def answer(self) -> ApprovalAnswer:
+        return self.approval.on(self.tool_call_id, self.approval.id)
+
+
+class LastAssistantMessage(CamelFields):
+    role: Literal["assistant"]
+    parts: Annotated[list[dict[str, Any]], fields.FirstFault()] = Field(
+        description="The outputs of calls, and decisions on calls that wait for an approval, are "
+        "taken from its tool parts."
+    )
+
+
+class AiSdkBody(graph_values.OfGraph):
+    id: fields.ThreadId | None = Field(None, description="The thread's id.")
+    messages: list[Any] | None = Field(
+        None, description="The thread as the client has it. Only the last message is read."
+    )
+    message: dict[str, Any] | None = Field(None, description="The last message alone.")
+    trigger: (
+        Annotated[
+            Literal["submit-message", "regenerate-message"], fields.Otherwise("invalid_trigger")
+        ]
+        | None
+    ) = None
+    message_id: fields.HeldMessageId | None = Field(None, alias="messageId")
+    tools: tool_fields.ToolsByName | None = None
+
+
+def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
+    asked = read(AiSdkBody, body, limits)
+    graph_values.refuse_native(body, fields.keys(AiSdkBody), _REMEDIES)
+    if asked.message and asked.messages is not None:
+        raise InvalidRequest(
+            "conflicting_actions", "The body has message and messages: send one of them."
+        )
+    end, where = asked.message, "message"
+    if asked.messages is not None:
+        end, where = (asked.messages or [None])[-1], f"messages[{len(asked.messages) - 1}]"
+    turn = TurnRequest(
+        thread_id=asked.id,
+        client_tools=tool_fields.named_tools(asked.tools),
+        **_turn(asked, end, where, limits),
+        **asked.of_run,
+    )
+    ignored = [*without_effect(body, AiSdkBody), *_without_effect_in(end)]
+    return Parsed(asked.resuming(turn, has_history=True), ignored=ignored)
+
+
+def _turn(asked: AiSdkBody, end: Any, where: str, limits: BodyLimits) -> dict[str, Any]:
+    """The fields of the TurnRequest that say what is to be done."""
+    cut = asked.message_id
+    match asked.trigger, end:
+        case "regenerate-message", _ if cut is not None:
+            return {"branch": Branch("regenerate", cut)}
+        case "regenerate-message", {"role": "user", "id": str()}:
+            # `regenerate()` names no message: it leaves the question last, and that one is meant,
+            # not whatever the server has answered last. It is also how an app tries again when its
+            # post has failed; then the question comes here for the first time.
+            message = _message(end, where, limits)
+            return {"message": message, "branch": Branch("regenerate", message.id)}
+        case "regenerate-message", _:
+            return {"branch": Branch("regenerate", None)}
+        case _, {"role": "user"}:
+            branch = None if cut is None else Branch("edit", cut)
+            return {"message": _message(end, where, limits), "branch": branch}
+        case _, {"role": "assistant"}:
+            return _answers(end, where, limits)
+    if asked.messages == []:
+        raise InvalidRequest("empty_message", "messages is empty: send the user's message.")
+    role = shown(fields.an_object(end, where).get("role"))
+    remedy = "end with a user's or an assistant's message"
+    raise InvalidRequest("invalid_body", f"{where}.role is {role}: {remedy}.")
+
+
+def _message(end: Any, where: str, limits: BodyLimits) -> UserMessage:
+    message = read(LastUserMessage, end, limits, where)
+    return UserMessage(message.parts, message.id)
+
+
+def _answers(end: Any, where: str, limits: BodyLimits) -> dict[str, Any]:
+    answers, decisions = list[ToolAnswer](), dict[str, ApprovalAnswer]()
+    for place, part in enumerate(read(LastAssistantMessage, end, limits, where).parts):
+        kind, state, named = str(part.get("type")), part.get("state"), f"{where}.parts[{place}]"
+        if not kind.startswith("tool-") and kind != "dynamic-tool":
+            continue
+        if state in _OUTPUTS and part.get("providerExecuted") is not True:
+            answers.append(read(Output, part, limits, named).answer)
+        elif state == "approval-responded":
+            decision = read(DecidedCall, part, limits, named).answer
+            # Of a call that was emitted again the client may keep both parts.
+            decisions[decision.tool_call_id] = decision
+    return {
+        "answers": tuple(answers),
+        "approvals": tuple(decisions.values()),
+        "answers_are_copies": True,
+    }
+
+
+def _without_effect_in(end: Any) -> Iterator[str]:
+    match end:
+        case {"role": "user", "parts": list(parts)}:
+            yield from without_effect(end, LastUserMessage, "messages.")
+            yield from {f"messages.parts.{one['type']}" for one in parts if _tag(one) == "data-*"}

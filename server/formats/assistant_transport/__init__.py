@@ -1,0 +1,72 @@
+"""assistant-transport: assistant-stream's part chunks, and the state that assistant-ui renders.
+
+A view is the state that the client posted; a client that posted one renders `update-state` alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from turnstream.server.formats.assistant_transport import state_stream
+from turnstream.server.formats.assistant_transport.snapshot import snapshot
+from turnstream.server.formats.assistant_transport.state_stream import StateEncoder
+from turnstream.server.formats.assistant_transport.stream import PartsEncoder
+from turnstream.server.formats.fields import BodyLimits
+from turnstream.server.formats.format import (
+    BodyFormat,
+    Encoder,
+    Parsed,
+    StreamContext,
+    View,
+    WireFormat,
+)
+from turnstream.server.formats.json_text import DONE
+from turnstream.server.turns.header import RunHeader
+
+__all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
+
+
+def _with_state(view: View) -> bool:
+    return view is not None
+
+
+def _needs_turns(_header: RunHeader, view: View) -> bool:
+    return _with_state(view)
+
+
+def _encoder(context: StreamContext, view: View) -> Encoder:
+    return StateEncoder(context) if _with_state(view) else PartsEncoder()
+
+
+def _prologue(context: StreamContext, view: View, _replay: bool) -> list[str]:
+    return state_stream.catch_up(context, view) if _with_state(view) else []
+
+
+def _idle(context: StreamContext, view: View) -> list[str]:
+    """assistant-ui takes no 204: it gets what its state lacks, and the end."""
+    return [*(_prologue(context, view, False) if context.turns else []), DONE]
+
+
+WIRE_FORMAT = WireFormat(
+    name="assistant-transport",
+    headers={},
+    variant=_with_state,
+    needs_turns=_needs_turns,
+    encoder=_encoder,
+    prologue=_prologue,
+    idle=_idle,
+    snapshot=snapshot,
+)
+
+
+def _recognises(body: Mapping[str, Any]) -> bool:
+    return isinstance(body.get("commands"), list)
+
+
+def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
+    # Its many models are made when a body comes.
+    from turnstream.server.formats.assistant_transport.body import parse
+
+    return parse(body, limits)
+
+
+BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, recognises=_recognises)

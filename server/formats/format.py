@@ -1,0 +1,117 @@
+"""What a wire format does: body to request, chunks to payloads, history to snapshot.
+
+Each format is a folder; nothing of one is known outside it. What a format remembers of a body, to
+answer its reader, is a `view`: only the format itself looks inside.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from turnstream.server.formats.fields import BodyLimits
+from turnstream.server.turns.chunks import Chunk, Interrupt
+from turnstream.server.turns.graph_state import Values
+from turnstream.server.turns.header import RunHeader
+from turnstream.server.turns.messages import AssistantTurn, Turn
+from turnstream.server.turns.requests import AttachRequest, TurnRequest
+
+View = Any
+"""Of a reader whose body said nothing about its view, or who posted none: None."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamContext:
+    """What a stream needs besides a run's chunks."""
+
+    thread_id: str
+    message_id: str
+    """The assistant message of the turn."""
+    turns: tuple[Turn, ...] = ()
+    """The thread as it stands when the run begins: up to the branch point if there is one, with
+    what the request added. Empty where the format does not need it."""
+    run_id: str = ""
+    graph_state: Values | None = None
+    """Beside the turns, what clients see of the graph's state; None: nothing of it, ever."""
+
+    @property
+    def continued(self) -> AssistantTurn | None:
+        """What earlier runs have said of the run's message; None if it is a new one."""
+        return next(
+            (
+                turn
+                for turn in reversed(self.turns)
+                if isinstance(turn, AssistantTurn) and turn.id == self.message_id
+            ),
+            None,
+        )
+
+
+class NamedEvent(str):
+    """A payload with an `event:` name, for the one format whose clients read names; those of others
+    drop an event that has one."""
+
+    event: str
+
+    def __new__(cls, event: str, payload: str) -> "NamedEvent":
+        self = super().__new__(cls, payload)
+        self.event = event
+        return self
+
+
+class Encoder(Protocol):
+    """Chunks to payloads, for one run: a fresh object, fed every chunk from the first, in order."""
+
+    def encode(self, chunk: Chunk) -> list[str]:
+        """The payloads of one chunk: one event, whose last payload carries its id. May be none."""
+
+
+def _nothing(_turns: Sequence[Turn], _interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class WireFormat:
+    """One format of streams and snapshots."""
+
+    name: str
+    headers: Mapping[str, str]
+    """Of its streams, besides those that every stream has."""
+    variant: Callable[[View], Hashable]
+    """Readers of equal variants share the encoded chunks of a run."""
+    needs_turns: Callable[[RunHeader, View], bool]
+    """Whether the context must have the turns."""
+    encoder: Callable[[StreamContext, View], Encoder]
+    prologue: Callable[[StreamContext, View, bool], list[str]]
+    """Payloads ahead of the first event, without ids, of one reader; the flag says whether it
+    replays the message from its own beginning, which may lie in an earlier run."""
+    idle: Callable[[StreamContext, View], list[str]]
+    """The payloads of a stream without a run."""
+    snapshot: Callable[[Sequence[Turn]], list[dict[str, Any]]]
+    waiting: Callable[[Sequence[Turn], Sequence[Interrupt]], Mapping[str, Any]] = _nothing
+    """What a loaded thread says beside its messages of what waits for the client, as a client of
+    this format answers it; the interrupts are those that are open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a body asks for, and how its reader wants the answer."""
+
+    request: TurnRequest | AttachRequest
+    view: View = None
+    ignored: Sequence[str] = ()
+    """The keys that have no effect, each with its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyFormat:
+    """One form of the body that starts a run."""
+
+    parse: Callable[[Mapping[str, Any], BodyLimits], Parsed]
+    """Raises InvalidRequest."""
+    wire_format: WireFormat | None = None
+    """That of the answer. None: the default one."""
+    recognises: Callable[[Mapping[str, Any]], bool] | None = None
+    """Whether a body of `POST /chat` is of this form. None: its own address alone takes it."""
+    address: str | None = None
+    """Of a form with an address of its own, such as `/ag-ui`. `{address}/{graph}` names the graph
+    too."""

@@ -1,0 +1,142 @@
+"""What any body may say of the graph, of its thread and of its tools."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from turnstream.server.formats.fields import (
+    Fault,
+    Fields,
+    FirstFault,
+    Json,
+    JsonObject,
+    Otherwise,
+    Text,
+    depends_on_server,
+    keys,
+)
+from turnstream.server.turns.requests import (
+    GraphValues,
+    InvalidRequest,
+    Resume,
+    TurnRequest,
+)
+from turnstream.tools import strict_json
+
+MAX_TOOL_NAMES, MAX_TOOL_NAME_CHARS = 1000, 256
+"""Limits of `allowed_tools`."""
+
+
+def _as_kept(value: Any) -> Any:
+    """Return a value as a thread keeps it. Raises Fault."""
+    try:
+        return strict_json.read_storable(strict_json.write(value))
+    except ValueError as error:
+        raise Fault("invalid_json_value", f"cannot be kept in the thread: {error}.") from None
+
+
+ToolNames = Annotated[
+    list[Annotated[str, StringConstraints(max_length=MAX_TOOL_NAME_CHARS)]],
+    Field(max_length=MAX_TOOL_NAMES),
+    FirstFault(),
+]
+KEPT = AfterValidator(_as_kept)
+Answers = Annotated[Json, KEPT]
+
+
+class Values(Fields):
+    """Values for a graph beside a message."""
+
+    context: Annotated[JsonObject, depends_on_server("context")] | None = None
+    configurable: Annotated[JsonObject, depends_on_server("configurable")] | None = None
+    input: Annotated[JsonObject, KEPT, depends_on_server("input")] | None = None
+
+    @property
+    def graph_values(self) -> GraphValues:
+        return GraphValues(self.context or {}, self.configurable or {}, self.input or {})
+
+
+class OfGraph(Values):
+    """The keys that any body may have."""
+
+    graph: Annotated[Text, depends_on_server("graphs")] | None = None
+    model: Annotated[Text, depends_on_server("models")] | None = None
+    allowed_tools: ToolNames | None = Field(
+        None, description="Names of the tools that the run may use."
+    )
+    resume: Answers = Field(
+        None,
+        description="Answers to the graph's interrupts: an object of values by interrupt id, or "
+        "the bare value if one interrupt is open.",
+    )
+    on_interrupt: (
+        Annotated[Literal["discard", "reject"], Otherwise("invalid_on_interrupt")] | None
+    ) = Field(None, description="What a new message does to an open interrupt.")
+    on_busy: Annotated[Literal["reject", "stop"], Otherwise("invalid_on_busy")] | None = Field(
+        None, description="What a live run of the thread means: a 409, or its end."
+    )
+    must_exist: bool | None = Field(
+        None, description="Answer 404 if there is no such thread, rather than begin it."
+    )
+    based_on: Text | None = Field(
+        None, description="The id of the thread's last run: after another one the answer is 409."
+    )
+    version: Text | None = Field(
+        None, description="The id of a version of a message: go on from its branch of the thread."
+    )
+
+    @property
+    def of_run(self) -> dict[str, Any]:
+        """The fields of a TurnRequest that these keys are."""
+        tools = self.allowed_tools
+        return {
+            "graph": self.graph,
+            "model": self.model,
+            "values": self.graph_values,
+            "allowed_tools": tools if tools is None else tuple(dict.fromkeys(tools)),
+            "on_interrupt": self.on_interrupt or "discard",
+            "on_busy": self.on_busy or "reject",
+            "must_exist": bool(self.must_exist),
+            "based_on": self.based_on,
+            "version": self.version,
+        }
+
+    def resuming(self, request: TurnRequest, *, has_history: bool = False) -> TurnRequest:
+        """The request with the answers that it resumes the graph with. A client that posts its
+        history each time brings nothing new beside them. Raises InvalidRequest."""
+        if self.resume is None:
+            return request
+        is_other = request.message or request.answers or request.approvals or request.branch
+        if is_other and not has_history:
+            raise InvalidRequest(
+                "conflicting_actions",
+                "The body has resume and something else to do: send one of them.",
+            )
+        alone: dict[str, Any] = {"message": None, "answers": (), "approvals": (), "branch": None}
+        return replace(request, **alone, resume=Resume(self.resume))
+
+
+NATIVE_KEYS = {
+    *("message", "tool_results", "approvals", "continue", "regenerate", "edit"),
+    *("thread_id", "client_tools"),
+    *keys(OfGraph),
+}
+"""The keys of a native body."""
+
+
+def refuse_native(
+    value: Mapping[str, Any],
+    known: Collection[str],
+    remedies: Mapping[str, str],
+    where: str = "The body",
+) -> None:
+    """Refuse the keys of a native body that another format does not know: to ignore one would
+    change what the run does, or what it may do. Raises InvalidRequest."""
+    for key in sorted(value.keys() & NATIVE_KEYS):
+        if value[key] is not None and key not in known:
+            remedy = remedies.get(key, "leave it out")
+            raise InvalidRequest(
+                "unknown_key", f"{where} has {key}, which has no effect there: {remedy}."
+            )

@@ -1,0 +1,179 @@
+"""LangGraph SDK: a history to the messages of a thread, and what waits for an answer.
+
+    message = {"type": "human", "id", "content"}
+            | {"type": "ai", "id", "content", "tool_calls": [call], "response_metadata",
+               "usage_metadata"?}
+            | {"type": "tool", "id", "tool_call_id", "name", "content": string, "status"}
+    call    = {"type": "tool_call", "id", "name", "args", "partial_json"?}
+
+An ai message is one step, its tool messages follow in the order of its calls; a step without parts
+has none. `partial_json` is the text of arguments that are not a JSON object.
+
+An interrupt is `{"id", "value", "response_schema"?}`. The calls of our own tools that wait for an
+approval are one interrupt, whose value has the shape of LangChain's `HumanInTheLoopMiddleware`
+(langchain 1.4), and each call's id:
+
+    {"type": "tool_approval", "action_requests": [{"name", "args", "description"}],
+     "review_configs": [{"action_name", "allowed_decisions"}],
+     "calls": [{"tool_call_id", "approval_id", "name", "args", "may_have_run"?}],
+     "tool_call_id", "name", "args", "description"       (if it is one call)}
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from turnstream.server.formats.langchain_messages import (
+    Json,
+    ai_content,
+    human_message,
+    tool_message,
+)
+from turnstream.server.turns.chunks import Interrupt, Usage
+from turnstream.server.turns.graph_state import Values
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, Turn, UserTurn
+
+DECISIONS = ("approve", "edit", "reject")
+
+
+def messages(turns: Sequence[Turn]) -> list[Json]:
+    told: list[Json] = []
+    for turn in turns:
+        if isinstance(turn, UserTurn):
+            told.append(human_message(turn))
+            continue
+        for step in turn.steps:
+            told.extend(step_messages(step))
+    return told
+
+
+def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:
+    """The state of a thread, as clients see it."""
+    return {**(graph_state or {}), "messages": messages(turns)}
+
+
+def step_messages(step: Step) -> list[Json]:
+    if not step.parts:
+        return []
+    calls = [part for part in step.parts if isinstance(part, ToolCall)]
+    return [ai_message(step), *[tool_message(call) for call in calls if call.end is not None]]
+
+
+def ai_message(step: Step) -> Json:
+    calls = [part for part in step.parts if isinstance(part, ToolCall)]
+    usage = {} if step.usage is None else {"usage_metadata": _usage(step.usage)}
+    return {
+        "type": "ai",
+        "id": step.step_id,
+        "content": ai_content(step.parts),
+        "tool_calls": [_call(call) for call in calls],
+        "response_metadata": {"finish_reason": step.finish_reason},
+        **usage,
+    }
+
+
+def _usage(usage: Usage) -> Json:
+    """LangChain's `UsageMetadata`."""
+    cached, reasoning = usage.cached_tokens, usage.reasoning_tokens
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+        **({"input_token_details": {"cache_read": cached}} if cached else {}),
+        **({"output_token_details": {"reasoning": reasoning}} if reasoning else {}),
+    }
+
+
+def _call(call: ToolCall) -> Json:
+    return {
+        "type": "tool_call",
+        "id": call.tool_call_id,
+        "name": call.tool_name,
+        **({"args": call.args} if call.args is not None else _malformed(call)),
+    }
+
+
+def _malformed(call: ToolCall) -> Json:
+    return {"args": {}, "partial_json": call.args_text}
+
+
+def ids_in(turn: Turn, ids: set[str]) -> Iterable[str]:
+    """Of a turn's messages those that go with these user messages and steps."""
+    if not isinstance(turn, AssistantTurn):
+        return [turn.id] if turn.id in ids else []
+    return [id for step in turn.steps if step.step_id in ids for id in step_ids(step)]
+
+
+def step_ids(step: Step) -> list[str]:
+    """Of its messages: it has none as long as it has no part."""
+    results = [part.result_id for part in step.parts if isinstance(part, ToolCall)]
+    return [step.step_id, *[id for id in results if id]] if step.parts else []
+
+
+def open_interrupts(turns: Sequence[Turn], interrupts: Sequence[Interrupt]) -> list[Json] | None:
+    """What a thread waits for. None: nothing; an empty list: it stands at a breakpoint."""
+    asked = [_interrupt(one) for one in interrupts if not one.is_breakpoint]
+    calls = asked_calls(turns)
+    if calls:
+        asked.append({"id": approvals_id(calls), "value": _review(calls)})
+    return asked if asked or interrupts else None
+
+
+def _interrupt(interrupt: Interrupt) -> Json:
+    schema = interrupt.response_schema
+    return {
+        "id": interrupt.id,
+        "value": interrupt.value,
+        **({} if schema is None else {"response_schema": schema}),
+    }
+
+
+def asked_calls(turns: Sequence[Turn]) -> list[ToolCall]:
+    """The calls of our own tools that wait for an approval. Those that a graph asks about by an
+    interrupt have another disposition."""
+    last = turns[-1] if turns else None
+    if not isinstance(last, AssistantTurn):
+        return []
+    return [
+        part
+        for part in last.parts
+        if isinstance(part, ToolCall) and part.disposition == "approval" and part.awaits_approval
+    ]
+
+
+def approvals_id(calls: Sequence[ToolCall]) -> str:
+    """The interrupt's id: another one as soon as another question is open."""
+    return "approval:" + ",".join(call.approval.id for call in calls if call.approval)
+
+
+def _review(calls: Sequence[ToolCall]) -> Json:
+    requests = [_request(call) for call in calls]
+    names = dict.fromkeys(call.tool_name for call in calls)
+    review: Json = {
+        "type": "tool_approval",
+        "action_requests": requests,
+        "review_configs": [
+            {"action_name": name, "allowed_decisions": [*DECISIONS]} for name in names
+        ],
+        "calls": [_asked(call) for call in calls],
+    }
+    alone = {"tool_call_id": calls[0].tool_call_id, **requests[0]} if len(calls) == 1 else {}
+    return {**review, **alone}
+
+
+def _request(call: ToolCall) -> Json:
+    again = call.approval is not None and call.approval.may_have_run
+    description = "Tool execution requires approval"
+    if again:
+        description += ". It was approved before and cut off, and may have run"
+    return {"name": call.tool_name, "args": call.args or {}, "description": description}
+
+
+def _asked(call: ToolCall) -> dict[str, Any]:
+    assert call.approval is not None, "the call waits for an approval"
+    return {
+        "tool_call_id": call.tool_call_id,
+        "approval_id": call.approval.id,
+        "name": call.tool_name,
+        "args": call.args or {},
+        **({"may_have_run": True} if call.approval.may_have_run else {}),
+    }

@@ -1,0 +1,165 @@
+"""LangGraph SDK: a thread as its states, one a message boundary, and what their checkpoints name.
+
+    state = {"values": {"messages", ...}, "next": [node], "tasks": [task], "metadata": {"step"},
+             "created_at", "checkpoint", "parent_checkpoint": checkpoint | null}
+    task  = {"id", "name", "error": string | null, "interrupts": [interrupt]}
+    checkpoint = {"thread_id", "checkpoint_ns": "", "checkpoint_id"}
+
+LangGraph has a checkpoint a step of its graph, which takes 33 ms each to read. Clients want to know
+where a message is first seen, and what was before it: a run from there replaces the message. The
+checkpoint's id names the last message of its state, so it holds for as long as that message does.
+A thread that was edited has left branches: each hangs at the last state that both have, and a
+state comes behind all that hang at it. Of the graph's own state the newest one has in `values` what
+clients see, and the others nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from turnstream.server.formats.json_text import dumps
+from turnstream.server.formats.langchain_messages import Json
+from turnstream.server.formats.langgraph.snapshot import (
+    asked_calls,
+    messages,
+    open_interrupts,
+)
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.graph_state import Values
+from turnstream.server.turns.messages import AssistantTurn, Turn
+from turnstream.server.turns.requests import InvalidRequest
+
+START = "start"
+_AFTER = "after-"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedThread:
+    """A thread of one moment, as this format shows it."""
+
+    thread_id: str
+    turns: Sequence[Turn]
+    messages: Sequence[Json]
+    interrupts: Sequence[Interrupt] = ()
+    """Those that are open."""
+    graph_state: Values | None = None
+    """What clients see of the graph's state; None: nothing."""
+    head: str | None = None
+    """Of a branch that the thread has left: its last checkpoint, as LangGraph names it."""
+
+    @classmethod
+    def of(
+        cls,
+        thread_id: str,
+        turns: Sequence[Turn],
+        interrupts: Sequence[Interrupt] = (),
+        graph_state: Values | None = None,
+        head: str | None = None,
+    ) -> "SavedThread":
+        return cls(thread_id, turns, messages(turns), interrupts, graph_state, head)
+
+    def has(self, checkpoint_id: str) -> bool:
+        return _count(self.messages, checkpoint_id) is not None
+
+
+def checkpoint_id(messages: Sequence[Json], count: int) -> str:
+    """Of the state that has the first `count` messages."""
+    return f"{_AFTER}{messages[count - 1]['id']}" if count else START
+
+
+def checkpoints(messages: Sequence[Json]) -> list[tuple[str, int]]:
+    """Of every state, the newest first: its checkpoint's id, and how many messages it has."""
+    ids = [START, *[f"{_AFTER}{message['id']}" for message in messages]]
+    return [(id, count) for count, id in enumerate(ids)][::-1]
+
+
+def boundary(messages: Sequence[Json], checkpoint_id: str) -> int:
+    """How many messages the state has. Raises InvalidRequest for a checkpoint of no state."""
+    count = _count(messages, checkpoint_id)
+    if count is None:
+        raise unknown_checkpoint(checkpoint_id)
+    return count
+
+
+def _count(messages: Sequence[Json], checkpoint_id: str) -> int | None:
+    if checkpoint_id == START:
+        return 0
+    for count in range(len(messages), 0, -1):
+        if checkpoint_id == f"{_AFTER}{messages[count - 1]['id']}":
+            return count
+    return None
+
+
+def unknown_checkpoint(checkpoint_id: str) -> InvalidRequest:
+    return InvalidRequest(
+        "unknown_checkpoint",
+        f"The thread has no checkpoint {checkpoint_id[:100]!r}: take one of its history.",
+        409,
+    )
+
+
+def state(thread: SavedThread, messages: Sequence[Json], count: int, created_at: str) -> Json:
+    """The state after the first `count` of the thread's messages, without its `values`."""
+    is_now = count == len(messages) and thread.head is None
+    tasks = _tasks(thread) if is_now else []
+    return {
+        "next": [task["name"] for task in tasks if task["error"] is None],
+        "tasks": tasks,
+        "metadata": {"step": count - 1, "source": "loop"},
+        "created_at": created_at,
+        "checkpoint": _checkpoint(thread.thread_id, messages, count),
+        "parent_checkpoint": _checkpoint(thread.thread_id, messages, count - 1) if count else None,
+        "interrupts": [one for task in tasks for one in task["interrupts"]],
+    }
+
+
+def empty_state() -> Json:
+    """Of a thread that no run has begun yet: clients show nothing."""
+    return {
+        "values": {"messages": []},
+        "next": [],
+        "tasks": [],
+        "metadata": None,
+        "created_at": None,
+        "checkpoint": None,
+        "parent_checkpoint": None,
+        "interrupts": [],
+    }
+
+
+def _checkpoint(thread_id: str, messages: Sequence[Json], count: int) -> Json:
+    id = checkpoint_id(messages, count)
+    return {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": id}
+
+
+def _tasks(thread: SavedThread) -> list[Json]:
+    """What the thread stands at: the nodes that ask, or the one that failed."""
+    asked = open_interrupts(thread.turns, thread.interrupts) or []
+    tasks = [
+        _task(one.id, one.node, [shown for shown in asked if shown["id"] == one.id])
+        for one in thread.interrupts
+    ]
+    if calls := asked_calls(thread.turns):
+        tasks.append(_task(calls[0].tool_call_id, "tools", asked[-1:]))
+    last = thread.turns[-1] if thread.turns else None
+    if isinstance(last, AssistantTurn) and last.error and not tasks:
+        tasks.append(_task(last.id, "agent", [], error_json(last.error)))
+    return tasks
+
+
+def error_json(error: Mapping[str, Any]) -> Json:
+    """`{"error": code, "message", "id"?}`, as a stream's `error` and a task have it."""
+    known = {"error": error["code"], "message": error["message"], "id": error.get("id")}
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def _task(id: str, name: str, interrupts: Sequence[Json], error: Json | None = None) -> Json:
+    return {
+        "id": id,
+        "name": name,
+        "error": None if error is None else dumps(error),
+        "interrupts": [*interrupts],
+        "checkpoint": None,
+        "state": None,
+        "result": None,
+    }
