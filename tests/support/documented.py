@@ -16,7 +16,7 @@ from turnstream.server.http.openapi.document import Subject, document
 from turnstream.server.http.routes import ROUTES
 
 _SERVED = Served(BodyLimits(32_000), ("chat",), ("offline",), ())
-SUBJECT = Subject(_SERVED, "0", ("credentials", "key", "session"), "local")
+SUBJECT = Subject(_SERVED, ("credentials", "key", "session"), "local")
 EVERYTHING = document(ROUTES, SUBJECT)
 """With all that a server may have."""
 _ADDRESSES = [

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
+from importlib.metadata import version
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -74,7 +75,6 @@ class Subject:
     """The properties of a server, and of a caller, that the document describes."""
 
     served: Served
-    version: str
     schemes: tuple[str, ...]
     """Names of the security schemes; none while authentication is off."""
     caller: str
@@ -140,7 +140,7 @@ def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "turnstream",
-            "version": subject.version,
+            "version": version("turnstream"),
             "description": DESCRIPTION,
             "license": {"name": "MIT", "identifier": "MIT"},
         },

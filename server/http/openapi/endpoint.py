@@ -3,8 +3,6 @@ before it is asked for."""
 
 import asyncio
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response
@@ -32,7 +30,7 @@ def _encoded(request: ApiRequest) -> bytes:
         models=tuple(_models(request)),
         values=tuple((place, tuple(sorted(names))) for place, names in _values(request).items()),
     )
-    return encoded(Subject(served, _version(), _schemes(request), principal(request).id))
+    return encoded(Subject(served, _schemes(request), principal(request).id))
 
 
 def _models(request: ApiRequest) -> list[str]:
@@ -57,11 +55,3 @@ def _schemes(request: ApiRequest) -> tuple[str, ...]:
     if authentication is None:
         return ()
     return ("credentials", "key", "session") if authentication.takes_logins else ()
-
-
-@cache
-def _version() -> str:
-    try:
-        return version("turnstream")
-    except PackageNotFoundError:
-        return "0"
