@@ -22,6 +22,7 @@ from turnstream.server.formats.fields import (
     choice_of,
     depends_on_server,
     limits_of,
+    own_type,
     shown,
     type_of,
 )
@@ -247,7 +248,7 @@ class Said:
     """Metadata of a field: the content of a message. In the body it is a list of parts or, where
     the format has that, one text."""
 
-    def __init__(self, *parts: type[Fields], tag: Tag = "type", text: bool = False) -> None:
+    def __init__(self, *parts: type[Fields], tag: Tag = own_type, text: bool = False) -> None:
         self._parts = {type_of(one): one for one in parts}
         self._tag, self._has_text = tag, text
 

@@ -51,9 +51,8 @@ class DataPart(CamelFields):
 
 
 def _tag(part: Any) -> str | None:
-    kind = part.get("type") if isinstance(part, dict) else None
-    is_data = isinstance(kind, str) and kind.startswith("data-")
-    return "data-*" if is_data else kind
+    kind = fields.own_type(part)
+    return "data-*" if kind and kind.startswith("data-") else kind
 
 
 class LastUserMessage(CamelFields):
