@@ -73,7 +73,7 @@ def parse(
     protocol: str | None = None,
     on_busy: str | None = None,
 ) -> PostedTurn:
-    """What a body asks for. `format` and `graph` are those of the address, `protocol` and `on_busy`
+    """Read a body. `format` and `graph` are those of the address, `protocol` and `on_busy`
     those of the query; each of them wins.
 
     Raises InvalidRequest.

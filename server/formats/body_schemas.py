@@ -27,14 +27,14 @@ THREAD_ID: Schema = {"type": "string", "pattern": fields.THREAD_ID}
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What of a server its schemas depend on."""
+    """The parts of a server that its schemas depend on."""
 
     limits: BodyLimits
     graphs: tuple[str, ...]
     models: tuple[str, ...]
-    """Those that the caller may name; none where the graph has models of its own."""
+    """Names that the caller may use; none where the graph has models of its own."""
     values: tuple[tuple[str, tuple[str, ...]], ...]
-    """Of `context`, `configurable` and `input`: the names that a client may set."""
+    """The names that a client may set in `context`, `configurable` and `input`."""
 
 
 def ref(name: str) -> Schema:

@@ -32,14 +32,14 @@ from turnstream.tools.image_header import Kind, image_header
 Content = tuple[UserContent, ...]
 
 MAX_ALT_CHARS = 1000
-"""Of the words that say what an image shows."""
+"""Bound of the words that say what an image shows."""
 
 _IMAGE_DATA = re.compile(rf"data:image/({'|'.join(get_args(Kind))});base64,", re.IGNORECASE)
 """The kinds that models take: another, once it is stored, fails every later turn of the thread. So
 does an image of another kind than it says."""
 _MAX_URL_CHARS = 8192
 _HEAD_BYTES = 64
-"""Of an image: enough to tell its kind."""
+"""The beginning of an image: enough to tell its kind."""
 _HOW_TO_SEND = (
     "send an http(s) URL, or a PNG, JPEG, GIF or WebP image as a data: URL like "
     "'data:image/png;base64,...'"
@@ -81,7 +81,7 @@ def _check_images(images: Sequence[ImageContent], limits: BodyLimits) -> None:
 
 
 def one_message(messages: Sequence[Content], limits: BodyLimits) -> UserMessage:
-    """Several messages as one: a text that follows another's text is a new paragraph. Raises
+    """Join messages: a text that follows another's text is a new paragraph. Raises
     InvalidRequest."""
     together: list[UserContent] = []
     for content in messages:

@@ -36,7 +36,7 @@ _THREAD_REMEDY = "use 1 to 128 of A-Z, a-z, 0-9, _ and -, or leave it out for a 
 _MOST_NAMED = 3
 _MAX_KEY_CHARS = 40
 _KINDS = "one of "
-"""How the message of a fault begins that `one_of` has found."""
+"""Beginning of the message of a fault that a choice among models has found."""
 _EXPECTED = {
     "string_type": "send a string",
     "string_too_short": "send a string that is not empty",
@@ -47,7 +47,7 @@ _EXPECTED = {
     "model_attributes_type": "send a JSON object",
     "missing": "send what it lacks",
 }
-"""By pydantic's name of a fault."""
+"""Remedies, by pydantic's name of a fault."""
 
 _repr = Repr()
 _repr.maxstring = _repr.maxother = 60
@@ -56,11 +56,11 @@ _repr.maxstring = _repr.maxother = 60
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
     max_message_chars: int
-    """Of the text of a message, and of each other thing that a request adds, as JSON."""
+    """Bound of the text of a message, and of each other thing that a request adds, as JSON."""
     max_images: int = 10
-    """Of one message."""
+    """Bound of one message."""
     max_image_bytes: int = 8_000_000
-    """Of the `data:` URLs of one message's images, together."""
+    """Bound of the `data:` URLs of one message's images, together."""
 
 
 def shown(value: Any) -> str:
@@ -236,7 +236,7 @@ class ClosedFields(Fields):
 
 @cache
 def keys(model: type[BaseModel]) -> Set[str]:
-    """The keys of an object, in the order of the model's fields."""
+    """List the keys of an object, in the order of the model's fields."""
     return {field.alias or name: None for name, field in model.model_fields.items()}.keys()
 
 

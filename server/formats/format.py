@@ -94,7 +94,7 @@ class WireFormat:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a body asks for, and how its reader wants the answer."""
+    """A body, read: the request, and how its reader wants the answer."""
 
     request: TurnRequest | AttachRequest
     view: View = None

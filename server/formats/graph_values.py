@@ -1,4 +1,4 @@
-"""What any body may say of the graph, of its thread and of its tools."""
+"""The keys that any body may have: of the graph, of its thread and of its tools."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -104,8 +104,8 @@ class OfGraph(Values):
         }
 
     def resuming(self, request: TurnRequest, *, has_history: bool = False) -> TurnRequest:
-        """The request with the answers that it resumes the graph with. A client that posts its
-        history each time brings nothing new beside them. Raises InvalidRequest."""
+        """Add the answers that the graph is resumed with. A client that posts its history each
+        time brings nothing new beside them. Raises InvalidRequest."""
         if self.resume is None:
             return request
         is_other = request.message or request.answers or request.approvals or request.branch

@@ -1,5 +1,5 @@
-"""What a body says of tools: those that the client brings along, its answers to calls, and its
-decisions on calls that wait for an approval."""
+"""Tools in a body: those that the client brings along, its answers to calls, and its decisions on
+calls that wait for an approval."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -49,7 +49,7 @@ EXPOSED_HEADERS = (
     *("X-Thread-Id", "X-Run-Id", "X-Previous-Run-Id", "X-Message-Id"),
     *("Location", "Content-Location", IGNORED),
 )
-"""What a page of another origin may read of an answer."""
+"""Headers of an answer that a page of another origin may read."""
 
 
 class AcceptedJson(TypedDict):

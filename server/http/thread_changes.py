@@ -1,4 +1,4 @@
-"""What a body changes of a thread."""
+"""Changes of a thread that a body asks for."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

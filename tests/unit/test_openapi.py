@@ -25,6 +25,7 @@ from turnstream.server.http.tools import STATUSES
 from turnstream.server.storage.interfaces import StorageFault
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.problem_codes import ALL, BODY_FIELDS, RUNS, STORAGE, Problems, pick
+from turnstream.server.turns.requests import MAX_CLIENT_TOOLS
 
 Pairs = set[tuple[int, str]]
 
@@ -216,6 +217,15 @@ def test_every_format_has_its_schemas() -> None:
     assert [folder(schemas.bodies) for schemas in BODIES] == of_chat
     assert {*others} <= {folder(schemas.bodies) for schemas in AT_OWN_ADDRESSES}
     assert MESSAGES.keys() == WIRE_FORMATS.keys()
+
+
+def test_limits_of_the_schemas_are_those_of_the_code() -> None:
+    schemas = EVERYTHING["components"]["schemas"]
+    for body, key in (("MessageBody", "client_tools"), ("AgUi.MessagesBody", "tools")):
+        assert schemas[body]["properties"][key]["anyOf"][0]["maxItems"] == MAX_CLIENT_TOOLS
+    for body in ("CommandsBody", "SubmitBody"):
+        tools = schemas[body]["properties"]["tools"]["anyOf"][0]
+        assert (tools["maxProperties"], tools["additionalProperties"]) == (MAX_CLIENT_TOOLS, False)
 
 
 def test_without_authentication_there_is_nothing_of_it() -> None:

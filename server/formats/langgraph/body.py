@@ -31,9 +31,9 @@ from turnstream.server.formats.langgraph.modes import ALL_MODES, Modes, wanted_m
 from turnstream.server.turns.requests import NO_VALUES, GraphValues, InvalidRequest, OnBusy, Resume
 
 OF_THE_THREAD = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "assistant_id")
-"""Of `configurable`: said elsewhere."""
+"""Keys of `configurable` that have no effect there."""
 RESERVED = "__pregel_"
-"""How the keys of `configurable` begin that are LangGraph's own; clients send back what it gave."""
+"""Prefix of the keys of `configurable` that are LangGraph's own, which clients send back."""
 OMITTED: dict[str, Any] = {"enum": [None, False, 0, "", [], {}]}
 """The schema of a key that is as good as missing, where every other value is refused."""
 
@@ -96,7 +96,7 @@ class RunBody(Fields):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a body asks for, before it is known what the thread holds."""
+    """A request for a run, before it is known what the thread holds."""
 
     assistant_id: str
     messages: InputMessages
@@ -120,7 +120,7 @@ class Submission:
 
     @property
     def is_about_thread(self) -> bool:
-        """Whether what it means depends on what the thread holds. One new message means the same
+        """True if the meaning depends on what the thread holds. One new message means the same
         everywhere, and a long thread takes long to load."""
         is_one = [one.kind for one in self.messages.given] == ["human"]
         return not is_one or self.resume is not None or self.checkpoint_id is not None

@@ -23,7 +23,7 @@ from turnstream.server.formats.tool_fields import CallId, value_of
 from turnstream.server.turns.requests import InvalidRequest, ToolAnswer, UserMessage
 
 MADE_UP = "do-not-render-"
-"""How the ids of tool messages begin with which agent-chat-ui closes calls."""
+"""Prefix of the ids of tool messages with which agent-chat-ui closes calls."""
 _TYPES = {"user": "human", "assistant": "ai"}
 _CANCELLED = {"cancelled": True}
 _DATA, _KINDS = ("data", "base64"), ("mime_type", "mimeType")
@@ -105,7 +105,7 @@ class InputMessages:
     limits: BodyLimits
 
     def message(self, known: Collection[str]) -> UserMessage | None:
-        """What the user says that the thread does not have: these are the ids of what it has.
+        """Return the user's new message; `known` are the ids of the thread's messages.
 
         Raises InvalidRequest.
         """
