@@ -244,7 +244,7 @@ AnyFields = TypeVar("AnyFields", bound=Fields)
 
 
 def read(
-    model: type[AnyFields], value: Any, limits: BodyLimits | None, where: str = ""
+    model: type[AnyFields], value: Any, limits: BodyLimits | None = None, where: str = ""
 ) -> AnyFields:
     """Read an object; `where` is its place in the body. A missing key is read like a null, so that
     both have one code. Raises InvalidRequest."""

@@ -60,6 +60,6 @@ class ThreadChanges(ClosedFields):
 
 def changes_of(body: Any) -> dict[str, Any]:
     """Checked. Raises InvalidRequest."""
-    changes = read(ThreadChanges, body, None)
+    changes = read(ThreadChanges, body)
     given: dict[str, Any] = changes.model_dump(include=changes.model_fields_set)
     return given

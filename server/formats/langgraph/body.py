@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from turnstream.server.formats.fields import (
     BodyLimits,
@@ -40,6 +40,13 @@ OMITTED: dict[str, Any] = {"enum": [None, False, 0, "", [], {}]}
 OF_BODY = ("context", "input", "thread_id")
 """The keys of a native body that the body of a run may have too."""
 
+_REMEDIES = {
+    "configurable": "send it in config",
+    "resume": "send it in command",
+    "on_busy": "send multitask_strategy",
+    "must_exist": "send if_not_exists",
+    "based_on": "send it in metadata",
+}
 _STRATEGIES = "send reject or interrupt; runs of a thread do not queue up, and none is rolled back"
 
 
@@ -61,8 +68,12 @@ class RunCheckpoint(Fields):
     checkpoint_id: Text | None = None
 
 
+class RunConfigurable(RunCheckpoint):
+    model_config = ConfigDict(extra="allow")
+
+
 class RunConfig(Fields):
-    configurable: Annotated[dict[str, Any], depends_on_server("configurable")] | None = None
+    configurable: Annotated[RunConfigurable, depends_on_server("configurable")] | None = None
 
 
 class RunMetadata(Fields):
@@ -129,22 +140,25 @@ class Submission:
 def parse(body: Any, limits: BodyLimits) -> Submission:
     """Raises InvalidRequest."""
     asked = read(RunBody, body, limits)
-    _refuse_native(body)
-    configurable = (asked.config.configurable if asked.config else None) or {}
+    refuse_native(body, OF_BODY, _REMEDIES)
+    configurable = (asked.config.configurable if asked.config else None) or RunConfigurable()
+    own = configurable.model_extra or {}
+    places = [place for place in (asked.checkpoint, asked, configurable) if place]
+    ids = [place.checkpoint_id for place in places if place.checkpoint_id is not None]
     metadata = asked.metadata if isinstance(asked.metadata, dict) else {}
     resume = asked.command.resume if asked.command else None
     return Submission(
         assistant_id=asked.assistant_id,
         messages=input_messages(_messages(asked.input), limits),
         resume=None if resume is None else Resume(resume),
-        checkpoint_id=_checkpoint_id(asked, configurable, limits),
-        values=_values(asked, configurable, limits),
+        checkpoint_id=ids[0] if ids else None,
+        values=_values(asked, own, limits),
         on_busy="stop" if asked.multitask_strategy == "interrupt" else "reject",
         modes=asked.stream_mode,
         stops_with_reader=asked.on_disconnect == "cancel",
         must_exist=asked.if_not_exists == "reject",
         based_on=read(RunMetadata, metadata, limits, "metadata").based_on if metadata else None,
-        ignored=[*_ignored(body, configurable, metadata)],
+        ignored=[*_ignored(body, own, metadata)],
     )
 
 
@@ -160,16 +174,6 @@ def _messages(given: Mapping[str, Any] | None) -> Sequence[Any]:
     return found or []
 
 
-def _checkpoint_id(
-    asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits
-) -> str | None:
-    first = asked.checkpoint.checkpoint_id if asked.checkpoint else None
-    last = configurable.get("checkpoint_id")
-    if last is not None:
-        last = read(RunCheckpoint, configurable, limits, "config.configurable").checkpoint_id
-    return next((id for id in (first, asked.checkpoint_id, last) if id is not None), None)
-
-
 def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits) -> GraphValues:
     own = {
         name: value
@@ -179,17 +183,6 @@ def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits)
     further = {name: value for name, value in (asked.input or {}).items() if name != "messages"}
     given = {"context": asked.context, "configurable": own, "input": further}
     return read(Values, given, limits).graph_values
-
-
-def _refuse_native(body: Mapping[str, Any]) -> None:
-    remedies = {
-        "configurable": "send it in config",
-        "resume": "send it in command",
-        "on_busy": "send multitask_strategy",
-        "must_exist": "send if_not_exists",
-        "based_on": "send it in metadata",
-    }
-    refuse_native(body, OF_BODY, remedies)
 
 
 def _ignored(

@@ -7,6 +7,7 @@ name threads that nobody has made yet.
 import secrets
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, with_config
@@ -170,9 +171,7 @@ class Threads(HTTPEndpoint):
 
         Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
         """
-        asked, _ = await request.state["bodies"].read(
-            request, lambda body: read(NewThread, body, None)
-        )
+        asked, _ = await request.state["bodies"].read(request, partial(read, NewThread))
         id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
         named = asked.metadata.graph_id if asked.metadata else None
         graph = None if named is None else graph_named(request, named)
@@ -212,9 +211,7 @@ class ThreadSearch(HTTPEndpoint):
     )
     async def post(self, request: ApiRequest) -> Response:
         """List threads, newest first."""
-        asked, _ = await request.state["bodies"].read(
-            request, lambda body: read(Search, body, None)
-        )
+        asked, _ = await request.state["bodies"].read(request, partial(read, Search))
         limit, offset = asked.limit or STATES, asked.offset or 0
         graphs, status = _graphs_asked(request, asked.metadata or {}), asked.status
         if len(graphs) > 1 or None in graphs:
@@ -311,9 +308,7 @@ class ThreadHistory(HTTPEndpoint):
 
         Those of branches that were left come before the states that both branches have.
         """
-        asked, _ = await request.state["bodies"].read(
-            request, lambda body: read(History, body, None)
-        )
+        asked, _ = await request.state["bodies"].read(request, partial(read, History))
         limit, before = asked.limit or STATES, asked.before_id
         found = await find_thread(request, thread_key(request))
         if found is None or not found.entry.run_id:
