@@ -118,6 +118,16 @@ class OfGraph(Values):
         return replace(request, **alone, resume=Resume(self.resume))
 
 
+def one_thread(*ids: str | None) -> str | None:
+    """Return the id of the thread that a body names under several keys. Raises InvalidRequest."""
+    named = [*dict.fromkeys(id for id in ids if id is not None)]
+    if len(named) > 1:
+        raise InvalidRequest(
+            "conflicting_actions", f"The body names the threads {' and '.join(named)}: name one."
+        )
+    return named[0] if named else None
+
+
 NATIVE_KEYS = {
     *("message", "tool_results", "approvals", "continue", "regenerate", "edit"),
     *("thread_id", "client_tools"),

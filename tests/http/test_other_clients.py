@@ -139,6 +139,19 @@ async def test_a_refused_key_has_the_name_of_the_one_to_send(client: Client) -> 
         assert answer.json()["detail"].endswith(f": {remedy}.")
 
 
+async def test_a_thread_may_be_named_under_the_native_key_too_but_not_two(client: Client) -> None:
+    bodies = [("/chat", "id", {"messages": [USER], "trigger": "submit-message"})]
+    bodies += [("/ag-ui", "threadId", {"messages": ag_ui()["messages"]})]
+    for path, key, body in bodies:
+        answer = await post(client, path, {**body, key: "c1", "thread_id": "c2"})
+        assert (answer.status_code, answer.json()["code"]) == (422, "conflicting_actions")
+        for ids in ({"thread_id": f"c{path[1:]}"}, {"thread_id": "c3", key: "c3"}):
+            answer = await accepted(client, path, {**body, **ids})
+            assert answer.headers["x-thread-id"] == ids["thread_id"]
+            assert IGNORED not in answer.headers
+        await client.http.delete("/threads/c3?at_once=true")
+
+
 async def test_every_body_may_say_what_a_live_run_means(client: Client) -> None:
     bodies = [("/chat", {"id": "c1", "messages": [USER]}), ("/ag-ui", ag_ui())]
     for path, body in bodies:

@@ -32,13 +32,13 @@ from turnstream.server.turns.requests import (
 
 CANCELLED = {"cancelled": True}
 """The answer that a graph gets to an interrupt that the client cancels."""
-OF_BODY = ("context", "resume")
+OF_BODY = ("context", "resume", "thread_id")
 """The keys of a native body that an AG-UI body has too, with a meaning of its own."""
 OF_PROPS = (*fields.keys(graph_values.OfGraph), "edit", "message", "thread_id")
 """The keys of a native body that `forwardedProps` may have: an app has props of its own."""
 _PASSED_OVER = ("activity", "developer", "reasoning", "system")
 """Roles that say nothing new at the end of the messages."""
-_REMEDIES = {"client_tools": "send tools", "thread_id": "send threadId"}
+_REMEDIES = {"client_tools": "send tools"}
 _IN_PROPS = dict.fromkeys(fields.keys(graph_values.OfGraph), "send it in forwardedProps")
 
 
@@ -147,6 +147,7 @@ class AgentInput(CamelFields):
         description="The thread as the client has it. Only the end is read."
     )
     thread_id: fields.ThreadId | None = None
+    same_thread_id: fields.ThreadId | None = Field(None, alias="thread_id")
     tools: tool_fields.ToolList[AgentTool] | None = None
     resume: Annotated[list[ResumeEntry], fields.FirstFault()] | None = None
     forwarded_props: Any = None
@@ -162,7 +163,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     message, answers = _end(asked.messages, limits)
     approvals, values = _resume(asked.resume or (), limits, has_message=message is not None)
     turn = TurnRequest(
-        thread_id=asked.thread_id,
+        thread_id=graph_values.one_thread(asked.thread_id, asked.same_thread_id),
         answers=answers,
         approvals=approvals,
         answers_are_copies=True,

@@ -25,7 +25,7 @@ from turnstream.server.turns.requests import (
     UserMessage,
 )
 
-_REMEDIES = {"client_tools": "send tools, by name", "thread_id": "send id"}
+_REMEDIES = {"client_tools": "send tools, by name"}
 _OUTPUTS = ("output-available", "output-error")
 
 
@@ -97,6 +97,7 @@ class LastAssistantMessage(CamelFields):
 
 class AiSdkBody(graph_values.OfGraph):
     id: fields.ThreadId | None = Field(None, description="The thread's id.")
+    thread_id: fields.ThreadId | None = Field(None, description="The same, if it is there.")
     messages: list[Any] | None = Field(
         None, description="The thread as the client has it. Only the last message is read."
     )
@@ -122,7 +123,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     if asked.messages is not None:
         end, where = (asked.messages or [None])[-1], f"messages[{len(asked.messages) - 1}]"
     turn = TurnRequest(
-        thread_id=asked.id,
+        thread_id=graph_values.one_thread(asked.id, asked.thread_id),
         client_tools=tool_fields.named_tools(asked.tools),
         **_turn(asked, end, where, limits),
         **asked.of_run,
