@@ -67,7 +67,7 @@ def closed_object(required: Sequence[str], **properties: Schema) -> Schema:
     return {**an_object(required, **properties), "additionalProperties": False}
 
 
-class _Generator(GenerateJsonSchema):
+class BodySchemas(GenerateJsonSchema):
     """Schemas without titles and defaults; a choice among models is an `anyOf`."""
 
     def field_title_should_be_set(self, _schema: Any) -> bool:
@@ -93,12 +93,12 @@ def components(served: Served, models: Sequence[type[BaseModel]]) -> dict[str, S
     _, found = models_json_schema(
         [(model, "validation") for model in models],
         ref_template="#/components/schemas/{model}",
-        schema_generator=_Generator,
+        schema_generator=BodySchemas,
     )
     return {name: _on_server(schema, served) for name, schema in found["$defs"].items()}
 
 
-TOOL_NAMES: Schema = TypeAdapter(ToolNames).json_schema(schema_generator=_Generator)
+TOOL_NAMES: Schema = TypeAdapter(ToolNames).json_schema(schema_generator=BodySchemas)
 
 
 def decision(limits: BodyLimits) -> dict[str, Schema]:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, with_config
-from typing_extensions import TypedDict
+from pydantic import AfterValidator, ConfigDict
 
 from turnstream.server.formats.fields import ClosedFields, Fault, Otherwise, Text, keys, read
 from turnstream.server.formats.graph_values import ToolNames
@@ -12,21 +11,6 @@ from turnstream.server.http.openapi.operation import component, says
 from turnstream.server.storage.titles import one_line
 
 MAX_TITLE_CHARS = 200
-
-
-@with_config(json_schema_extra={"minProperties": 1})
-class ThreadChangesBody(TypedDict, total=False):
-    title: Annotated[
-        str,
-        component("NotBlank"),
-        says(
-            f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside. What cannot "
-            "be seen in it, or turns the text around it, is left out."
-        ),
-    ]
-    allowed_tools: Annotated[list[str], component("ToolNames")] | None
-    pinned: bool
-    archived: bool
 
 
 def _title(title: str) -> str:
@@ -41,12 +25,19 @@ def _title(title: str) -> str:
 
 
 class ThreadChanges(ClosedFields):
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
     title: Annotated[
         Text,
         Otherwise("invalid_title", f"send a text of 1 to {MAX_TITLE_CHARS} characters"),
         AfterValidator(_title),
+        component("NotBlank"),
+        says(
+            f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside. What cannot be seen in "
+            "it, or turns the text around it, is left out."
+        ),
     ] = ""
-    allowed_tools: ToolNames | None = None
+    allowed_tools: Annotated[ToolNames, component("ToolNames")] | None = None
     pinned: bool = False
     archived: bool = False
 

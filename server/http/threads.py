@@ -19,7 +19,7 @@ from turnstream.server.http.openapi.operation import (
 )
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, rights, thread_key
-from turnstream.server.http.thread_changes import ThreadChangesBody, changes_of
+from turnstream.server.http.thread_changes import ThreadChanges, changes_of
 from turnstream.server.http.thread_content import ThreadJson, consistent
 from turnstream.server.http.thread_json import thread_json
 from turnstream.server.http.thread_listing import (
@@ -100,7 +100,7 @@ class Thread(HTTPEndpoint):
         STORAGE
         | pick("thread_not_found", "tool_not_allowed", "422 unknown_tool", "too_many_pinned")
         | pick("invalid_title", "invalid_body", "invalid_text", "unknown_key"),
-        body=ThreadChangesBody,
+        body=ThreadChanges,
         examples={
             "another title": {"title": "Sums"},
             "no tool but one": {"allowed_tools": ["calculator"]},

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -22,6 +22,7 @@ from turnstream.server.formats.body_schemas import (
     NOT_BLANK,
     THREAD_ID,
     TOOL_NAMES,
+    BodySchemas,
     Served,
     an_object,
     choice,
@@ -266,7 +267,7 @@ def _security(endpoint: Endpoint, subject: Subject) -> list[dict[str, list[str]]
     return [{name: []} for name in subject.schemes if name in taken]
 
 
-class _Schemas(GenerateJsonSchema):
+class _Schemas(BodySchemas):
     """Schemas of types. A TypedDict has no other keys, unless it is marked as open."""
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
@@ -275,9 +276,6 @@ class _Schemas(GenerateJsonSchema):
         if "description" in made:
             made["description"] = _line(made["description"])
         return {"additionalProperties": False, **made}
-
-    def field_title_should_be_set(self, _schema: Any) -> bool:
-        return False
 
     def normalize_name(self, name: str) -> str:
         return name.removesuffix("Json").replace("LangGraph", "LangGraph.")

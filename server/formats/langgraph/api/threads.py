@@ -10,7 +10,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, with_config
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
@@ -94,38 +94,6 @@ class LangGraphThreadEntryJson(LangGraphBareThreadJson):
 
 
 _STATE = Answer("The state; an empty one while no run has begun the thread.", "LangGraph.State")
-_OPEN = with_config(extra="allow")
-
-
-@_OPEN
-class LangGraphNewThreadBody(TypedDict, total=False):
-    thread_id: Annotated[str, component("ThreadId")] | None
-    if_exists: Annotated[Any, says("With `do_nothing` an existing thread is the answer.")]
-    metadata: Annotated[
-        Any,
-        component("LangGraph.AnyMetadata"),
-        says("`graph_id`: the graph of a first run that names none. Nothing else is kept."),
-    ]
-
-
-@_OPEN
-class LangGraphSearchBody(TypedDict, total=False):
-    limit: Annotated[int, WithJsonSchema(whole_number(1, MAX_FOUND, STATES))] | None
-    offset: Annotated[int, WithJsonSchema(whole_number(0, MAX_SEARCHED, 0))] | None
-    status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")]
-    metadata: Annotated[
-        Any,
-        component("LangGraph.AnyMetadata"),
-        says("`graph_id` or `assistant_id`: a graph. No thread has other metadata."),
-    ]
-
-
-@_OPEN
-class LangGraphHistoryBody(TypedDict, total=False):
-    limit: Annotated[int, WithJsonSchema(whole_number(1, MAX_STATES, STATES))] | None
-    before: Annotated[
-        Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
-    ]
 
 
 def _whole(value: Any) -> Any:
@@ -133,9 +101,10 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _bounded(least: int, most: int) -> tuple[Any, ...]:
+def _bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
     remedy = Otherwise("invalid_limit", f"ask for {least} to {most}")
-    return Field(ge=least, le=most), BeforeValidator(_whole), remedy
+    schema = WithJsonSchema(whole_number(least, most, default))
+    return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
 
 
 _OR_NOTHING = BeforeValidator(lambda value: value or None)
@@ -145,10 +114,15 @@ class GraphMetadata(Fields):
     graph_id: Text | None = None
 
 
-class NewThread(Fields):
-    thread_id: ThreadId | None = None
-    if_exists: Any = None
-    metadata: Annotated[GraphMetadata | None, _OR_NOTHING] = None
+class LangGraphNewThreadBody(Fields):
+    thread_id: Annotated[ThreadId, component("ThreadId")] | None = None
+    if_exists: Annotated[Any, says("With `do_nothing` an existing thread is the answer.")] = None
+    metadata: Annotated[
+        GraphMetadata | None,
+        _OR_NOTHING,
+        component("LangGraph.AnyMetadata"),
+        says("`graph_id`: the graph of a first run that names none. Nothing else is kept."),
+    ] = None
 
 
 class Threads(HTTPEndpoint):
@@ -171,7 +145,9 @@ class Threads(HTTPEndpoint):
 
         Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
         """
-        asked, _ = await request.state["bodies"].read(request, partial(read, NewThread))
+        asked, _ = await request.state["bodies"].read(
+            request, partial(read, LangGraphNewThreadBody)
+        )
         id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
         named = asked.metadata.graph_id if asked.metadata else None
         graph = None if named is None else graph_named(request, named)
@@ -189,11 +165,16 @@ class Threads(HTTPEndpoint):
         return JSONResponse({**_thread(request, entry), "interrupts": {}})
 
 
-class Search(Fields):
-    limit: Annotated[int, *_bounded(1, MAX_FOUND)] | None = None
-    offset: Annotated[int, *_bounded(0, MAX_SEARCHED)] | None = None
-    status: Any = None
-    metadata: Annotated[dict[str, Any] | None, _OR_NOTHING] = None
+class LangGraphSearchBody(Fields):
+    limit: Annotated[int, *_bounded(1, MAX_FOUND, STATES)] | None = None
+    offset: Annotated[int, *_bounded(0, MAX_SEARCHED, 0)] | None = None
+    status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")] = None
+    metadata: Annotated[
+        dict[str, Any] | None,
+        _OR_NOTHING,
+        component("LangGraph.AnyMetadata"),
+        says("`graph_id` or `assistant_id`: a graph. No thread has other metadata."),
+    ] = None
 
 
 class ThreadSearch(HTTPEndpoint):
@@ -211,7 +192,7 @@ class ThreadSearch(HTTPEndpoint):
     )
     async def post(self, request: ApiRequest) -> Response:
         """List threads, newest first."""
-        asked, _ = await request.state["bodies"].read(request, partial(read, Search))
+        asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphSearchBody))
         limit, offset = asked.limit or STATES, asked.offset or 0
         graphs, status = _graphs_asked(request, asked.metadata or {}), asked.status
         if len(graphs) > 1 or None in graphs:
@@ -277,9 +258,11 @@ class Checkpoint(Fields):
     checkpoint_id: Text | None = None
 
 
-class History(Fields):
-    limit: Annotated[int, *_bounded(1, MAX_STATES)] | None = None
-    before: Any = None
+class LangGraphHistoryBody(Fields):
+    limit: Annotated[int, *_bounded(1, MAX_STATES, STATES)] | None = None
+    before: Annotated[
+        Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
+    ] = None
 
     @property
     def before_id(self) -> str | None:
@@ -308,7 +291,7 @@ class ThreadHistory(HTTPEndpoint):
 
         Those of branches that were left come before the states that both branches have.
         """
-        asked, _ = await request.state["bodies"].read(request, partial(read, History))
+        asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphHistoryBody))
         limit, before = asked.limit or STATES, asked.before_id
         found = await find_thread(request, thread_key(request))
         if found is None or not found.entry.run_id:
