@@ -80,13 +80,18 @@ _EVENTS = {
     "`ag-ui` that is `RUN_FINISHED` or `RUN_ERROR`; events of `langgraph` have names, and the last "
     "is `end` or `error`.",
 }
-STREAM = Answer("The run as an event stream.", _EVENTS, EVENTS, may_have=(*RUN_HEADERS, "Location"))
+STREAM = Answer(
+    "The run as an event stream.",
+    _EVENTS,
+    EVENTS,
+    may_have=(*RUN_HEADERS, "Location", IGNORED),
+)
 ACCEPTED = Answer(
     "With `Prefer: respond-async`: where the stream of the run is; where its thread is, if it has "
     "no stream.",
     AcceptedJson,
     headers=("X-Thread-Id", "X-Run-Id", "Location", "Preference-Applied"),
-    may_have=("X-Message-Id", "X-Previous-Run-Id"),
+    may_have=("X-Message-Id", "X-Previous-Run-Id", IGNORED),
 )
 PROTOCOL = Parameter(
     "The wire format of the answer, in place of the body's own.", one_of([*WIRE_FORMATS])

@@ -28,6 +28,7 @@ from turnstream.server.formats.langgraph.modes import (
 )
 from turnstream.server.formats.langgraph.states import SavedThread
 from turnstream.server.http.chat import (
+    IGNORED,
     RUN_HEADERS,
     ignored_header,
     run_headers,
@@ -114,7 +115,7 @@ _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
 class Runs(HTTPEndpoint):
     @Operation(
         "langgraphCreateRun",
-        Answer("The run.", LangGraphRunJson, headers=_PLACES),
+        Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(IGNORED,)),
         _START,
         path=_PATH,
         body="LangGraph.RunBody",
@@ -136,7 +137,7 @@ class Runs(HTTPEndpoint):
 class RunsStream(HTTPEndpoint):
     @Operation(
         "langgraphStreamRun",
-        Answer(_STREAMED, _EVENT, EVENTS, headers=_PLACES, may_have=RUN_HEADERS),
+        Answer(_STREAMED, _EVENT, EVENTS, headers=_PLACES, may_have=(*RUN_HEADERS, IGNORED)),
         _START,
         path=_PATH,
         body="LangGraph.RunBody",
