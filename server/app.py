@@ -14,14 +14,14 @@ from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.loading import BUILT_IN, load, open_graphs
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.authentication import open_audit_trail, open_authentication
-from turnstream.server.formats import BodyLimits
+from turnstream.server.formats import FORMATS, BodyLimits, Formats
 from turnstream.server.graph_resources import open_graph_store, open_models
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
 from turnstream.server.http.event_streams import EventStreams
 from turnstream.server.http.guard import LoopbackOnly
 from turnstream.server.http.middleware import middleware
 from turnstream.server.http.problem_handlers import HANDLERS
-from turnstream.server.http.routes import ROUTES
+from turnstream.server.http.routes import routes_with
 from turnstream.server.http.state import AppState
 from turnstream.server.http.static import static_files
 from turnstream.server.http.unread import unread_budget
@@ -74,7 +74,10 @@ def create() -> Starlette:
 
 
 def create_app(
-    settings: Settings, catalogue: Catalogue = CATALOGUE, model: BaseChatModel | None = None
+    settings: Settings,
+    catalogue: Catalogue = CATALOGUE,
+    model: BaseChatModel | None = None,
+    formats: Formats = FORMATS,
 ) -> Starlette:
     """The application, on the model that the settings name if none is given.
 
@@ -126,6 +129,7 @@ def create_app(
             with storage.usable():
                 state = await _wired(
                     settings,
+                    formats,
                     graphs,
                     models,
                     tools,
@@ -147,7 +151,7 @@ def create_app(
                 await runs.close()
 
     app = Starlette(
-        routes=ROUTES,
+        routes=routes_with(formats),
         middleware=[*observed.middleware, *middleware(settings)],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
@@ -159,6 +163,7 @@ def create_app(
 
 async def _wired(
     settings: Settings,
+    formats: Formats,
     attached: Mapping[str, AttachedGraph],
     models: Mapping[str, BaseChatModel],
     catalogue: CurrentCatalogue,
@@ -193,6 +198,7 @@ async def _wired(
     unread = unread_budget(settings.max_responses_bytes, knows_callers=knows_callers)
     served_models = ServedModels(models)
     return AppState(
+        formats=formats,
         runs=Runs(
             graphs,
             served_models,

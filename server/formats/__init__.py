@@ -17,40 +17,23 @@ from typing import Any
 
 from turnstream.server.formats import ag_ui, ai_sdk, assistant_transport, langgraph, native
 from turnstream.server.formats.fields import BodyLimits, an_object, read, shown
-from turnstream.server.formats.format import BodyFormat, View, WireFormat
+from turnstream.server.formats.format import BodyFormat, Format, View, WireFormat
 from turnstream.server.formats.native import approval_body
 from turnstream.server.turns.requests import AttachRequest, InvalidRequest, OnBusy, TurnRequest
 
 __all__ = [
     "BODY_FORMATS",
     "DEFAULT",
+    "FORMATS",
     "WIRE_FORMATS",
     "BodyFormat",
     "BodyLimits",
+    "Formats",
     "PostedTurn",
     "WireFormat",
     "approval_body",
     "parse",
-    "wire_format",
 ]
-
-DEFAULT = assistant_transport.WIRE_FORMAT
-
-BODY_FORMATS: tuple[BodyFormat, ...] = (
-    assistant_transport.BODY_FORMAT,
-    ai_sdk.BODY_FORMAT,
-    ag_ui.BODY_FORMAT,
-    native.BODY_FORMAT,
-)
-"""The first one that recognises a body reads it; the native one recognises any."""
-
-WIRE_FORMATS: Mapping[str, WireFormat] = {
-    format.name: format
-    for format in (
-        *(body.wire_format for body in BODY_FORMATS if body.wire_format),
-        langgraph.WIRE_FORMAT,  # its requests have several addresses of their own
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +47,58 @@ class PostedTurn:
     """The keys of the body that have no effect, each with its place."""
 
 
-def parse(
-    body: Any,
-    limits: BodyLimits,
-    *,
-    format: BodyFormat | None = None,
-    graph: str | None = None,
-    protocol: str | None = None,
-    on_busy: str | None = None,
-) -> PostedTurn:
-    """Read a body. `format` and `graph` are those of the address, `protocol` and `on_busy`
-    those of the query; each of them wins.
+class Formats:
+    """A table of formats, in the order in which they are asked whether a body is theirs."""
 
-    Raises InvalidRequest.
-    """
-    fields = an_object(body)
-    reader = format or _recognised(fields)
-    parsed = reader.parse(fields, limits)
-    request, asked = parsed.request, dict[str, Any]()
-    if graph is not None:
-        asked["graph"] = graph
-    if on_busy is not None:
-        asked["on_busy"] = _on_busy(on_busy)
-    if asked and isinstance(request, TurnRequest):
-        request = replace(request, **asked)
-    own = reader.wire_format or DEFAULT
-    answer = own if protocol is None else wire_format(protocol)
-    # A view is that of the body's own format; to another it says nothing.
-    view = parsed.view if answer.name == own.name else None
-    return PostedTurn(request, answer, view, parsed.ignored)
+    def __init__(self, formats: Sequence[Format]) -> None:
+        self.all = tuple(formats)
+        self.bodies = tuple(format.body for format in formats if format.body)
+        self.wire_formats: Mapping[str, WireFormat] = {
+            format.wire_format.name: format.wire_format for format in formats if format.wire_format
+        }
+
+    def parse(
+        self,
+        body: Any,
+        limits: BodyLimits,
+        *,
+        format: BodyFormat | None = None,
+        graph: str | None = None,
+        protocol: str | None = None,
+        on_busy: str | None = None,
+    ) -> PostedTurn:
+        """Read a body. `format` and `graph` are those of the address, `protocol` and `on_busy`
+        those of the query; each of them wins.
+
+        Raises InvalidRequest.
+        """
+        fields = an_object(body)
+        reader = format or self._recognised(fields)
+        parsed = reader.parse(fields, limits)
+        request, asked = parsed.request, dict[str, Any]()
+        if graph is not None:
+            asked["graph"] = graph
+        if on_busy is not None:
+            asked["on_busy"] = _on_busy(on_busy)
+        if asked and isinstance(request, TurnRequest):
+            request = replace(request, **asked)
+        own = reader.wire_format or DEFAULT
+        answer = own if protocol is None else self.wire_format(protocol)
+        # A view is that of the body's own format; to another it says nothing.
+        view = parsed.view if answer.name == own.name else None
+        return PostedTurn(request, answer, view, parsed.ignored)
+
+    def _recognised(self, body: Mapping[str, Any]) -> BodyFormat:
+        return next(one for one in self.bodies if one.recognises and one.recognises(body))
+
+    def wire_format(self, name: str) -> WireFormat:
+        """Return the wire format that a query names. Raises InvalidRequest."""
+        if name in self.wire_formats:
+            return self.wire_formats[name]
+        raise InvalidRequest(
+            "invalid_protocol",
+            f"The protocol is {shown(name)}: ask for {' or '.join(self.wire_formats)}.",
+        )
 
 
 def _on_busy(asked: str) -> OnBusy | None:
@@ -101,15 +107,16 @@ def _on_busy(asked: str) -> OnBusy | None:
     return read(OfGraph, {"on_busy": asked}, None).on_busy
 
 
-def _recognised(body: Mapping[str, Any]) -> BodyFormat:
-    return next(format for format in BODY_FORMATS if format.recognises and format.recognises(body))
+DEFAULT = assistant_transport.WIRE_FORMAT
 
-
-def wire_format(name: str) -> WireFormat:
-    """The wire format that a query names. Raises InvalidRequest."""
-    if name in WIRE_FORMATS:
-        return WIRE_FORMATS[name]
-    raise InvalidRequest(
-        "invalid_protocol",
-        f"The protocol is {shown(name)}: ask for {' or '.join(WIRE_FORMATS)}.",
+FORMATS = Formats(
+    (
+        assistant_transport.FORMAT,
+        ai_sdk.FORMAT,
+        ag_ui.FORMAT,
+        native.FORMAT,  # it recognises any body
+        langgraph.FORMAT,
     )
+)
+BODY_FORMATS, WIRE_FORMATS = FORMATS.bodies, FORMATS.wire_formats
+parse = FORMATS.parse

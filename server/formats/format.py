@@ -4,7 +4,7 @@ Each format is a folder; nothing of one is known outside it. What a format remem
 answer its reader, is a `view`: only the format itself looks inside.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -115,3 +115,30 @@ class BodyFormat:
     address: str | None = None
     """Of a form with an address of its own, such as `/ag-ui`. `{address}/{graph}` names the graph
     too."""
+
+
+class Schemas(Protocol):
+    """The schemas of a format, a module that is imported when the OpenAPI document is made."""
+
+    @property
+    def MODELS(self) -> Sequence[type[Any]]:  # noqa: N802  a module's constant
+        """The models of the bodies."""
+
+    def bodies(self, found: MutableMapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Return the schemas of the bodies, by name; `found` has those of the models."""
+
+    def components(self) -> dict[str, dict[str, Any]]:
+        """Return the schemas of answers, by name; `Message.{name}` is a message of a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format, whole: one folder, of which the rest of the server knows nothing but this."""
+
+    schemas: Callable[[], Schemas]
+    body: BodyFormat | None = None
+    """None: its bodies are read by endpoints of its own."""
+    wire_format: WireFormat | None = None
+    """None: it has no streams of its own, and is answered in the default format."""
+    routes: Callable[[], Sequence[Any]] = tuple
+    """Return the Starlette routes of its own addresses."""

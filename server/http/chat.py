@@ -13,12 +13,9 @@ from typing_extensions import TypedDict
 
 from turnstream.server.formats import (
     DEFAULT,
-    WIRE_FORMATS,
     BodyFormat,
     PostedTurn,
     WireFormat,
-    parse,
-    wire_format,
 )
 from turnstream.server.formats.format import StreamContext, View
 from turnstream.server.http.cursors import position
@@ -94,7 +91,7 @@ ACCEPTED = Answer(
     may_have=("X-Message-Id", "X-Previous-Run-Id", IGNORED),
 )
 PROTOCOL = Parameter(
-    "The wire format of the answer, in place of the body's own.", one_of([*WIRE_FORMATS])
+    "The wire format of the answer, in place of the body's own.", refer("Protocol")
 )
 _ON_BUSY = Parameter(
     "The effect of a live run of the thread: a 409, or its end.", one_of(["reject", "stop"])
@@ -147,7 +144,7 @@ class Chat(HTTPEndpoint):
         """Start a run and stream it."""
         state, query = request.state, request.query_params
         read = partial(
-            parse,
+            request.state["formats"].parse,
             limits=state["body_limits"],
             format=self.body_format,
             graph=request.path_params.get("graph"),
@@ -205,13 +202,15 @@ class ChatStream(HTTPEndpoint):
         whose run is held no longer, gets a stream that says so.
         """
         key, query, reader = thread_key(request), request.query_params, request.state["reader"]
-        asked = wire_format(query["protocol"]) if "protocol" in query else None
+        asked = (
+            request.state["formats"].wire_format(query["protocol"]) if "protocol" in query else None
+        )
         cursor = request.headers.get("last-event-id") or query.get("last_event_id")
         if not cursor:
             live = await reader.live(key)
             if live is None:
                 return _nothing()
-            return await stream_run(request, live, asked or _own_format(live), replay=True)
+            return await stream_run(request, live, asked or _own_format(request, live), replay=True)
         if await request.state["store"].get(key) is None:
             return _nothing()
         place = await position(reader, key, cursor)
@@ -219,7 +218,7 @@ class ChatStream(HTTPEndpoint):
             return _nothing()
         if place == "lost":
             return request.state["streams"].cursor_lost(asked or DEFAULT)
-        format = asked or _own_format(place.run)
+        format = asked or _own_format(request, place.run)
         return await stream_run(request, place.run, format, after=place.after, replay=True)
 
 
@@ -303,9 +302,9 @@ async def stream_run(
     )
 
 
-def _own_format(run: LoggedRun) -> WireFormat:
+def _own_format(request: ApiRequest, run: LoggedRun) -> WireFormat:
     """The format that the run was asked for in."""
-    return wire_format(run.header.wire_format)
+    return request.state["formats"].wire_format(run.header.wire_format)
 
 
 def run_headers(run: LoggedRun) -> dict[str, str]:

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypeAliasType, TypedDict
 
-from turnstream.server.formats import DEFAULT, WireFormat, wire_format
+from turnstream.server.formats import DEFAULT, WireFormat
 from turnstream.server.http.audited import record_now
 from turnstream.server.http.chat import PROTOCOL
 from turnstream.server.http.openapi.operation import LINES, TEXT, Answer, Operation
@@ -72,7 +72,9 @@ class Export(HTTPEndpoint):
         Each line is a thread as GET /threads/{thread_id} shows it. One export at a time is sent to
         each caller. A thread that is deleted meanwhile is left out.
         """
-        format = wire_format(request.query_params.get("protocol", DEFAULT.name))
+        format = request.state["formats"].wire_format(
+            request.query_params.get("protocol", DEFAULT.name)
+        )
         caller, exporting = owner(request), request.state["exporting"]
         if caller in exporting:
             raise problem("export_in_progress")

@@ -3,8 +3,7 @@
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from turnstream.server.formats.ag_ui.api import AgUi, AgUiOfGraph
-from turnstream.server.formats.langgraph.api.routes import LANGGRAPH_ROUTES
+from turnstream.server.formats import FORMATS, Formats
 from turnstream.server.http.approvals import Approval, Approvals
 from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.chat import Chat, ChatStop, ChatStream
@@ -25,7 +24,7 @@ PUBLIC_ROUTES = (
     Route("/login", Login),
     Route("/logout", Logout),
 )
-ROUTES = (
+OWN_ROUTES = (
     *PUBLIC_ROUTES,
     # Of callers without any role too: a page has to know whom it is to log out.
     Route("/me", Me, middleware=[Middleware(Authenticated)]),
@@ -35,8 +34,6 @@ ROUTES = (
             ("/chat", Chat),
             ("/chat/{thread_id}/stream", ChatStream),
             ("/chat/{thread_id}/stop", ChatStop),
-            ("/ag-ui", AgUi),
-            ("/ag-ui/{graph}", AgUiOfGraph),
             ("/threads", Threads),
             ("/threads/{thread_id}", Thread),
             ("/threads/{thread_id}/restore", Restore),
@@ -50,5 +47,12 @@ ROUTES = (
             ("/openapi.json", OpenApi),
         )
     ),
-    *LANGGRAPH_ROUTES,
 )
+
+
+def routes_with(formats: Formats) -> tuple[Route, ...]:
+    """Return the server's own routes, and those of the formats."""
+    return (*OWN_ROUTES, *(route for format in formats.all for route in format.routes()))
+
+
+ROUTES = routes_with(FORMATS)

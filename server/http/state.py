@@ -5,7 +5,7 @@ from typing import TypedDict
 from starlette.requests import Request
 
 from turnstream.graphs.limits import Limits
-from turnstream.server.formats import BodyLimits
+from turnstream.server.formats import BodyLimits, Formats
 from turnstream.server.http.bodies import Bodies
 from turnstream.server.http.byte_budget import ByteBudget
 from turnstream.server.http.event_streams import EventStreams
@@ -26,6 +26,7 @@ from turnstream.tools.current import CurrentCatalogue
 
 
 class AppState(TypedDict):
+    formats: Formats
     runs: Runs
     reader: RunReader
     graphs: ServedGraphs

@@ -7,7 +7,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.server.formats import DEFAULT, wire_format
+from turnstream.server.formats import DEFAULT
 from turnstream.server.http.chat import PROTOCOL
 from turnstream.server.http.openapi.operation import (
     FLAG,
@@ -86,7 +86,9 @@ class Thread(HTTPEndpoint):
         and nothing is missed or doubled. The cursor is at the beginning of a run that withdrew a
         step or whose nodes speak beside each other.
         """
-        format = wire_format(request.query_params.get("protocol", DEFAULT.name))
+        format = request.state["formats"].wire_format(
+            request.query_params.get("protocol", DEFAULT.name)
+        )
         wanted = _page(request)
         version = request.query_params.get("version")
         entry, turns, rest = await consistent(request, thread_key(request), format, wanted, version)

@@ -23,6 +23,7 @@ from tests.support.waiting import WAIT_SECONDS
 from turnstream.server.__main__ import StartError, listen
 from turnstream.server.app import create_app
 from turnstream.server.connections import ConnectionLimits
+from turnstream.server.formats import FORMATS, Formats
 from turnstream.server.http.state import AppState
 from turnstream.server.serving import Server, with_state
 from turnstream.server.settings import Settings
@@ -221,18 +222,19 @@ async def serving(
     catalogue: Catalogue = CATALOGUE,
     model: BaseChatModel | None = None,
     port: int = 0,
+    formats: Formats = FORMATS,
 ) -> AsyncIterator[Client]:
     """The server in this loop, on a port of its own; where tests run on two workers
     (`tests.support.two_workers`), both, of which requests meet one after the other."""
     shared = two_workers.shared_by(settings.database)
     if shared is None:
-        async with _serving(settings, catalogue, model, port) as client:
+        async with _serving(settings, catalogue, model, port, formats) as client:
             yield client
         return
     given = settings.model_copy(update=shared)
     async with (
-        _serving(given, catalogue, model, port) as first,
-        _serving(given, catalogue, model, 0) as second,
+        _serving(given, catalogue, model, port, formats) as first,
+        _serving(given, catalogue, model, 0, formats) as second,
         http_client(first.url, two_workers.InTurn(first.url, second.url)) as http,
     ):
         yield Client(http, first.state, first.server)
@@ -240,9 +242,13 @@ async def serving(
 
 @asynccontextmanager
 async def _serving(
-    settings: Settings, catalogue: Catalogue, model: BaseChatModel | None, port: int
+    settings: Settings,
+    catalogue: Catalogue,
+    model: BaseChatModel | None,
+    port: int,
+    formats: Formats,
 ) -> AsyncIterator[Client]:
-    app = create_app(settings, catalogue, model)
+    app = create_app(settings, catalogue, model, formats)
     with _listen(port) as listener:
         port = listener.getsockname()[1]
         async with app.router.lifespan_context(app) as state:

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -16,8 +16,7 @@ from tests.support.documented import EVERYTHING, SUBJECT, documented
 from tests.support.examples import EXAMPLES, OPERATIONS, body_of
 from tests.support.serving import PROJECT
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED
-from turnstream.server.formats import BODY_FORMATS, WIRE_FORMATS
-from turnstream.server.formats.schemas import AT_OWN_ADDRESSES, BODIES, MESSAGES
+from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.http.openapi.document import document, endpoints
 from turnstream.server.http.routes import ROUTES
 from turnstream.server.http.thread_listing import PAGE_PROBLEMS
@@ -208,18 +207,10 @@ def test_the_reference_for_people_has_the_same_calls() -> None:
     assert told == {(method, re.sub(r"\{[^}]*\}", "{}", path)) for method, path in OPERATIONS}
 
 
-def folder(function: Callable[..., Any]) -> str:
-    return function.__module__.rpartition(".")[0]
-
-
-def test_every_format_has_its_schemas() -> None:
-    of_chat, others = (
-        [f.parse.__module__ for f in BODY_FORMATS if bool(f.address) == has_address]
-        for has_address in (False, True)
-    )
-    assert [folder(schemas.bodies) for schemas in BODIES] == of_chat
-    assert {*others} <= {folder(schemas.bodies) for schemas in AT_OWN_ADDRESSES}
-    assert MESSAGES.keys() == WIRE_FORMATS.keys()
+def test_every_wire_format_has_the_schema_of_a_message() -> None:
+    schemas = EVERYTHING["components"]["schemas"]
+    assert {f"Message.{name}" for name in WIRE_FORMATS} <= schemas.keys()
+    assert len(schemas["Message"]["anyOf"]) == len(WIRE_FORMATS)
 
 
 def test_limits_of_the_schemas_are_those_of_the_code() -> None:

@@ -15,7 +15,9 @@ from turnstream.server.formats.fields import BodyLimits
 from turnstream.server.formats.format import (
     BodyFormat,
     Encoder,
+    Format,
     Parsed,
+    Schemas,
     StreamContext,
     View,
     WireFormat,
@@ -24,7 +26,7 @@ from turnstream.server.formats.json_text import dumps
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.messages import Turn
 
-__all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
+__all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
 
 
 def _encoder(context: StreamContext, _view: View) -> Encoder:
@@ -69,3 +71,18 @@ def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
 
 
 BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, address="/ag-ui")
+
+
+def _schemas() -> Schemas:
+    from turnstream.server.formats.ag_ui import schemas
+
+    return schemas
+
+
+def _routes() -> Sequence[Any]:
+    from turnstream.server.formats.ag_ui.api import ROUTES
+
+    return ROUTES
+
+
+FORMAT = Format(_schemas, BODY_FORMAT, WIRE_FORMAT, _routes)

@@ -2,10 +2,14 @@
 
 from typing import Any
 
+from starlette.middleware import Middleware
 from starlette.responses import Response
+from starlette.routing import Route
 
 from turnstream.server.formats.ag_ui import BODY_FORMAT
+from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.chat import Chat, starts_run
+from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.state import ApiRequest
 
 
@@ -43,3 +47,9 @@ class AgUiOfGraph(Chat):
         The graph of the address counts before that of the body.
         """
         return await super().post(request)
+
+
+ROUTES = tuple(
+    Route(path, endpoint, middleware=[Middleware(Authenticated), Middleware(Permitted)])
+    for path, endpoint in (("/ag-ui", AgUi), ("/ag-ui/{graph}", AgUiOfGraph))
+)

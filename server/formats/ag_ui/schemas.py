@@ -61,7 +61,12 @@ def _if_object(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"not": {"type": "object"}}]}
 
 
-def message() -> Schema:
+def components() -> dict[str, Schema]:
+    """The schemas of answers, by name."""
+    return {"Message.ag-ui": _of_message()}
+
+
+def _of_message() -> Schema:
     """A message of a loaded thread."""
     text = closed_object(["type", "text"], type={"const": "text"}, text=_TEXT)
     source = closed_object(["type", "value"], type=_TEXT, value=_TEXT, mimeType=_TEXT)

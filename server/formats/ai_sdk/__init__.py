@@ -9,7 +9,9 @@ from turnstream.server.formats.fields import BodyLimits
 from turnstream.server.formats.format import (
     BodyFormat,
     Encoder,
+    Format,
     Parsed,
+    Schemas,
     StreamContext,
     View,
     WireFormat,
@@ -17,7 +19,7 @@ from turnstream.server.formats.format import (
 from turnstream.server.formats.json_text import DONE
 from turnstream.server.turns.header import RunHeader
 
-__all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
+__all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
 
 
 def _needs_turns(header: RunHeader, _view: View) -> bool:
@@ -65,3 +67,12 @@ def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
 
 
 BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, recognises=_recognises)
+
+
+def _schemas() -> Schemas:
+    from turnstream.server.formats.ai_sdk import schemas
+
+    return schemas
+
+
+FORMAT = Format(_schemas, BODY_FORMAT, WIRE_FORMAT)

@@ -58,7 +58,12 @@ def _asks(whole: Schema, key: str, said: Schema, trigger: Schema, *required: str
     return {**asked, "anyOf": has_own_key}
 
 
-def message() -> Schema:
+def components() -> dict[str, Schema]:
+    """The schemas of answers, by name."""
+    return {"Message.ui-message-stream": _of_message()}
+
+
+def _of_message() -> Schema:
     """A message of a loaded thread; see `snapshot.py`."""
     text = closed_object(["type", "text"], type={"const": "text"}, text=_TEXT)
     file = closed_object(

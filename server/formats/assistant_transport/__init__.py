@@ -14,7 +14,9 @@ from turnstream.server.formats.fields import BodyLimits
 from turnstream.server.formats.format import (
     BodyFormat,
     Encoder,
+    Format,
     Parsed,
+    Schemas,
     StreamContext,
     View,
     WireFormat,
@@ -22,7 +24,7 @@ from turnstream.server.formats.format import (
 from turnstream.server.formats.json_text import DONE
 from turnstream.server.turns.header import RunHeader
 
-__all__ = ["BODY_FORMAT", "WIRE_FORMAT"]
+__all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
 
 
 def _with_state(view: View) -> bool:
@@ -70,3 +72,12 @@ def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
 
 
 BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, recognises=_recognises)
+
+
+def _schemas() -> Schemas:
+    from turnstream.server.formats.assistant_transport import schemas
+
+    return schemas
+
+
+FORMAT = Format(_schemas, BODY_FORMAT, WIRE_FORMAT)

@@ -44,7 +44,12 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     }
 
 
-def message() -> Schema:
+def components() -> dict[str, Schema]:
+    """The schemas of answers, by name."""
+    return {"Message.assistant-transport": _of_message()}
+
+
+def _of_message() -> Schema:
     """A message of a loaded thread; see `snapshot.py`."""
     text = closed_object(["type", "text"], type={"const": "text"}, text=_TEXT)
     image = closed_object(["type", "image"], type={"const": "image"}, image=_TEXT, alt=_TEXT)

@@ -7,14 +7,21 @@ under `/langgraph`; the streams, and a thread's messages, are there for any read
 from collections.abc import Sequence
 from typing import Any
 
-from turnstream.server.formats.format import Encoder, StreamContext, View, WireFormat
+from turnstream.server.formats.format import (
+    Encoder,
+    Format,
+    Schemas,
+    StreamContext,
+    View,
+    WireFormat,
+)
 from turnstream.server.formats.langgraph.modes import ALL_MODES, Modes
 from turnstream.server.formats.langgraph.snapshot import messages
 from turnstream.server.formats.langgraph.stream import LangGraphEncoder, end, prologue
 from turnstream.server.turns.header import RunHeader
 from turnstream.server.turns.messages import Turn
 
-__all__ = ["WIRE_FORMAT"]
+__all__ = ["FORMAT", "WIRE_FORMAT"]
 
 
 def _modes(view: View) -> Modes:
@@ -52,3 +59,18 @@ WIRE_FORMAT = WireFormat(
     idle=_idle,
     snapshot=_snapshot,
 )
+
+
+def _schemas() -> Schemas:
+    from turnstream.server.formats.langgraph import schemas
+
+    return schemas
+
+
+def _routes() -> Sequence[Any]:
+    from turnstream.server.formats.langgraph.api.routes import ROUTES
+
+    return ROUTES
+
+
+FORMAT = Format(_schemas, None, WIRE_FORMAT, _routes)

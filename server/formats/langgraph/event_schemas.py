@@ -1,4 +1,4 @@
-"""JSON Schemas: the events of a run's stream; see `stream.py` and `message_chunks.py`."""
+"""JSON Schemas: the events of a run's stream; see `stream.py`."""
 
 from turnstream.server.formats.body_schemas import (
     NOTHING,

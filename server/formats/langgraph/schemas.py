@@ -97,7 +97,7 @@ def _of_type(message: Schema, *kinds: str) -> list[Schema]:
     ]
 
 
-def message() -> Schema:
+def _message() -> Schema:
     """A message of a thread."""
     text = closed_object(["type", "text"], type={"const": "text"}, text=TEXT)
     image = closed_object(
@@ -166,7 +166,9 @@ def tool_message() -> Schema:
 
 
 def components() -> dict[str, Schema]:
-    """What answers are made of, by name; `Message.langgraph` aside."""
+    """The schemas of answers, by name."""
+    from turnstream.server.formats.langgraph.event_schemas import event
+
     checkpoint = closed_object(
         ["thread_id", "checkpoint_ns", "checkpoint_id"],
         thread_id=TEXT,
@@ -179,6 +181,8 @@ def components() -> dict[str, Schema]:
         ),
         "LangGraph.Checkpoint": checkpoint,
         "LangGraph.State": _state(),
+        "LangGraph.Event": event(),
+        "Message.langgraph": _message(),
         "LangGraph.Error": closed_object(["error", "message"], error=TEXT, message=TEXT, id=TEXT),
     }
 

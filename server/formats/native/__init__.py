@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnstream.server.formats.fields import BodyLimits, read
-from turnstream.server.formats.format import BodyFormat, Parsed
+from turnstream.server.formats.format import BodyFormat, Format, Parsed, Schemas
 from turnstream.server.turns.requests import ApprovalAnswer
 
-__all__ = ["BODY_FORMAT", "approval_body"]
+__all__ = ["BODY_FORMAT", "FORMAT", "approval_body"]
 
 
 def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
@@ -28,3 +28,12 @@ def approval_body(
 
 
 BODY_FORMAT = BodyFormat(_parse, recognises=lambda _body: True)
+
+
+def _schemas() -> Schemas:
+    from turnstream.server.formats.native import schemas
+
+    return schemas
+
+
+FORMAT = Format(_schemas, BODY_FORMAT, None)

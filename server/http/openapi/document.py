@@ -18,6 +18,7 @@ from pydantic_core import core_schema
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from turnstream.server.formats import Formats
 from turnstream.server.formats.body_schemas import (
     NOT_BLANK,
     THREAD_ID,
@@ -39,7 +40,7 @@ from turnstream.server.http.guard import SAFE_METHODS
 from turnstream.server.http.openapi import operation as vocabulary
 from turnstream.server.http.openapi.operation import Answer, Operation, Schema, Shape
 from turnstream.server.http.permitted import Permitted
-from turnstream.server.http.routes import ROUTES
+from turnstream.server.http.routes import routes_with
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.problem_codes import Problems, by_status, pick
 
@@ -75,6 +76,7 @@ CALLER = "\0caller"
 class Subject:
     """The properties of a server, and of a caller, that the document describes."""
 
+    formats: Formats
     served: Served
     schemes: tuple[str, ...]
     """Names of the security schemes; none while authentication is off."""
@@ -127,7 +129,9 @@ def encoded(subject: Subject) -> bytes:
 @lru_cache(maxsize=16)
 def shared_text(subject: Subject) -> bytes:
     """Return the document as JSON. It is kept for the next request."""
-    return json.dumps(document(ROUTES, subject), separators=(",", ":")).encode()
+    return json.dumps(
+        document(routes_with(subject.formats), subject), separators=(",", ":")
+    ).encode()
 
 
 def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:
@@ -320,16 +324,17 @@ def _components(subject: Subject) -> dict[str, Schema]:
     configured = an_object(["configurable"], configurable=checkpoint)
     bare = {**checkpoint, "not": {"required": ["configurable"]}}
     return {
-        **body_components(subject.served),
+        **body_components(subject.formats, subject.served),
         "DecisionBody": closed_object(["approved"], **decision(subject.served.limits)),
         "Confirmation": closed_object(["confirm"], confirm={"const": subject.caller}),
-        **message_components(),
+        **message_components(subject.formats),
         "Interrupt": INTERRUPT,
         "LangGraph.AnyMetadata": {"anyOf": [langgraph.OMITTED, {"type": "object"}]},
         "LangGraph.Before": {"anyOf": [checkpoint_id, configured, bare]},
         "LangGraph.Values": langgraph.values(),
         "NotBlank": {"type": "string", "pattern": NOT_BLANK},
         "Problem": _any_problem(),
+        "Protocol": choice(*subject.formats.wire_formats),
         "ThreadId": THREAD_ID,
         "ToolNames": TOOL_NAMES,
     }

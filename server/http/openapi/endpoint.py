@@ -30,7 +30,7 @@ def _encoded(request: ApiRequest) -> bytes:
         models=tuple(_models(request)),
         values=tuple((place, tuple(sorted(names))) for place, names in _values(request).items()),
     )
-    return encoded(Subject(served, _schemes(request), principal(request).id))
+    return encoded(Subject(state["formats"], served, _schemes(request), principal(request).id))
 
 
 def _models(request: ApiRequest) -> list[str]:

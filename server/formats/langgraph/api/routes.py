@@ -23,7 +23,7 @@ from turnstream.server.http.permitted import Permitted
 
 _THREAD = "/langgraph/threads/{thread_id}"
 
-LANGGRAPH_ROUTES = tuple(
+ROUTES = tuple(
     Route(
         path,
         endpoint,
