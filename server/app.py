@@ -25,7 +25,7 @@ from turnstream.server.http.routes import routes_with
 from turnstream.server.http.state import AppState
 from turnstream.server.http.static import static_files
 from turnstream.server.http.unread import unread_budget
-from turnstream.server.logs.formats import name_worker
+from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
 from turnstream.server.observation import observation, observing
 from turnstream.server.runs.checkpoints import Checkpoints
@@ -125,30 +125,31 @@ def create_app(
                 system_prompt=settings.system_prompt,
             ) as graphs,
         ):
-            name_worker(storage.leases.worker if storage.leases else None)
-            with storage.usable():
-                state = await _wired(
-                    settings,
-                    formats,
-                    graphs,
-                    models,
-                    tools,
-                    storage,
-                    workers,
-                    authentication,
-                    policy.counted_together(counters),
-                    audit,
-                    observed.observers,
-                )
-            runs = state["runs"]
-            try:
-                async with (
-                    observing(observed, settings, runs, storage),
-                    upkeep(settings, storage.store, runs, state["graphs"]),
-                ):
-                    yield state
-            finally:
-                await runs.close()
+            worker = storage.leases.worker if storage.leases else None
+            with worker_named(worker):
+                with storage.usable():
+                    state = await _wired(
+                        settings,
+                        formats,
+                        graphs,
+                        models,
+                        tools,
+                        storage,
+                        workers,
+                        authentication,
+                        policy.counted_together(counters),
+                        audit,
+                        observed.observers,
+                    )
+                runs = state["runs"]
+                try:
+                    async with (
+                        observing(observed, settings, runs, storage),
+                        upkeep(settings, storage.store, runs, state["graphs"]),
+                    ):
+                        yield state
+                finally:
+                    await runs.close()
 
     app = Starlette(
         routes=routes_with(formats),

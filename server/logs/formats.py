@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -53,10 +54,15 @@ class JsonFormat(logging.Formatter):
 _worker: str | None = None
 
 
-def name_worker(worker: str | None) -> None:
-    """Have every line name this worker, as the database does. None: no worker any more."""
+@contextmanager
+def worker_named(worker: str | None) -> Iterator[None]:
+    """Name this worker in every line, as the database does. None: there are no workers."""
     global _worker  # noqa: PLW0603  the log is the process's
     _worker = worker
+    try:
+        yield
+    finally:
+        _worker = None
 
 
 FORMATS: dict[LogFormat, type[logging.Formatter]] = {"text": TextFormat, "json": JsonFormat}

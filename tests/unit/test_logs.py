@@ -24,7 +24,7 @@ from sqlalchemy.exc import OperationalError
 
 from tests.support.foreign_lock import foreign_lock
 from turnstream.server.logs.exceptions import MAX_FRAMES, MAX_LINKS, describe
-from turnstream.server.logs.formats import FORMATS, JsonFormat, LogFormat, TextFormat, name_worker
+from turnstream.server.logs.formats import FORMATS, JsonFormat, LogFormat, TextFormat, worker_named
 from turnstream.server.logs.messages import Event, escape
 from turnstream.server.logs.setup import StderrHandler
 from turnstream.server.settings import Settings
@@ -372,12 +372,9 @@ async def test_a_fault_of_sqlite_is_its_code_and_name(tmp_path: Path) -> None:
 
 
 def test_each_line_names_the_worker_as_the_database_does() -> None:
-    name_worker("ab12")
-    try:
+    with worker_named("ab12"):
         assert TextFormat().format(record("Hello.")) == "ERROR [ab12]: Hello."
         assert json.loads(JsonFormat().format(record("Hello.")))["worker"] == "ab12"
-    finally:
-        name_worker(None)
     assert TextFormat().format(record("Hello.")) == "ERROR: Hello."
 
 
