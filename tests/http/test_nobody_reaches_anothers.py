@@ -466,7 +466,12 @@ async def stage(folder: Path, *threads: str, policy: Path | None = None) -> Asyn
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(
             serving(
-                keys_settings(folder, policy=policy, max_failed_logins=100_000),
+                keys_settings(
+                    folder,
+                    policy=policy,
+                    max_failed_logins=100_000,
+                    tool_timeout_seconds=300,  # the live run lives as long as the stage
+                ),
                 tools.catalogue,
                 model,
             )
