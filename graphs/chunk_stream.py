@@ -125,7 +125,7 @@ def _json(value: Any) -> bytes:
 
 
 class ChunkCompletions(AsyncCompletions):
-    """What ChatOpenAI asks, in place of the client's `chat.completions`.
+    """The completions endpoint of ChatOpenAI, in place of the client's `chat.completions`.
 
     An option that a turn can do without is left out from the first refusal on that names it. The
     refused request has had no answer, so it is made again.

@@ -339,7 +339,8 @@ def an_object(value: Any, where: str = "") -> Mapping[str, Any]:
     """Return a JSON object as it is. Raises InvalidRequest."""
     if not isinstance(value, dict):
         read(Fields, value, None, where)
-    return value  # type: ignore[no-any-return]
+    fields: Mapping[str, Any] = value
+    return fields
 
 
 _THREAD_ID = TypeAdapter(ThreadId, config=ConfigDict(strict=True, defer_build=True))

@@ -60,7 +60,7 @@ class OpenPart:
     delta: str
     """The payload of a delta, up to its text."""
     end: list[Payload]
-    """Of a text or reasoning; a call ends with its arguments."""
+    """The events that end a text or a reasoning. A call ends with its arguments."""
     call: ToolCall | None = None
 
 

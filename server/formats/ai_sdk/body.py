@@ -173,7 +173,7 @@ def _answers(end: Any, where: str, limits: BodyLimits) -> dict[str, Any]:
             answers.append(read(Output, part, limits, named).answer)
         elif state == "approval-responded":
             decision = read(DecidedCall, part, limits, named).answer
-            # Of a call that was emitted again the client may keep both parts.
+            # The client may keep both parts of a call that was emitted again.
             decisions[decision.tool_call_id] = decision
     return {
         "answers": tuple(answers),

@@ -83,7 +83,7 @@ class _Withdrawal:
     id: str
     step_id: str
     place: int
-    """Of the data part in the message, counted from the stream's first part."""
+    """The place of the data part in the message, counted from the stream's first part."""
     parts: list[int]
 
     def payload(self) -> Payload:
@@ -284,7 +284,7 @@ class UIMessageStreamEncoder:
         return [] if call is None else [output(settle_call(call, chunk))]
 
     def _approval(self, chunk: ToolApproval) -> list[Payload]:
-        """That a call was decided on, its end says; the client that decided has its decision."""
+        """Ask again for an approval. A decision needs no event: the end of the call shows it."""
         call = self._earlier_calls.get(chunk.tool_call_id)
         requests = [] if call is None else _approval_requests(settle_call(call, chunk))
         return [*requests, *_tool_approval_data(chunk)]

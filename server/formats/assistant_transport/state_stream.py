@@ -94,7 +94,7 @@ class StateApprovals:
         return self._whole() if call_id in REFUSED else [set_at(["approvals", call_id], value)]
 
     def remove(self, call_ids: Collection[str]) -> list[Operation]:
-        """Those of calls that are no part of the thread any more."""
+        """Remove the approvals of calls that left the thread."""
         left = {id: value for id, value in self._by_call.items() if id not in call_ids}
         if len(left) == len(self._by_call):
             return []
@@ -169,12 +169,12 @@ class StateStep:
 
     @property
     def size(self) -> int:
-        """How many messages it has."""
+        """The number of its messages."""
         return self.is_started + len(self.results)
 
     @property
     def is_plain(self) -> bool:
-        """Whether the content is one text, as a string."""
+        """True if the content is a string: the message has one text and nothing else."""
         return len(self.spoken) == 1 and not isinstance(self.spoken[0].part, ReasoningPart)
 
     def messages(self) -> list[Json]:
@@ -218,7 +218,7 @@ class StateStep:
         return sorted(self.results).index(part.position)
 
     def target(self, part: StatePart) -> Segments:
-        """Where in the state the part's text grows."""
+        """Return the path in the state to which the part's text is appended."""
         message: Segments = ["messages", self.index]
         if part.call is not None:
             return [*message, "tool_calls", part.position, "partial_json"]
@@ -312,7 +312,7 @@ class StateEncoder:
         return self._approvals.set(call.tool_call_id, call.approval)
 
     def _result(self, chunk: Result) -> list[Operation]:
-        """Those behind a new tool message move up."""
+        """Insert a tool message. The tool messages behind it move up."""
         step, part = self._place_of(chunk)
         rank = step.answer(part, chunk)
         if step is not self._last:
@@ -405,15 +405,15 @@ class StateEncoder:
 
 
 def catch_up(context: StreamContext, posted: View) -> list[str]:
-    """What takes a client from the state that it posted to the state before the first chunk."""
+    """Bring a client from the state that it posted to the state before the first chunk."""
     state = snapshot(context.turns, context.thread_id, context.graph_state)
     operations = _catch_up(posted, state)
     return [update(operations)] if operations else []
 
 
 def _catch_up(posted: Mapping[str, Any], state: Operation) -> list[Operation]:
-    """What takes the client's state to the server's: the whole, unless it is of the same thread,
-    then the messages from the first that differs, the approvals, and the graph's own state if
+    """Return the changes from the client's state to the server's: the whole state, or for the same
+    thread the messages from the first that differs, the approvals, and the graph's own state if
     clients see any. What else the app keeps in it stays."""
     theirs = posted.get("messages")
     if posted.get("thread_id") != state["thread_id"] or type(theirs) is not list:
