@@ -1,5 +1,6 @@
 """Charts and figures: what is drawn where that is hard; how numbers and dates are written."""
 
+import asyncio
 import json
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,7 @@ from tests.browser.conftest import both_looks, own_profile
 from tests.browser.site import Visit
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.samples import repeat
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, until
 
 EQUAL = {
     "title": "Power",
@@ -99,16 +100,21 @@ async def test_a_chart_loads_again_by_itself_when_the_network_is_back(
 async def test_a_chart_that_fails_to_load_again_and_again_is_drawn_at_the_third_further_try(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
-    page, tries = scripted_visit.page, list[str]()
+    page, tries, is_drawn_again = scripted_visit.page, list[str](), asyncio.Event()
 
     async def refuse(route: Route) -> None:
         tries.append(route.request.url)
+        await is_drawn_again.wait()
         await route.abort()
 
     await page.route("**/uPlot.esm.js*", refuse)
     await page.clock.install()
     await scripted_visit.open()
     figure = await show(scripted_visit, endpoint, line_chart=EQUAL)
+    await until(lambda: tries)
+    for _ in range(3):  # each draws the chart anew, while its library is on its way
+        await scripted_visit.page.get_by_role("button", name="Colours").click()
+    is_drawn_again.set()
     await expect(figure.get_by_role("status")).to_be_visible()
 
     async def has_tried_twice_more() -> bool:

@@ -51,7 +51,9 @@ function styled() {
 class Lines {
   #element;
   #plot = null;
+  /** What was last asked for; undefined once the drawing is closed. */
   #props;
+  #isLoading = false;
 
   constructor(element) {
     this.#element = element;
@@ -59,17 +61,18 @@ class Lines {
 
   async draw(props) {
     this.#props = props;
-    let found;
-    try {
-      found = await load();
-    } catch {
-      if (this.#props === props) this.#notLoaded();
+    if (this.#isLoading) return;
+    this.#isLoading = true;
+    const found = await load().catch(() => null);
+    this.#isLoading = false;
+    if (!this.#props) return;
+    if (!found) {
+      this.#notLoaded();
       return;
     }
     this.#clear();
-    if (this.#props !== props || !this.#element.isConnected) return;
     this.#plot ??= new found.LinePlot(this.#element, found.uPlot);
-    this.#plot.show(props);
+    this.#plot.show(this.#props);
   }
 
   #failures = 0;
@@ -79,7 +82,6 @@ class Lines {
 
   /** Say so, show the data meanwhile, and try again. */
   #notLoaded() {
-    if (!this.#element.isConnected) return;
     clearTimeout(this.#timer);
     if (this.#failures < RETRY_MS.length) this.#timer = setTimeout(this.#retry, RETRY_MS[this.#failures]);
     this.#failures += 1;
@@ -108,6 +110,7 @@ class Lines {
   }
 
   close() {
+    this.#props = undefined;
     this.#clear();
     this.#plot?.close();
     this.#plot = null;
