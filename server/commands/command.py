@@ -12,7 +12,9 @@ from typing import Any
 
 from turnstream.server.logs.messages import escape
 from turnstream.server.settings import Settings
-from turnstream.server.storage.audit_records import AuditEvent, AuditRecord, Records
+from turnstream.server.storage.also import Also
+from turnstream.server.storage.audit_records import AuditEvent, AuditRecord
+from turnstream.server.storage.audit_store import SqlAuditStore
 from turnstream.server.storage.opened import ServerStore
 
 _DAYS = re.compile(r"([1-9][0-9]{0,4})d")
@@ -34,8 +36,11 @@ class Command:
         """Also while authentication is off: keys are made before it is switched on."""
         return self.settings.audit_days > 0
 
-    def records(self, event: AuditEvent, principal: str | None, **values: Any) -> Records:
-        return [AuditRecord(event, principal, **values)] if self.audits else ()
+    def recorded(self, event: AuditEvent, principal: str | None, **values: Any) -> Also:
+        """Return what records a deed in the transaction of it."""
+        if not self.audits:
+            return ()
+        return SqlAuditStore(self.store).joining([AuditRecord(event, principal, **values)])
 
 
 def add_command(

@@ -34,8 +34,8 @@ async def _add(command: Command) -> None:
         text, key = new_key(options.name, options.role, expires_at)
     except ValueError as error:
         raise CommandError(f"{options.name!r}: {error}") from None
-    records = command.records("key_added", key.principal, name=key.id)
-    await SqlCredentialStore(command.store).add_key(key, records)
+    also = command.recorded("key_added", key.principal, name=key.id)
+    await SqlCredentialStore(command.store).add_key(key, also)
     sys.stderr.write(f"key {key.id} of {key.principal}; it is shown this once:\n")
     sys.stdout.write(f"{text}\n")
 
@@ -55,8 +55,8 @@ async def _list(command: Command) -> None:
 async def _revoke(command: Command) -> None:
     store, id = SqlCredentialStore(command.store), command.options.id
     key = await store.key(id)
-    records = command.records("key_revoked", key.principal if key else None, name=id)
-    if not await store.revoke_key(id, time.time(), records):
+    also = command.recorded("key_revoked", key.principal if key else None, name=id)
+    if not await store.revoke_key(id, time.time(), also):
         raise CommandError(f"there is no valid key {id!r}; `keys list` shows them")
 
 

@@ -9,7 +9,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnstream.server.http.authenticated import PRINCIPAL, session_cookie
 from turnstream.server.http.problems import PROBLEM_CODE
-from turnstream.server.storage.audit_records import AuditEvent, AuditRecord, Records
+from turnstream.server.storage.also import Also
+from turnstream.server.storage.audit_records import AuditEvent, AuditRecord
 from turnstream.server.users.audit import Audit
 from turnstream.server.users.principal import Principal
 
@@ -40,20 +41,17 @@ class Audited:
         await self.app(scope, receive, watched)
 
 
-def records(request: Request[Any], event: AuditEvent, caller: Principal, **values: Any) -> Records:
-    """The record of what a caller does; none if nothing is recorded."""
+def joining(request: Request[Any], event: AuditEvent, caller: Principal, **values: Any) -> Also:
+    """Return what records a caller's deed in the transaction of it; nothing without a trail."""
     audit: Audit | None = request.state["audit"]
-    if audit is None:
-        return ()
-    address = _address(request)
-    return [AuditRecord(event, caller.id, caller.method, address=address, **values)]
+    return audit.joining(_record(request, event, caller, **values)) if audit else ()
 
 
 async def record_now(request: Request[Any], event: AuditEvent, caller: Principal) -> None:
     """Record it before anything is done. Raises StorageUnavailable."""
     audit: Audit | None = request.state["audit"]
     if audit:
-        await audit.record(records(request, event, caller))
+        await audit.record(_record(request, event, caller))
 
 
 def note_call(request: Request[Any], tool: str, end: str, duration_ms: int | None) -> None:
@@ -62,7 +60,14 @@ def note_call(request: Request[Any], tool: str, end: str, duration_ms: int | Non
     values = {"name": tool, "disposition": "server", "outcome": end, "duration_ms": duration_ms}
     audit: Audit | None = request.state["audit"]
     if audit:
-        audit.note(*records(request, "tool_call", caller, **values))
+        audit.note(_record(request, "tool_call", caller, **values))
+
+
+def _record(
+    request: Request[Any], event: AuditEvent, caller: Principal, **values: Any
+) -> AuditRecord:
+    address = _address(request)
+    return AuditRecord(event, caller.id, caller.method, address=address, **values)
 
 
 def _note(audit: Audit, request: Request[Any], status: int) -> None:

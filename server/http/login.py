@@ -8,7 +8,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.server.http.audited import records
+from turnstream.server.http.audited import joining
 from turnstream.server.http.authenticated import (
     check_origin,
     cookie_header,
@@ -72,7 +72,7 @@ class Login(HTTPEndpoint):
         given = credentials(request, f"Bearer {credential}")
         caller = await recognised(authentication, request, given)
         await _end_session(request)
-        login = records(request, "login", caller, name=caller.credential)
+        login = joining(request, "login", caller, name=caller.credential)
         cookie, caller = await authentication.sessions.begin(caller, login)
         assert caller.expires_at is not None, "a session ends"
         seconds = max(1, int(caller.expires_at - time.time()))
@@ -155,7 +155,7 @@ async def _end_session(request: ApiRequest) -> None:
         caller = await authentication.sessions.authenticate(cookie)
     except Unauthenticated:
         return
-    await authentication.sessions.end(caller, records(request, "logout", caller))
+    await authentication.sessions.end(caller, joining(request, "logout", caller))
 
 
 def _check_length(request: ApiRequest) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from turnstream.server.http.audited import records
+from turnstream.server.http.audited import joining
 from turnstream.server.http.problems import problem
 from turnstream.server.http.state import ApiRequest, principal
 from turnstream.server.turns.header import ThreadKey
@@ -22,7 +22,7 @@ async def delete_all(request: ApiRequest) -> None:
     count = await _delete_threads(request, caller)
     authentication = request.state["authentication"]
     if authentication:
-        record = records(request, "data_deleted", caller, count=count)
+        record = joining(request, "data_deleted", caller, count=count)
         await authentication.forget(caller, record)
         # What was begun with the last good credentials.
         await _delete_threads(request, caller)

@@ -13,7 +13,7 @@ from turnstream.graphs.stored import Ended
 from turnstream.server.runs.plan import Plan
 from turnstream.server.runs.retries import Retries, Write
 from turnstream.server.runs.signals import StopSignal, StopSignals
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.interfaces import (
     ClaimResult,
     Granted,
@@ -75,14 +75,14 @@ class _HeldClaim:
 
 
 class Claims:
-    """`interrupted` gives the records of a run that has begun, and cannot go on."""
+    """`interrupted` returns the writes for a run that has begun, and cannot go on."""
 
     def __init__(
         self,
         store: ThreadStore,
         logs: RunLogs,
         retries: Retries,
-        interrupted: Callable[[ThreadKey, str], Records],
+        interrupted: Callable[[ThreadKey, str], Also],
     ) -> None:
         self._store = store
         self._logs = logs

@@ -14,7 +14,7 @@ from turnstream.server.runs.deadline import in_time
 from turnstream.server.runs.retries import Retries
 from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.served_graphs import ServedGraphs
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry
 from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.storage.undo import UndoStore
@@ -37,35 +37,35 @@ class Forgetting:
     hidden: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a thread was hidden."""
 
-    async def carry_out(self, key: ThreadKey, deletion_id: str, records: Records) -> float | None:
+    async def carry_out(self, key: ThreadKey, deletion_id: str, also: Also) -> float | None:
         """Hide the thread, or forget it, as the id of its deletion says. The Unix time until which
         it can be brought back; None: it is forgotten. Raises as `forget`."""
         if deletion_id.startswith(UNDOABLE):
             due = time.time() + self.undo_seconds
-            until = await self.hide(key, deletion_id, due, records)
+            until = await self.hide(key, deletion_id, due, also)
             if until is not None:
                 self.hidden.set()
                 return until
-        await self.forget(key, deletion_id, records)
+        await self.forget(key, deletion_id, also)
         return None
 
-    async def forget(self, key: ThreadKey, deletion_id: str, records: Records) -> None:
+    async def forget(self, key: ThreadKey, deletion_id: str, also: Also) -> None:
         """Raises StorageUnavailable; LeaseLost if another worker does it instead."""
         try:
             await self.logs.discard_thread(key)
             await self.graphs.checkpoints(None).delete(key)
-            await self.store.delete(key, records)
+            await self.store.delete(key, also)
         finally:
             await self.give_back(key, deletion_id)
 
     async def hide(
-        self, key: ThreadKey, deletion_id: str, until: float, records: Records
+        self, key: ThreadKey, deletion_id: str, until: float, also: Also
     ) -> float | None:
         """Until when the thread can be brought back; of one that is hidden already, that stays.
         None: there is no such thread, and the claim stays. Raises as `forget`."""
         try:
             await self.logs.discard_thread(key)
-            return await self.store.hide(key, deletion_id, until, records)
+            return await self.store.hide(key, deletion_id, until, also)
         except BaseException:
             await self.give_back(key, deletion_id)
             raise
@@ -140,16 +140,16 @@ class Deletions:
         async with self._lock(key):
             deletion_id = f"deletion-{new_run_id()}"
             claimed = await self._store.claim_idle(key, deletion_id, since, time.time())
-            records = self._audit.expired(key)
+            also = self._audit.expired(key)
             is_mine = isinstance(claimed, Granted)
-            return await self._forget_claimed(key, deletion_id, is_mine, records)
+            return await self._forget_claimed(key, deletion_id, is_mine, also)
 
     async def _forget_claimed(
-        self, key: ThreadKey, deletion_id: str, is_mine: bool, records: Records
+        self, key: ThreadKey, deletion_id: str, is_mine: bool, also: Also
     ) -> bool:
         if is_mine:
             with suppress(LeaseLost):  # Another worker completes it.
-                await self._forgetting.forget(key, deletion_id, records)
+                await self._forgetting.forget(key, deletion_id, also)
         return is_mine
 
     def _lock(self, key: ThreadKey) -> asyncio.Lock:

@@ -16,7 +16,7 @@ from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.searchable import changes
 from turnstream.server.runs.start import RunSettings
 from turnstream.server.runs.summary import all_chunks, summary
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.interfaces import (
     LeaseLost,
     LostRun,
@@ -182,8 +182,8 @@ class Lives:
         last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
         try:
             last = await run.work()
-            records = await self._audit.ended(run, last)
-            await self._claims.release(claim.run_id, partial(self._end, run, records))
+            also = await self._audit.ended(run, last)
+            await self._claims.release(claim.run_id, partial(self._end, run, also))
             await self._note_texts(run, claim)
         except (LeaseLost, RequestNotSaved):
             last = []
@@ -208,11 +208,11 @@ class Lives:
     async def _break_off(self, claim: Claim) -> None:
         """Release the claim of a run whose end could not be made."""
         if self._claims.is_held(claim.run_id):
-            records = self._audit.interrupted(claim.key, claim.run_id)
-            release = partial(self._store.release, claim.key, claim.run_id, records)
+            also = self._audit.interrupted(claim.key, claim.run_id)
+            release = partial(self._store.release, claim.key, claim.run_id, also)
             await self._claims.release(claim.run_id, release)
 
-    async def _end(self, run: Run, records: Records) -> None:
+    async def _end(self, run: Run, also: Also) -> None:
         """Note the end of a run, behind the title that its thread has then: a process that dies
         between them leaves a live run, which is recovered."""
         waiting: Sequence[WaitingApproval] = ()
@@ -223,7 +223,7 @@ class Lives:
             raise
         except Exception:
             logger.exception("run %(run)s ends without a look at its thread", _named(run))
-        await self._store.end_run(run.start.key, run.start.run_id, run.state, records, waiting)
+        await self._store.end_run(run.start.key, run.start.run_id, run.state, also, waiting)
 
     async def _follow_words(self, run: Run) -> None:
         thread = run.translator.thread

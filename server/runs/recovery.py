@@ -81,9 +81,9 @@ class LostRuns:
             await self._store.forget_requests(lost.run_id)
         await self._store.forget_words(lost.key)
         await self._try_to_follow_words(lost, found.state)
-        records = self._audit.lost(lost, found.end, found.state)
+        also = self._audit.lost(lost, found.end, found.state)
         waiting = waiting_approvals(found.state, lost.key, self._approval_seconds)
-        await self._store.end_run(lost.key, lost.run_id, found.end, records, waiting)
+        await self._store.end_run(lost.key, lost.run_id, found.end, also, waiting)
 
     async def _try_to_follow_words(self, lost: LostRun, state: ThreadState) -> None:
         """Raises StorageError alone: a graph that cannot read its checkpoints keeps its title."""
@@ -113,8 +113,8 @@ class LostRuns:
     async def give_up(self, lost: LostRun) -> None:
         """The same for a thread that cannot be read."""
         logger.exception("thread %(thread)s cannot be read", {"thread": lost.key.thread_id})
-        records = self._audit.lost(lost, "interrupted")
-        await self._store.end_run(lost.key, lost.run_id, "interrupted", records)
+        also = self._audit.lost(lost, "interrupted")
+        await self._store.end_run(lost.key, lost.run_id, "interrupted", also)
 
     async def end_all(self) -> None:
         """End each run that was live. Needs the store and the checkpoints to itself, before the

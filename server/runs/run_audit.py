@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,8 @@ from turnstream.server.runs.log_writer import Watch
 from turnstream.server.runs.run import Run
 from turnstream.server.runs.start import RunStart
 from turnstream.server.runs.thread_state import ThreadState
-from turnstream.server.storage.audit_records import AuditEvent, AuditRecord, Records
+from turnstream.server.storage.also import Also
+from turnstream.server.storage.audit_records import AuditEvent, AuditRecord
 from turnstream.server.storage.interfaces import LostRun
 from turnstream.server.turns.chunks import Approval, Chunk, MessageFinish
 from turnstream.server.turns.header import ThreadKey
@@ -27,7 +27,7 @@ class RunAudit:
     def __init__(self, audit: Audit | None = None) -> None:
         self._audit = audit
 
-    def started(self, start: RunStart, by: str) -> Records:
+    def started(self, start: RunStart, by: str) -> Also:
         """A run's start, and the decisions on calls that it brings; `by` is who decided."""
         if self._audit is None:
             return ()
@@ -45,7 +45,8 @@ class RunAudit:
             )
             for item in plan.approvals
         ]
-        return [_of_run("run_started", key, run_id, name=start.graph), *decisions]
+        begun = _of_run("run_started", key, run_id, name=start.graph)
+        return self._audit.joining(begun, *decisions)
 
     def watch(self, start: RunStart) -> Watch | None:
         """What is to see the run's chunks as they are written."""
@@ -53,7 +54,7 @@ class RunAudit:
             return None
         return partial(_note, self._audit, CallRecords(start))
 
-    async def ended(self, run: Run, last: Sequence[Chunk]) -> Records:
+    async def ended(self, run: Run, last: Sequence[Chunk]) -> Also:
         """The run's end, and what waits to be written of it; `last` are its last chunks."""
         if self._audit is None:
             return ()
@@ -70,15 +71,15 @@ class RunAudit:
             output_tokens=finish.usage.output_tokens,
             duration_ms=round((time.monotonic() - run.started) * 1000),
         )
-        return [*await self._audit.take(start.run_id), end]
+        return self._audit.joining(*await self._audit.take(start.run_id), end)
 
-    def interrupted(self, key: ThreadKey, run_id: str) -> Records:
+    def interrupted(self, key: ThreadKey, run_id: str) -> Also:
         """A run that has begun, and cannot go on."""
         if self._audit is None:
             return ()
-        return [_of_run("run_ended", key, run_id, outcome="interrupted")]
+        return self._audit.joining(_of_run("run_ended", key, run_id, outcome="interrupted"))
 
-    def lost(self, run: LostRun, state: str, thread: ThreadState | None = None) -> Records:
+    def lost(self, run: LostRun, state: str, thread: ThreadState | None = None) -> Also:
         """A run whose process died: the calls that the crash cut off, and the run's end. What the
         process had not written yet is lost."""
         if self._audit is None:
@@ -99,20 +100,25 @@ class RunAudit:
             )
             for call in cut_off
         ]
-        return [*calls, _of_run("run_ended", run.key, run.run_id, outcome=state)]
+        end = _of_run("run_ended", run.key, run.run_id, outcome=state)
+        return self._audit.joining(*calls, end)
 
-    def deleted(self, key: ThreadKey) -> Records:
+    def deleted(self, key: ThreadKey) -> Also:
+        return self._of_thread("thread_deleted", key)
+
+    def restored(self, key: ThreadKey) -> Also:
+        """A deleted thread that was brought back."""
+        return self._of_thread("thread_restored", key)
+
+    def expired(self, key: ThreadKey) -> Also:
+        """A thread that was deleted since nobody had used it for long."""
+        return self._of_thread("thread_deleted", key, "expired")
+
+    def _of_thread(self, event: AuditEvent, key: ThreadKey, outcome: str | None = None) -> Also:
         if self._audit is None:
             return ()
-        return [AuditRecord("thread_deleted", key.owner, thread_id=key.thread_id)]
-
-    def restored(self, key: ThreadKey) -> Records:
-        """A deleted thread that was brought back."""
-        return [replace(record, event="thread_restored") for record in self.deleted(key)]
-
-    def expired(self, key: ThreadKey) -> Records:
-        """A thread that was deleted since nobody had used it for long."""
-        return [replace(record, outcome="expired") for record in self.deleted(key)]
+        record = AuditRecord(event, key.owner, thread_id=key.thread_id, outcome=outcome)
+        return self._audit.joining(record)
 
 
 def outcome(approval: Approval) -> str:

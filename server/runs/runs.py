@@ -170,14 +170,14 @@ class Runs:
         if start.plan.is_new_thread and claim.thread is None:
             await self._capacity.take_new_thread(start.rights)
         title = request.message.title if request.message else ""
-        records = self._audit.started(start, by.id)
+        also = self._audit.started(start, by.id)
         self._claims.set_plan(claim.run_id, start.plan)
         await self._store.begin_run(
             claim.key,
             claim.run_id,
             title,
             start.graph,
-            records,
+            also,
             # Without new messages, a newer checkpoint comes only when the graph has worked.
             base=None if start.plan.new is None else start.plan.base or "",
             closes_approvals=start.plan.closes_approvals,

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from turnstream.server.storage.also import Also
+
 AuditEvent = Literal[
     "login",
     "logout",
@@ -73,6 +75,9 @@ class AuditStore(Protocol):
     """
 
     async def append(self, records: Records) -> None: ...
+
+    def joining(self, records: Records) -> Also:
+        """Return what appends the records in a transaction of the store of threads."""
 
     async def expire(self, before: float, limit: int) -> int:
         """Delete so many records of before a Unix time, at most; returns how many it were."""

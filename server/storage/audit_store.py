@@ -1,8 +1,10 @@
 """The audit trail, in the store's database."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from turnstream.server.storage import audit_trail
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.audit_records import AuditFilter, AuditRecord, Records
 from turnstream.server.storage.sql_store import SqlTransactions
 
@@ -15,6 +17,9 @@ class SqlAuditStore:
 
     async def append(self, records: Records) -> None:
         await self._write(audit_trail.append, records)
+
+    def joining(self, records: Records) -> Also:
+        return [partial(audit_trail.append, records=records)]
 
     async def expire(self, before: float, limit: int) -> int:
         # Most of the time there are none: then nothing waits for a lock.

@@ -6,8 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from turnstream.server.storage import audit_trail
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.credentials import ApiKey, BrowserSession, SessionSecret
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import api_keys, browser_sessions, session_secrets
@@ -40,10 +39,10 @@ class SqlCredentialStore:
     def __init__(self, store: SqlTransactions) -> None:
         self._read, self._write = store.read, store.write
 
-    async def add_key(self, key: ApiKey, records: Records = ()) -> None:
+    async def add_key(self, key: ApiKey, also: Also = ()) -> None:
         def add(connection: Connection) -> None:
             connection.execute(insert(api_keys).values(_values(key)))
-            audit_trail.append(connection, records)
+            perform(connection, also)
 
         await self._write(add)
 
@@ -57,7 +56,7 @@ class SqlCredentialStore:
 
         return await self._read(keys)
 
-    async def revoke_key(self, key_id: str, now: float, records: Records = ()) -> bool:
+    async def revoke_key(self, key_id: str, now: float, also: Also = ()) -> bool:
         def revoke(connection: Connection) -> bool:
             revoked = connection.execute(
                 update(api_keys)
@@ -65,7 +64,7 @@ class SqlCredentialStore:
                 .values(revoked_at=now)
             )
             connection.execute(delete(browser_sessions).where(browser_sessions.c.key_id == key_id))
-            audit_trail.append(connection, records if revoked.rowcount else ())
+            perform(connection, also if revoked.rowcount else ())
             return bool(revoked.rowcount)
 
         return await self._write(revoke)
@@ -78,13 +77,13 @@ class SqlCredentialStore:
 
         await self._write(note)
 
-    async def begin_session(self, session: BrowserSession, records: Records = ()) -> None:
+    async def begin_session(self, session: BrowserSession, also: Also = ()) -> None:
         def begin(connection: Connection) -> None:
             expired = browser_sessions.c.expires_at <= session.created_at
             connection.execute(delete(browser_sessions).where(expired))
             row = {**_values(session), "roles": json.dumps(session.roles)}
             connection.execute(insert(browser_sessions).values(row))
-            audit_trail.append(connection, records)
+            perform(connection, also)
 
         await self._write(begin)
 
@@ -100,10 +99,10 @@ class SqlCredentialStore:
 
         return await self._read(session)
 
-    async def end_session(self, session_id: str, records: Records = ()) -> None:
+    async def end_session(self, session_id: str, also: Also = ()) -> None:
         def end(connection: Connection) -> None:
             connection.execute(delete(browser_sessions).where(browser_sessions.c.id == session_id))
-            audit_trail.append(connection, records)
+            perform(connection, also)
 
         await self._write(end)
 
@@ -121,11 +120,11 @@ class SqlCredentialStore:
 
         await self._write(rotate)
 
-    async def forget_principal(self, principal: str, records: Records = ()) -> None:
+    async def forget_principal(self, principal: str, also: Also = ()) -> None:
         def forget(connection: Connection) -> None:
             for table in (api_keys, browser_sessions):
                 connection.execute(delete(table).where(table.c.principal == principal))
-            audit_trail.append(connection, records)
+            perform(connection, also)
 
         await self._write(forget)
 

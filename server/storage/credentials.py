@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +50,28 @@ class SessionSecret:
 
 class CredentialStore(Protocol):
     """Every method is one transaction, and raises StorageUnavailable if that cannot be done.
-    `records` join the audit trail in the transaction of what they record."""
+    `also` are writes that join the transaction."""
 
-    async def add_key(self, key: ApiKey, records: Records = ()) -> None: ...
+    async def add_key(self, key: ApiKey, also: Also = ()) -> None: ...
 
     async def key(self, key_id: str) -> ApiKey | None: ...
 
     async def keys(self) -> Sequence[ApiKey]:
         """All of them, the oldest first."""
 
-    async def revoke_key(self, key_id: str, now: float, records: Records = ()) -> bool:
+    async def revoke_key(self, key_id: str, now: float, also: Also = ()) -> bool:
         """Whether there was such a key that was not revoked yet; else nothing is recorded. Its
         sessions end with it."""
 
     async def note_use(self, key_id: str, now: float) -> None: ...
 
-    async def begin_session(self, session: BrowserSession, records: Records = ()) -> None:
+    async def begin_session(self, session: BrowserSession, also: Also = ()) -> None:
         """Store it, and forget those that have expired by then."""
 
     async def session(self, session_id: str) -> tuple[BrowserSession, ApiKey | None] | None:
         """A session and the key that it was begun with."""
 
-    async def end_session(self, session_id: str, records: Records = ()) -> None: ...
+    async def end_session(self, session_id: str, also: Also = ()) -> None: ...
 
     async def secrets(self) -> Sequence[SessionSecret]:
         """Those that sign cookies, the oldest first."""
@@ -81,5 +81,5 @@ class CredentialStore(Protocol):
     ) -> None:
         """Add the secret if the newest is from before a time; drop those from before another."""
 
-    async def forget_principal(self, principal: str, records: Records = ()) -> None:
+    async def forget_principal(self, principal: str, also: Also = ()) -> None:
         """Delete the keys and sessions of a caller."""

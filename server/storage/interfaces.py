@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.kept_versions import NO_CHANGES, KeptVersions, VersionChanges
 from turnstream.server.storage.searching import Found, SearchableTexts
 from turnstream.server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
@@ -144,8 +144,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading
-    does not wait for writing. `records` join the audit trail in the transaction of what they
-    record.
+    does not wait for writing. `also` are writes of others that join the transaction.
     """
 
     async def claim(
@@ -163,7 +162,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         """Take the thread for its deletion if it is still idle (`RetentionStore`) and not claimed;
         else Held."""
 
-    async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
+    async def release(self, key: ThreadKey, run_id: str, also: Also = ()) -> None:
         """Give the claim back: the deletion is done, or the run cannot be ended in order. A claim
         that is another's stays; a run that has begun is interrupted, and only then is there
         something to record."""
@@ -173,14 +172,14 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         key: ThreadKey,
         run_id: str,
         thread: ThreadEntry | None = None,
-        records: Records = (),
+        also: Also = (),
         *,
         closes_approvals: bool = False,
         versions: VersionChanges = NO_CHANGES,
     ) -> None:
         """Give the claim back and free its idempotency key: the request is not kept. If the run has
-        begun, undo `begin_run`, with its arguments and the `thread` of `Granted`, and append the
-        records. A claim that is another's stays, with its key."""
+        begun, undo `begin_run`, with its arguments and the `thread` of `Granted`, and perform
+        `also`. A claim that is another's stays, with its key."""
 
     async def begin_run(
         self,
@@ -188,7 +187,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         run_id: str,
         title: str,
         graph: str | None = None,
-        records: Records = (),
+        also: Also = (),
         *,
         base: str | None = None,
         closes_approvals: bool = False,
@@ -206,7 +205,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         key: ThreadKey,
         run_id: str,
         state: ThreadRunState,
-        records: Records = (),
+        also: Also = (),
         waiting: Sequence[WaitingApproval] = (),
     ) -> None:
         """Note how a run ended and release its claim, and which calls are `waiting` for an approval
@@ -272,7 +271,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         """Narrow the thread's runs to these tools; None: not at all. The thread keeps its place and
         its times. None as the answer: there is no such thread."""
 
-    async def delete(self, key: ThreadKey, records: Records = ()) -> None:
+    async def delete(self, key: ThreadKey, also: Also = ()) -> None:
         """Remove the thread from the list, and what is kept of its calls. Of a thread that is not
         in the list nothing is recorded."""
 

@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 
 from turnstream.server.storage import (
     approvals,
-    audit_trail,
     claims,
     hidden_threads,
     idle_threads,
@@ -18,7 +17,7 @@ from turnstream.server.storage import (
     turn_versions,
     unfinished,
 )
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.claims import UNLEASED, Taking
 from turnstream.server.storage.interfaces import (
     ApprovalPage,
@@ -101,11 +100,11 @@ class SqlStore(SqlTexts):
         """Release a claim of this process. False: there is none."""
         return claims.release(connection, key, run_id)
 
-    async def release(self, key: ThreadKey, run_id: str, records: Records = ()) -> None:
+    async def release(self, key: ThreadKey, run_id: str, also: Also = ()) -> None:
         def release(connection: Connection) -> None:
             is_mine = self.release_claim(connection, key, run_id)
             if is_mine and thread_list.interrupt_run(connection, key, run_id):
-                audit_trail.append(connection, records)
+                perform(connection, also)
 
         await self.write_release(key, run_id, release)
 
@@ -114,7 +113,7 @@ class SqlStore(SqlTexts):
         key: ThreadKey,
         run_id: str,
         thread: ThreadEntry | None = None,
-        records: Records = (),
+        also: Also = (),
         *,
         closes_approvals: bool = False,
         versions: VersionChanges = NO_CHANGES,
@@ -127,7 +126,7 @@ class SqlStore(SqlTexts):
                 _change_versions(connection, key, versions.undone())
                 if closes_approvals:
                     approvals.reopen(connection, key)
-                audit_trail.append(connection, records)
+                perform(connection, also)
 
         await self.write_release(key, run_id, refuse)
 
@@ -137,7 +136,7 @@ class SqlStore(SqlTexts):
         run_id: str,
         title: str,
         graph: str | None = None,
-        records: Records = (),
+        also: Also = (),
         *,
         base: str | None = None,
         closes_approvals: bool = False,
@@ -148,7 +147,7 @@ class SqlStore(SqlTexts):
             _change_versions(connection, key, versions)
             if closes_approvals:
                 approvals.close(connection, key)
-            audit_trail.append(connection, records)
+            perform(connection, also)
 
         await self.write_claimed(key, run_id, begin)
 
@@ -157,13 +156,13 @@ class SqlStore(SqlTexts):
         key: ThreadKey,
         run_id: str,
         state: ThreadRunState,
-        records: Records = (),
+        also: Also = (),
         waiting: Sequence[WaitingApproval] = (),
     ) -> None:
         def end(connection: Connection) -> None:
             if thread_list.end_run(connection, key, run_id, state):
                 approvals.add(connection, key, waiting)
-            audit_trail.append(connection, records)
+            perform(connection, also)
 
         await self.write_last(key, run_id, end)
 
@@ -227,10 +226,10 @@ class SqlStore(SqlTexts):
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         return await self.write(thread_list.allow_tools, key, names)
 
-    async def delete(self, key: ThreadKey, records: Records = ()) -> None:
+    async def delete(self, key: ThreadKey, also: Also = ()) -> None:
         def remove(connection: Connection) -> None:
             if thread_list.remove(connection, key):
-                audit_trail.append(connection, records)
+                perform(connection, also)
             claims.remove_thread(connection, key)
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
@@ -240,23 +239,23 @@ class SqlStore(SqlTexts):
         await self.write_claimed(key, None, remove)
 
     async def hide(
-        self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()
+        self, key: ThreadKey, deletion_id: str, until: float, also: Also = ()
     ) -> float | None:
         def hide(connection: Connection) -> float | None:
             due, is_new = hidden_threads.hide(connection, key, until)
             if is_new:
-                audit_trail.append(connection, records)
+                perform(connection, also)
             if due is not None:
                 claims.release(connection, key, deletion_id)
             return due
 
         return await self.write_claimed(key, deletion_id, hide)
 
-    async def restore(self, key: ThreadKey, records: Records = ()) -> ThreadEntry | None:
+    async def restore(self, key: ThreadKey, also: Also = ()) -> ThreadEntry | None:
         def restore(connection: Connection) -> ThreadEntry | None:
             entry, was_hidden = hidden_threads.restore(connection, key)
             if was_hidden:
-                audit_trail.append(connection, records)
+                perform(connection, also)
             return entry
 
         return await self.write(restore)

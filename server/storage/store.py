@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from turnstream.server.storage import claims, tables, text_index, unused_space
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.database_file import make_private, usable
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.storage.sql_store import SqlStore
@@ -47,8 +47,8 @@ class SqliteStore(SqlStore):
         self._has_removed_words = False
         """Whether the index may still have words of threads that were deleted."""
 
-    async def delete(self, key: ThreadKey, records: Records = ()) -> None:
-        await super().delete(key, records)
+    async def delete(self, key: ThreadKey, also: Also = ()) -> None:
+        await super().delete(key, also)
         if self.has_texts:
             with suppress(StorageUnavailable):  # Then later: the thread is deleted.
                 await self._forget_removed_words(STEPS_AT_ONCE, begins=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.interfaces import ClaimResult, ThreadEntry, ThreadStore
 from turnstream.server.turns.header import ThreadKey
 
@@ -13,13 +13,13 @@ class UndoStore(ThreadStore, Protocol):
     taken. Every method is one transaction. Raises StorageUnavailable."""
 
     async def hide(
-        self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()
+        self, key: ThreadKey, deletion_id: str, until: float, also: Also = ()
     ) -> float | None:
         """Hide a thread that is claimed for its deletion until a Unix time, when it is to be
         forgotten, and release the claim. One that is hidden already stays so until its own time,
         and nothing is recorded. The time; None: there is no such thread, and the claim stays."""
 
-    async def restore(self, key: ThreadKey, records: Records = ()) -> ThreadEntry | None:
+    async def restore(self, key: ThreadKey, also: Also = ()) -> ThreadEntry | None:
         """Show a hidden thread again; one that is not hidden stays as it is, and nothing is
         recorded. None: there is none, or it is being forgotten."""
 

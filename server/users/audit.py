@@ -1,7 +1,7 @@
 """The audit trail as it is written: who did what, and when.
 
-What has a transaction of its own is recorded in that, with `records` of the store's methods: a
-run's beginning and end, a deletion, a login. All else is `note`d, and written together a moment
+What has a transaction of its own is recorded in that, by what `joining` returns: a run's beginning
+and end, a deletion, a login. All else is `note`d, and written together a moment
 later; what is recorded of a run is written before its end, or with it.
 """
 
@@ -11,7 +11,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from turnstream.server.storage.audit_records import AuditRecord, AuditStore, Records
+from turnstream.server.storage.also import Also
+from turnstream.server.storage.audit_records import AuditRecord, AuditStore
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.users.refusals import Refusals
 
@@ -49,7 +50,11 @@ class Audit:
         if self._flushing is None and self._waiting:
             self._flushing = asyncio.create_task(self._flush_soon())
 
-    async def record(self, records: Records) -> None:
+    def joining(self, *records: AuditRecord) -> Also:
+        """Return what writes the records in a transaction of the store."""
+        return self._store.joining(records)
+
+    async def record(self, *records: AuditRecord) -> None:
         """Write the records now. Raises StorageUnavailable."""
         await self._store.append(records)
 

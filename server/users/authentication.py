@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.credentials import CredentialStore
 from turnstream.server.users.keys import ApiKeys
 from turnstream.server.users.principal import Principal, Unauthenticated
@@ -84,9 +84,9 @@ class Authentication:
         if doubtful:
             raise Unauthenticated(f"more than one header {' and '.join(sorted(doubtful))}")
 
-    async def forget(self, principal: Principal, records: Records = ()) -> None:
+    async def forget(self, principal: Principal, also: Also = ()) -> None:
         """Delete the caller's API keys and sessions. Raises StorageUnavailable."""
-        await self.credentials.forget_principal(principal.id, records)
+        await self.credentials.forget_principal(principal.id, also)
         self.sessions.forget_all()
         if self.keys:
             self.keys.forget_all()

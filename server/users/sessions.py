@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from itsdangerous import BadSignature, Signer
 
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.credentials import BrowserSession, CredentialStore, SessionSecret
 from turnstream.server.users.keys import principal_of
 from turnstream.server.users.principal import Principal, Unauthenticated
@@ -36,7 +36,7 @@ class Sessions:
         self._signer = Signer([], SALT)
         self._loaded = -float(RELOAD_SECONDS)
 
-    async def begin(self, principal: Principal, records: Records = ()) -> tuple[str, Principal]:
+    async def begin(self, principal: Principal, also: Also = ()) -> tuple[str, Principal]:
         """A new session's cookie, and the caller as it has them."""
         now = time.time()
         token = secrets.token_urlsafe(24)
@@ -56,7 +56,7 @@ class Sessions:
             oldest=now - SECRET_SECONDS - self._seconds,
         )
         await self._load()
-        await self._store.begin_session(session, records)
+        await self._store.begin_session(session, also)
         return self._signer.sign(token).decode(), _principal(session, principal)
 
     async def authenticate(self, cookie: str) -> Principal:
@@ -70,9 +70,9 @@ class Sessions:
             raise Unauthenticated("the session has expired")
         return _principal(session, principal_of(key) if key else _by_itself(session))
 
-    async def end(self, principal: Principal, records: Records = ()) -> None:
+    async def end(self, principal: Principal, also: Also = ()) -> None:
         if principal.session:
-            await self._store.end_session(principal.session, records)
+            await self._store.end_session(principal.session, also)
             self._sessions.forget(principal.session)
 
     def forget_all(self) -> None:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, text
 
-from turnstream.server.storage.audit_records import Records
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.interfaces import (
     ClaimResult,
     Granted,
@@ -93,12 +93,12 @@ class PostgresStore(SqlStore):
         key: ThreadKey,
         run_id: str,
         state: ThreadRunState,
-        records: Records = (),
+        also: Also = (),
         waiting: Sequence[WaitingApproval] = (),
     ) -> None:
         try:
             with self._held.ending(run_id):
-                await super().end_run(key, run_id, state, records, waiting)
+                await super().end_run(key, run_id, state, also, waiting)
         except StorageUnavailable:
             raise  # The claim stays for the next try, as long as its lease is renewed.
         except LeaseLost:
@@ -119,10 +119,10 @@ class PostgresStore(SqlStore):
         )
 
     async def hide(
-        self, key: ThreadKey, deletion_id: str, until: float, records: Records = ()
+        self, key: ThreadKey, deletion_id: str, until: float, also: Also = ()
     ) -> float | None:
         with self._held.ending(deletion_id):
-            due = await super().hide(key, deletion_id, until, records)
+            due = await super().hide(key, deletion_id, until, also)
         if due is not None:
             self._held.drop(key, deletion_id)
         return due
