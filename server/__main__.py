@@ -26,15 +26,16 @@ from turnstream.graphs.model_options import ModelSetupError
 from turnstream.server.announcement import announce, is_loopback
 from turnstream.server.app import create_app
 from turnstream.server.connections import ConnectionLimits
+from turnstream.server.extensions.base import Extension, ExtensionError
+from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
+from turnstream.server.extensions.loading import declared, named, settings_with
 from turnstream.server.logs.formats import LogFormat
 from turnstream.server.logs.messages import escape
 from turnstream.server.logs.setup import configure, log_stray_failures
-from turnstream.server.metrics import MetricsSetupError
 from turnstream.server.serving import Server, with_state
 from turnstream.server.settings import Settings
 from turnstream.server.settings_faults import faults
 from turnstream.server.storage.interfaces import StorageError
-from turnstream.server.traces import TracesSetupError
 from turnstream.server.users.principal import AuthSetupError
 from turnstream.tools.contract import CatalogueError
 
@@ -43,7 +44,7 @@ GC_THRESHOLDS = (10_000, 10, 50)
 """Rarer collections than Python's own (700, 10, 10). A full one stops the server for a millisecond
 each 1200 objects, of which a stream has a thousand, and finds next to nothing: what a run leaves is
 freed by its reference counts, but for some 40 objects."""
-ADMINISTRATION = ("keys", "threads", "audit", "migrate")
+ADMINISTRATION = ("keys", "threads", "audit", "extensions", "migrate")
 """First arguments that are commands of `turnstream.server.commands`; a graph's name has a colon or
 a dot."""
 
@@ -68,8 +69,7 @@ REFUSALS = (
     GraphError,
     ModelSetupError,
     AuthSetupError,
-    MetricsSetupError,
-    TracesSetupError,
+    ExtensionError,
 )
 """What keeps the server from starting, said in one line."""
 
@@ -83,13 +83,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run(arguments)
     try:
-        settings = read_settings(arguments)
-    except StartError as error:
+        extensions = declared(named(arguments))
+        commands = {name: run for each in extensions for name, run in each.commands.items()}
+        if arguments[:1] and arguments[0] in commands:
+            return commands[arguments[0]](arguments[1:])
+        settings = read_settings(arguments, settings_with(extensions))
+    except (StartError, ExtensionError) as error:
         return _refused(error)
     configure(settings.log_format)
     try:
         with listen(settings.host, settings.port) as listener:
-            asyncio.run(serve(settings, listener))
+            asyncio.run(serve(settings, listener, extensions))
     except REFUSALS as error:
         if settings.debug and error.__cause__:
             logger.exception("the server cannot start", exc_info=error.__cause__)
@@ -108,7 +112,7 @@ def _refused(error: Exception, log_format: LogFormat = "text") -> int:
     return 2
 
 
-def read_settings(arguments: Sequence[str]) -> Settings:
+def read_settings(arguments: Sequence[str], kind: type[Settings] = ServerSettings) -> Settings:
     """Raises StartError naming each setting that has a bad value, and what is allowed."""
     _refuse_secrets(arguments)
     named = arguments[:1] and not arguments[0].startswith("-")
@@ -116,7 +120,7 @@ def read_settings(arguments: Sequence[str]) -> Settings:
     if Path(PROJECT_FILE).is_file() and not _has_variable("TURNSTREAM_GRAPH"):
         options = ["--graph", PROJECT_FILE, *options]  # The last of an option holds.
     try:
-        settings = CliApp.run(Settings, cli_args=options)
+        settings = CliApp.run(kind, cli_args=options)
     except ValidationError as error:
         raise StartError(faults(error)) from None
     except SettingsError as error:
@@ -177,11 +181,16 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(settings: Settings, listener: socket.socket) -> None:
-    app = create_app(settings)
+async def serve(
+    settings: Settings,
+    listener: socket.socket,
+    extensions: Sequence[type[Extension]] = BUILT_IN,
+) -> None:
+    app = create_app(settings, extensions=extensions)
     async with app.router.lifespan_context(app) as state:
         assert state is not None
-        announce(settings, listener.getsockname()[1], [*state["graphs"].by_name])
+        names = [each.name for each in state["extensions"]]
+        announce(settings, listener.getsockname()[1], [*state["graphs"].by_name], names)
         gc.collect()
         gc.freeze()  # What is there by now stays: the collector need not look at it again.
         gc.set_threshold(*GC_THRESHOLDS)

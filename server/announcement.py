@@ -23,8 +23,11 @@ ANY_HOST = (
 )
 
 
-def announce(settings: Settings, port: int, graphs: Sequence[str] = ()) -> None:
-    """`graphs` are their names, the default first."""
+def announce(
+    settings: Settings, port: int, graphs: Sequence[str] = (), extensions: Sequence[str] = ()
+) -> None:
+    """Log where the server is and what it uses. `graphs` and `extensions` are their names, the
+    default graph first."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     logger.info("turnstream on %(url)s", {"url": f"http://{host}:{port}"})
     logger.info("threads in %(database)s", {"database": settings.database})
@@ -38,6 +41,8 @@ def announce(settings: Settings, port: int, graphs: Sequence[str] = ()) -> None:
             logger.info("graphs served: %(names)s; the default: %(default)s", served)
         model["for"] = "model, if the graph takes the server's"
     logger.info("%(for)s: %(model)s", model)
+    if extensions:
+        logger.info("extensions: %(names)s", {"names": ", ".join(extensions)})
     for warning in warnings(settings):
         logger.warning(warning)
 

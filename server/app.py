@@ -1,7 +1,7 @@
 """The application: routes, and the lifespan that wires everything together."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +14,12 @@ from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.loading import BUILT_IN, load, open_graphs
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.authentication import open_audit_trail, open_authentication
+from turnstream.server.extensions.base import Extension, Opened
+from turnstream.server.extensions.built_in import BUILT_IN as OUR_EXTENSIONS
+from turnstream.server.extensions.loading import declared, named, settings_with, switched_on
+from turnstream.server.extensions.opened import Status, Threads, tables_of
 from turnstream.server.formats import FORMATS, BodyLimits, Formats
-from turnstream.server.graph_resources import open_graph_store, open_models
+from turnstream.server.graph_resources import open_graph_store, open_model, open_models
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
 from turnstream.server.http.event_streams import EventStreams
 from turnstream.server.http.guard import LoopbackOnly
@@ -27,9 +31,8 @@ from turnstream.server.http.static import static_files
 from turnstream.server.http.unread import unread_budget
 from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
-from turnstream.server.observation import observation, observing
 from turnstream.server.runs.checkpoints import Checkpoints
-from turnstream.server.runs.lives import Observer
+from turnstream.server.runs.hooks import RunHooks, in_order
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.run_audit import RunAudit
@@ -63,10 +66,11 @@ def create() -> Starlette:
     Such a server ends live runs when it stops instead of letting them finish. The process's log is
     set up as that of `python -P -m turnstream.server`.
     """
-    settings = Settings.model_validate({})
+    extensions = declared(named())
+    settings = settings_with(extensions).model_validate({})
     configure(settings.log_format)
     log_stray_failures()
-    app = create_app(settings)
+    app = create_app(settings, extensions=extensions)
     if "auth" not in settings.model_fields_set:
         # The ASGI server has chosen its addresses already, and does not say which.
         app.add_middleware(LoopbackOnly)
@@ -78,15 +82,20 @@ def create_app(
     catalogue: Catalogue = CATALOGUE,
     model: BaseChatModel | None = None,
     formats: Formats = FORMATS,
+    extensions: Sequence[type[Extension]] = OUR_EXTENSIONS,
 ) -> Starlette:
-    """The application, on the model that the settings name if none is given.
+    """The application, on the model that the settings name if none is given, with those of the
+    extensions that the settings switch on.
 
     Raises GraphError if the setting names no graph that can be served, PolicyError,
-    MetricsSetupError, TracesSetupError; its lifespan these, StorageError and ModelSetupError.
+    ExtensionError; its lifespan these, StorageError and ModelSetupError.
     """
     loaded = load(settings.graph)
     policy = open_policy(settings.policy)
-    observed = observation(settings)
+    switched = in_order(switched_on(extensions, settings))
+    formats = formats.behind([format for each in switched for format in each.formats()])
+    hooks = RunHooks(switched)
+    outermost = [one for each in switched for one in each.middleware()]
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
@@ -128,6 +137,9 @@ def create_app(
             worker = storage.leases.worker if storage.leases else None
             with worker_named(worker):
                 with storage.usable():
+                    await storage.store.open_extensions(
+                        tables_of(switched), is_shared=storage.leases is not None
+                    )
                     state = await _wired(
                         settings,
                         formats,
@@ -139,21 +151,36 @@ def create_app(
                         authentication,
                         policy.counted_together(counters),
                         audit,
-                        observed.observers,
+                        switched,
+                        hooks,
                     )
                 runs = state["runs"]
-                try:
-                    async with (
-                        observing(observed, settings, runs, storage),
-                        upkeep(settings, storage.store, runs, state["graphs"]),
-                    ):
-                        yield state
-                finally:
-                    await runs.close()
+                status = Status(runs, hooks)
+                opened = partial(
+                    Opened,
+                    database=storage.store,
+                    threads=Threads(storage.store),
+                    status=status,
+                    meters={
+                        "thread_list": storage.store.meter,
+                        "checkpoints": storage.checkpointer.meter,
+                    },
+                    open_model=partial(open_model, settings),
+                )
+                async with AsyncExitStack() as open_extensions:
+                    for each in switched:
+                        of_each = opened(count=partial(status.count, each.name))
+                        await open_extensions.enter_async_context(each.open(of_each))
+                    try:
+                        async with upkeep(settings, storage.store, runs, state["graphs"]):
+                            yield state
+                    finally:
+                        await runs.close()
+                        await hooks.close()
 
     app = Starlette(
-        routes=routes_with(formats),
-        middleware=[*observed.middleware, *middleware(settings)],
+        routes=routes_with(formats, switched),
+        middleware=[*outermost, *middleware(settings)],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
@@ -173,7 +200,8 @@ async def _wired(
     authentication: Authentication | None,
     policy: Policy,
     audit: Audit | None,
-    observers: Sequence[Observer],
+    extensions: Sequence[Extension],
+    hooks: RunHooks,
 ) -> AppState:
     store = storage.store
     # A graph that is not ours may have tools that the catalogue does not know.
@@ -210,7 +238,7 @@ async def _wired(
             policy,
             run_audit,
             catalogue,
-            observers,
+            hooks,
             workers,
         ),
         reader=RunReader(graphs, store, logs),
@@ -234,7 +262,7 @@ async def _wired(
         ),
         anonymous_bodies=anonymous_bodies(settings.max_bodies_bytes),
         model_name=settings.model_name,
-        makes_titles=settings.title_model is not None,
+        extensions=extensions,
         undo_seconds=settings.undo_seconds,
         authentication=authentication,
         audit=audit,

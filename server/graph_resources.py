@@ -30,11 +30,10 @@ def open_models(
 
 
 @asynccontextmanager
-async def open_title_model(settings: Settings) -> AsyncIterator[BaseChatModel]:
-    """What makes titles, without reasoning about them. Raises ModelSetupError."""
-    assert settings.title_model
-    async with open_named((settings.title_model,), _options(settings, "off")) as models:
-        yield models[settings.title_model]
+async def open_model(settings: Settings, name: str) -> AsyncIterator[BaseChatModel]:
+    """Open a model of its own for an extension; it does not reason. Raises ModelSetupError."""
+    async with open_named((name,), _options(settings, "off")) as models:
+        yield models[name]
 
 
 def _options(settings: Settings, reasoning: Reasoning) -> ModelOptions:

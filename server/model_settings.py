@@ -1,5 +1,6 @@
 """The settings of the models: a part of `turnstream.server.settings`."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AliasChoices, Field, model_validator
@@ -19,12 +20,6 @@ class ModelSettings(BaseSettings):
     )
     models: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="further models that a request may name, comma-separated"
-    )
-    title_model: str | None = Field(
-        None,
-        min_length=1,
-        description="a model that gives threads short titles after their first turn; unset: their "
-        "first words are their titles",
     )
     reasoning: Reasoning = Field(
         "off",
@@ -64,6 +59,11 @@ class ModelSettings(BaseSettings):
         return DEFAULT_MODEL if self.openai_api_key else OFFLINE
 
     @property
+    def access(self) -> Mapping[str, str | None]:
+        """The variables that a model's name may need."""
+        return {"OPENAI_API_KEY": self.openai_api_key, "OPENAI_BASE_URL": self.openai_base_url}
+
+    @property
     def image_patterns(self) -> tuple[str, ...] | None:
         """Of the names of the models that take images; None: as it is known of each."""
         return None if self.image_models == ("auto",) else self.image_models
@@ -80,20 +80,9 @@ class ModelSettings(BaseSettings):
                 "TURNSTREAM_MODEL: OPENAI_BASE_URL is set, so name the model that it serves "
                 "(or 'offline')"
             )
-        if self.title_model == OFFLINE:
-            raise ValueError(
-                "TURNSTREAM_TITLE_MODEL: the offline model makes no titles; leave it out, and "
-                "threads have their first words as titles"
-            )
-        titles = (self.title_model,) if self.title_model else ()
-        given = {"OPENAI_API_KEY": self.openai_api_key, "OPENAI_BASE_URL": self.openai_base_url}
-        for setting, names in (
-            ("MODEL", (self.model_name,)),
-            ("MODELS", self.models),
-            ("TITLE_MODEL", titles),
-        ):
+        for setting, names in (("MODEL", (self.model_name,)), ("MODELS", self.models)):
             for name in names:
-                fault = ModelName.parse(name).fault(given)
+                fault = ModelName.parse(name).fault(self.access)
                 if fault:
                     raise ValueError(f"TURNSTREAM_{setting}: {fault}")
         return self

@@ -189,14 +189,10 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     allowed_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="origins of other sites whose pages may call, comma-separated"
     )
-    metrics_port: int | None = Field(
-        None, ge=0, le=65535, description="port of GET /metrics, for Prometheus; unset: none"
-    )
-    metrics_host: str = Field(
-        "127.0.0.1", min_length=1, description="address that the metrics are served on"
-    )
-    traces: CliImplicitFlag[bool] = Field(
-        False, description="make OpenTelemetry spans of runs, model calls and tool calls"
+    extensions: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="extensions that no installed package registers, comma-separated: "
+        "module:class or file.py:class",
     )
     log_format: LogFormat = Field(
         "text", description="the log on stderr: 'text', or 'json' for one object a line"

@@ -1,4 +1,5 @@
-"""`turnstream keys`, `threads`, `audit`, `migrate`: what an administrator does with the database.
+"""`turnstream keys`, `threads`, `audit`, `extensions`, `migrate`: the commands of an
+administrator.
 
 They may run while the server does.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_settings.exceptions import SettingsError
 
-from turnstream.server.commands import audit, keys, migrate, threads
+from turnstream.server.commands import audit, extensions, keys, migrate, threads
 from turnstream.server.commands.command import Command, CommandError
 from turnstream.server.settings import Settings
 from turnstream.server.settings_faults import faults
@@ -61,6 +62,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("turnstream", description="The database is the server's.")
     parser.set_defaults(alone=None)
     groups = parser.add_subparsers(required=True)
-    for group in (keys, threads, audit, migrate):
+    for group in (keys, threads, audit, extensions, migrate):
         group.add_to(groups)
     return parser

@@ -57,6 +57,10 @@ class Formats:
             format.wire_format.name: format.wire_format for format in formats if format.wire_format
         }
 
+    def behind(self, others: Sequence[Format]) -> "Formats":
+        """Return this table behind other formats."""
+        return Formats((*others, *self.all)) if others else self
+
     def parse(
         self,
         body: Any,

@@ -140,7 +140,15 @@ async def _line(request: ApiRequest, format: WireFormat, entry: ThreadEntry) -> 
         logger.exception("thread %(thread)s cannot be exported, error %(error_id)s", named)
         sentence = "This thread cannot be read; the server's log says why."
         return await _error_line(request, entry, "thread_unreadable", sentence, id=error_id)
-    return await thread_json(shown(request, entry), messages, rest) + b"\n"
+    parts = await _of_extensions(request, key)
+    return await thread_json(shown(request, entry), messages, {**rest, **parts}) + b"\n"
+
+
+async def _of_extensions(request: ApiRequest, key: ThreadKey) -> dict[str, Any]:
+    """Return what extensions have about a thread, by their names. Raises StorageUnavailable."""
+    parts = {each.name: await each.exported(key) for each in request.state["extensions"]}
+    found = {name: part for name, part in parts.items() if part is not None}
+    return {"extensions": found} if found else {}
 
 
 async def _error_line(

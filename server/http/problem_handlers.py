@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from turnstream.server.extensions.base import Refusal
 from turnstream.server.http.problems import (
     SHUTTING_DOWN,
     SOON,
@@ -26,6 +27,7 @@ from turnstream.server.http.problems import (
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.capacity import TooManyRuns
 from turnstream.server.runs.deadline import ThreadStillBusy
+from turnstream.server.runs.hooks import GuardFailed
 from turnstream.server.runs.shutdown import ShuttingDown
 from turnstream.server.runs.thread_version import ThreadChanged, UnknownThread
 from turnstream.server.storage.interfaces import StorageFault, StorageUnavailable
@@ -88,6 +90,15 @@ async def _changed(_request: Request, error: Exception) -> Response:
 
 async def _shutting_down(_request: Request, _error: Exception) -> Response:
     return SHUTTING_DOWN.response()
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return Problem(error.status, error.code, error.sentence).response()
+
+
+async def _guard_failed(_request: Request, _error: Exception) -> Response:
+    return problem("guard_failed", headers=SOON).response()
 
 
 async def _too_many_runs(_request: Request, error: Exception) -> Response:
@@ -157,6 +168,8 @@ HANDLERS: dict[Any, Handler] = {
     ShuttingDown: _shutting_down,
     TooManyRuns: _too_many_runs,
     Forbidden: _forbidden,
+    Refusal: _refused,
+    GuardFailed: _guard_failed,
     LimitExceeded: _limit_exceeded,
     StorageUnavailable: _storage_unavailable,
     ThreadStillBusy: _still_busy,

@@ -1,8 +1,11 @@
 """The routes: which endpoint answers where, and who may come."""
 
+from collections.abc import Sequence
+
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from turnstream.server.extensions.base import Extension, ExtensionError
 from turnstream.server.formats import FORMATS, Formats
 from turnstream.server.http.approvals import Approval, Approvals
 from turnstream.server.http.authenticated import Authenticated
@@ -50,9 +53,25 @@ OWN_ROUTES = (
 )
 
 
-def routes_with(formats: Formats) -> tuple[Route, ...]:
-    """Return the server's own routes, and those of the formats."""
-    return (*OWN_ROUTES, *(route for format in formats.all for route in format.routes()))
+def routes_with(formats: Formats, extensions: Sequence[Extension] = ()) -> tuple[Route, ...]:
+    """Return the server's own routes, those of the formats, and those of the extensions. Raises
+    ExtensionError for a route that is served already."""
+    routes = [*OWN_ROUTES, *(route for format in formats.all for route in format.routes())]
+    for extension in extensions:
+        for route in extension.routes():
+            if any(route.path == served.path for served in routes):
+                raise ExtensionError(
+                    f"the extension {extension.name!r} has the route {route.path}, which is served "
+                    "already"
+                )
+            routes.append(permitted(route))
+    return tuple(routes)
+
+
+def permitted(route: Route) -> Route:
+    """Return the route for callers who are recognised and have a role."""
+    behind = [Middleware(Authenticated), Middleware(Permitted)]
+    return Route(route.path, route.endpoint, methods=route.methods, middleware=behind)
 
 
 ROUTES = routes_with(FORMATS)

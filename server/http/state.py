@@ -1,10 +1,12 @@
 """What the application hands to its endpoints: the state of its lifespan."""
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from starlette.requests import Request
 
 from turnstream.graphs.limits import Limits
+from turnstream.server.extensions.base import Extension
 from turnstream.server.formats import BodyLimits, Formats
 from turnstream.server.http.bodies import Bodies
 from turnstream.server.http.byte_budget import ByteBudget
@@ -44,7 +46,8 @@ class AppState(TypedDict):
     unread: ByteBudget
     """Bounds the bytes of responses that wait for their readers."""
     model_name: str
-    makes_titles: bool
+    extensions: Sequence[Extension]
+    """Those that are on."""
     undo_seconds: float
     """How long a deleted thread can be brought back."""
     authentication: Authentication | None

@@ -33,6 +33,7 @@ class Forgetting:
     store: UndoStore
     logs: RunLogs
     retries: Retries
+    thread_deleted: Callable[[ThreadKey], Also]
     undo_seconds: float = 0
     hidden: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a thread was hidden."""
@@ -54,7 +55,7 @@ class Forgetting:
         try:
             await self.logs.discard_thread(key)
             await self.graphs.checkpoints(None).delete(key)
-            await self.store.delete(key, also)
+            await self.store.delete(key, [*also, *self.thread_deleted(key)])
         finally:
             await self.give_back(key, deletion_id)
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
 from turnstream.server.runs.claims import Claim, Claims
 from turnstream.server.runs.first_words import changed_words, follow_words
+from turnstream.server.runs.hooks import HookedRun, RunHooks
 from turnstream.server.runs.lost_chunks import LOST_END
 from turnstream.server.runs.other_workers import OtherWorkers
 from turnstream.server.runs.recovery import LostRuns, Recovered
@@ -31,11 +32,6 @@ from turnstream.server.turns.header import ThreadKey
 from turnstream.tools.threads import beside_loop
 
 logger = logging.getLogger(__name__)
-
-Observer = Callable[[Run], Callable[[Sequence[Chunk]], None]]
-"""Gets a run that begins, in the context that this run has to itself. Gives what gets all that the
-run has said, once it is over."""
-
 
 OUTCOME_SECONDS = 15.0
 """Limit on the wait for the outcome of a request while the storage cannot say."""
@@ -63,7 +59,7 @@ class Lives:
         lost_runs: LostRuns,
         audit: RunAudit,
         settings: RunSettings,
-        observers: Sequence[Observer],
+        hooks: RunHooks,
         others: OtherWorkers | None,
     ) -> None:
         self._store = store
@@ -72,7 +68,7 @@ class Lives:
         self._lost_runs = lost_runs
         self._audit = audit
         self._settings = settings
-        self._observers = observers
+        self._hooks = hooks
         self._others = others
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -94,9 +90,9 @@ class Lives:
 
     async def _see_through(self, run: Run, claim: Claim) -> None:
         try:
-            observed = [observe(run) for observe in self._observers]
+            hooked = self._hooks.begin(run)
             try:
-                chunks = await self._end_of(run, claim)
+                chunks = await self._end_of(run, claim, hooked)
             except LeaseLost as lost:
                 assert self._others is not None, "one process alone has no leases"
                 await self._others.leave(claim)
@@ -108,13 +104,12 @@ class Lives:
                 if run.request_saved
                 else StorageUnavailable("storage_unreachable")
             )
-        for see_end in observed:
-            see_end(chunks)
+        hooked.end(chunks)
 
-    async def _end_of(self, run: Run, claim: Claim) -> Sequence[Chunk]:
+    async def _end_of(self, run: Run, claim: Claim, hooked: HookedRun) -> Sequence[Chunk]:
         """See a run to its end. Returns all of its chunks. Raises LeaseLost."""
         try:
-            await self._live(run, claim)
+            await self._live(run, claim, hooked)
         except RequestNotSaved as refused:
             await self._refuse(run, refused.cause)
             return REFUSED_END
@@ -177,12 +172,12 @@ class Lives:
             return LeaseLost()  # No effect if `_undo` has set the outcome.
         return StreamLost(run.start.key, run.start.run_id) if kept else cause
 
-    async def _live(self, run: Run, claim: Claim) -> None:
+    async def _live(self, run: Run, claim: Claim, hooked: HookedRun) -> None:
         """It works, the thread is saved and free, then its readers hear. Raises LeaseLost."""
         last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
         try:
             last = await run.work()
-            also = await self._audit.ended(run, last)
+            also = [*await self._audit.ended(run, last), *await hooked.after_run(last)]
             await self._claims.release(claim.run_id, partial(self._end, run, also))
             await self._note_texts(run, claim)
         except (LeaseLost, RequestNotSaved):

@@ -19,11 +19,13 @@ Watch = Callable[[Sequence[Chunk]], None]
 
 class LogWriter:
     """A delta is written at once if the log was quiet, else it waits for the deltas right behind
-    it; no other chunk overtakes it. `watch` sees the chunks as they come."""
+    it; no other chunk overtakes it. `watch` sees the chunks as they come, `feed` once they are in
+    the log."""
 
     def __init__(self, log: RunLog, watch: Watch | None = None) -> None:
         self._log = log
         self._watch = watch
+        self.feed: Watch | None = None
         self._waiting: list[Chunk] = []
         """What waits for its turn. If its write is cancelled, the next one writes it."""
         self._held: dict[tuple[str, Path], list[str]] = {}
@@ -52,7 +54,18 @@ class LogWriter:
                 else:
                     self._flushing = asyncio.create_task(self._flush_after(wait))
             if ready:
-                await self._log.append(ready)
+                await self._append(ready)
+
+    async def flush(self) -> None:
+        """Write the deltas that wait for others."""
+        async with self._turn:
+            if self._held:
+                await self._append(self._release_deltas())
+
+    async def _append(self, chunks: Sequence[Chunk]) -> None:
+        await self._log.append(chunks)
+        if self.feed:
+            self.feed(chunks)
 
     async def _flush_after(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -60,7 +73,7 @@ class LogWriter:
             self._flushing = None
             if self._held:
                 with suppress(LeaseLost):  # The next write says so to the run.
-                    await self._log.append(self._release_deltas())
+                    await self._append(self._release_deltas())
 
     def _release_deltas(self) -> list[Chunk]:
         self._quiet_at = asyncio.get_running_loop().time() + MERGE_SECONDS

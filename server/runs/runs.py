@@ -6,7 +6,7 @@ going. Everything else sees a run through its log and the store.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from uuid import uuid4
 
@@ -16,7 +16,8 @@ from turnstream.server.runs.capacity import Capacity
 from turnstream.server.runs.claims import Claim, Claims
 from turnstream.server.runs.deletions import Deletions, Forgetting
 from turnstream.server.runs.endings import told_end
-from turnstream.server.runs.lives import Lives, Observer, StreamLost
+from turnstream.server.runs.hooks import RunHooks
+from turnstream.server.runs.lives import Lives, StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
 from turnstream.server.runs.other_workers import join
 from turnstream.server.runs.reader import LoggedRun, RunReader
@@ -64,9 +65,10 @@ class Runs:
         policy: Policy = NO_POLICY,
         audit: RunAudit | None = None,
         catalogue: CurrentCatalogue | None = None,
-        observers: Sequence[Observer] = (),
+        hooks: RunHooks | None = None,
         workers: Workers | None = None,
     ) -> None:
+        self._hooks = hooks or RunHooks()
         self._graphs = graphs
         catalogue = catalogue or CurrentCatalogue(classifier.catalogue)
         self._starts = RunStarts(graphs, models, classifier, settings, catalogue)
@@ -78,7 +80,9 @@ class Runs:
         self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
         lost_runs = LostRuns(store, graphs, self._audit, settings.approval_seconds)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
-        forgetting = Forgetting(graphs, store, logs, self._retries, settings.undo_seconds)
+        forgetting = Forgetting(
+            graphs, store, logs, self._retries, self._hooks.thread_deleted, settings.undo_seconds
+        )
         self.others = join(workers, self._claims, forgetting, classifier, self._audit, settings)
         """None: this process has the database to itself."""
         self._reader = RunReader(graphs, store, logs)
@@ -91,7 +95,7 @@ class Runs:
             lost_runs,
             self._audit,
             settings,
-            observers,
+            self._hooks,
             self.others,
         )
         cut_off = self.others.hand_over if self.others else logs.discard
@@ -114,7 +118,8 @@ class Runs:
         the thread has a live run that is not to be stopped, InvalidRequest, UnknownThread or
         ThreadChanged if it cannot take the request, ShuttingDown, ThreadStillBusy,
         StorageUnavailable if the request cannot be kept or no run can be streamed, StreamLost if it
-        is kept and cannot be streamed, and by the policy Forbidden or LimitExceeded.
+        is kept and cannot be streamed, and by the policy Forbidden or LimitExceeded, and by a guard
+        GuardFailed.
         """
         rights, by = self._policy.rights(principal), decider or principal
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
@@ -124,6 +129,7 @@ class Runs:
         async def begin(claim: Claim) -> Run:
             await self._capacity.check_live(self._claims, rights, self.others)
             start = await self._starts.make(claim, request, wire_format, rights, by, stopped)
+            start = await self._hooks.admit(start)
             return await self._begin(start, claim, request, by)
 
         while True:

@@ -1,13 +1,13 @@
 """Writes of others that join a transaction of the store: they are there with it, or not at all."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from sqlalchemy import Connection
+Also = Sequence[Callable[[Any], object]]
+"""Each gets the connection (`sqlalchemy.Connection`), and may be called again if the transaction
+was undone."""
 
-Also = Sequence[Callable[[Connection], object]]
-"""May be called again if the transaction was undone."""
 
-
-def perform(connection: Connection, also: Also) -> None:
+def perform(connection: Any, also: Also) -> None:
     for write in also:
         write(connection)

@@ -1,6 +1,6 @@
 """The storage that a setting names: a SQLite file, or a Postgres database of several workers."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore
 
 from turnstream.server.storage.checkpointer import open_checkpointer
 from turnstream.server.storage.database_file import usable
+from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.location import Location, PostgresUrl
 from turnstream.server.storage.retention import RetentionStore
@@ -33,6 +34,11 @@ class ServerStore(UndoStore, RetentionStore, SqlTransactions, Protocol):
 
     @property
     def meter(self) -> WriteMeter: ...
+
+    async def open_extensions(
+        self, declared: Sequence[ExtensionTables], *, is_shared: bool
+    ) -> None:
+        """Raises StorageError, StorageUnavailable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     Connection,
     Table,
+    TableClause,
     column,
     delete,
     exists,
@@ -19,6 +20,7 @@ from sqlalchemy import (
 
 from turnstream.server.storage import audit_trail, thread_texts, turn_versions, unfinished
 from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.storage.extension_tables import tables_of_threads
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import (
     activities,
@@ -80,8 +82,12 @@ def _assign(connection: Connection, old: str, new: str, audits: bool) -> Assignm
     left = [id for id, stays in rows if stays or old == new]
     moved = [id for id, stays in rows if not (stays or old == new)]
     names = set(inspect(connection).get_table_names())
+    of_extensions = tables_of_threads(connection)
     for id in moved:
-        _move(connection, ThreadKey(old, id), new, names)
+        key = ThreadKey(old, id)
+        _move(connection, key, new, names)
+        for owned in of_extensions:
+            connection.execute(update(owned).where(*_of(owned, key)).values(owner=new))
     if moved and audits:
         record = AuditRecord("threads_assigned", old, name=new, count=len(moved))
         audit_trail.append(connection, [record])
@@ -103,6 +109,6 @@ def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> 
             )
 
 
-def _of(owned: Table, key: ThreadKey) -> tuple[Any, Any]:
+def _of(owned: TableClause, key: ThreadKey) -> tuple[Any, Any]:
     id = owned.c.id if owned is threads else owned.c.thread_id
     return owned.c.owner == key.owner, id == key.thread_id

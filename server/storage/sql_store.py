@@ -4,11 +4,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, TableClause
 
 from turnstream.server.storage import (
     approvals,
     claims,
+    extension_tables,
     hidden_threads,
     idle_threads,
     thread_list,
@@ -19,6 +20,7 @@ from turnstream.server.storage import (
 )
 from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.claims import UNLEASED, Taking
+from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import (
     ApprovalPage,
     ClaimResult,
@@ -60,6 +62,15 @@ class SqlStore(SqlTexts):
 
     def __init__(self) -> None:
         self.meter = WriteMeter()
+        self._tables_of_threads: Sequence[TableClause] = ()
+        """Of extensions."""
+
+    async def open_extensions(
+        self, declared: Sequence[ExtensionTables], *, is_shared: bool
+    ) -> None:
+        """See `turnstream.server.storage.extension_tables.open_tables`."""
+        opened = await self.write(extension_tables.open_tables, declared, is_shared)
+        self._tables_of_threads = opened
 
     @abstractmethod
     async def write_claimed(
@@ -235,6 +246,7 @@ class SqlStore(SqlTexts):
             unfinished.remove(connection, key)
             turn_versions.remove(connection, key)
             thread_texts.remove_thread(connection, key)
+            extension_tables.remove_thread(connection, self._tables_of_threads, key)
 
         await self.write_claimed(key, None, remove)
 

@@ -48,6 +48,7 @@ TABLE = """\
 409 thread_changed | The thread has had another run since `based_on`: `run_id`, `run_state`, `updated_at`, `new_messages`. | Load the thread, and send the request again with the `run_id` if it still applies.
 409 thread_exists | A thread has this id. | Send another id, or `if_exists: do_nothing`.
 409 thread_too_large | The thread has reached `TURNSTREAM_MAX_THREAD_BYTES`. | Start a new thread.
+409 too_much_feedback | The thread has feedback on as many messages as it can have. | Take some of it back.
 409 too_many_pinned | 50 threads are pinned. | Unpin another thread first.
 409 tool_name_taken | A tool of the server has the name of the client's tool. | Give the tool another name.
 409 unknown_checkpoint | The thread has no such checkpoint. | Take a checkpoint of the thread's history.
@@ -111,6 +112,7 @@ TABLE = """\
 500 tool_failed | The tool failed; the log has the cause under `id`. | Report the `id` to the operator of the server.
 503 authentication_unavailable | The service that verifies credentials cannot be reached. | Try again in a moment.
 503 database_gone | The server's database file was deleted or replaced. | Put the file back, or restart the server on the one that is there now.
+503 guard_failed | An extension that is to admit each run failed, or took too long. | Try again in a moment; the server's log names the extension.
 503 limit_reached | The server, or a caller's share of it, has reached the limit that `limit` names. | Try again after `Retry-After` seconds, or raise the setting.
 503 shutting_down | The server is shutting down and takes no new runs. | Try again in a moment.
 503 storage_busy | The server's database is locked by another program, or has too much to do. | Try again in a moment.
@@ -202,7 +204,9 @@ RUNS = pick(
     *("unknown_graph", "model_not_selectable", "unknown_model", "422 unknown_tool"),
     *("idempotency_key_reused", "images_not_supported"),
 )
-START = RUNS | CAPACITY | pick("run_in_progress", "thread_still_busy", "limit_exceeded")
+START = (
+    RUNS | CAPACITY | pick("run_in_progress", "thread_still_busy", "limit_exceeded", "guard_failed")
+)
 """The problems of every request that starts a run."""
 VERSION = pick("thread_not_found", "thread_changed")
 TOOLS = pick(

@@ -27,7 +27,7 @@ from tests.support.serving import (
     settings,
 )
 from tests.support.waiting import until
-from turnstream.server.settings import Settings
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 
 
 @pytest.fixture

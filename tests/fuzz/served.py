@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.serving import PROJECT, Client, serving, settings
-from turnstream.server.settings import Settings
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 
 ROOM = {
     "max_new_threads": 1_000_000,

@@ -12,7 +12,7 @@ import httpx
 from tests.support.gated_tools import GatedTools
 from tests.support.scripted_model import Script, ScriptedModel
 from tests.support.serving import Client, http_client, serving, settings
-from turnstream.server.settings import Settings
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 
 Json = dict[str, Any]
 

@@ -16,7 +16,7 @@ from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.reverse_proxies import HOST, behind, block, variables
 from tests.support.serving import Client, InLoop, endpoint_settings, serving
 from tests.support.waiting import eventually
-from turnstream.server.settings import Settings
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 from turnstream.server.storage.credential_store import SqlCredentialStore
 from turnstream.server.storage.location import PostgresUrl
 from turnstream.server.storage.sql_store import SqlStore

@@ -16,10 +16,10 @@ from tests.support.foreign_lock import foreign_lock
 from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.waiting import eventually
 from turnstream.server.app import create_app
-from turnstream.server.metrics import MetricsSetupError
-from turnstream.server.metrics.metrics import MAX_VALUES, LabelValues
+from turnstream.server.extensions.base import ExtensionError
+from turnstream.server.extensions.built_in import ServerSettings as Settings
+from turnstream.server.extensions.metrics.metrics import MAX_VALUES, LabelValues
 from turnstream.server.runs import retries
-from turnstream.server.settings import Settings
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.storage.store import SqliteStore
 
@@ -261,7 +261,7 @@ async def test_a_port_that_is_taken_keeps_the_server_from_starting(
         taken = httpx.URL(scrape.url).port
         settings = endpoint_settings(tmp_path / "other.db", endpoint, metrics_port=taken)
         app = create_app(settings)
-        with pytest.raises(MetricsSetupError, match="TURNSTREAM_METRICS_PORT"):
+        with pytest.raises(ExtensionError, match="TURNSTREAM_METRICS_PORT"):
             async with app.router.lifespan_context(app):
                 pass
 
@@ -270,9 +270,10 @@ async def test_a_port_that_is_taken_keeps_the_server_from_starting(
 def test_without_the_library_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['prometheus_client'] = None\n"
-        "from turnstream.server.metrics import MetricsSetupError\n"
-        "try:\n    import turnstream.server.metrics.metrics\n"
-        "except MetricsSetupError as error:\n    sys.stdout.write(str(error))"
+        "from turnstream.server.extensions.base import ExtensionError\n"
+        "from turnstream.server.extensions.metrics import MetricsExtension\n"
+        "try:\n    MetricsExtension(None)\n"
+        "except ExtensionError as error:\n    sys.stdout.write(str(error))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install prometheus-client" in done.stdout

@@ -21,11 +21,11 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from tests.support import golden
 from tests.support.gated_tools import GatedTools
+from tests.support.routes import ROUTES
 from tests.support.run_chunks import QUESTION, SELECTION, tool_call_message
 from tests.support.scripted_model import Script, ScriptedModel, finish, text
 from tests.support.serving import Client, http_client, serving, settings
 from tests.support.users import bearer, client_of, credentials_of, keys_settings, log_in, make_key
-from turnstream.server.http.routes import ROUTES
 from turnstream.server.turns.header import ThreadKey
 
 PUBLIC = {
@@ -280,6 +280,12 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "at once": Call(204, query="?at_once=true"),
     },
     ("POST", "/threads/{thread_id}/restore"): {"that is not deleted": Call(200, body={})},
+    ("GET", "/threads/{thread_id}/feedback"): {"ended": Call(200), "live": Call(200, LIVE)},
+    ("POST", "/threads/{thread_id}/feedback"): {
+        "up": Call(200, body={"message_id": "m1", "value": "up", "reason": "Good."}),
+        "taken back": Call(200, body={"message_id": "m1", "value": "none"}),
+        "nothing": Call(422, body={}),
+    },
     ("GET", "/graphs"): {"all": Call(200)},
     ("GET", "/openapi.json"): {"all": Call(200)},
     ("GET", "/models"): {"all": Call(200)},
@@ -470,6 +476,7 @@ async def stage(folder: Path, *threads: str, policy: Path | None = None) -> Asyn
                     folder,
                     policy=policy,
                     max_failed_logins=100_000,
+                    feedback=True,
                     tool_timeout_seconds=300,  # the live run lives as long as the stage
                 ),
                 tools.catalogue,
@@ -689,7 +696,7 @@ async def test_who_approves_calls_of_others_reaches_nothing_but_these_calls(
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_method_that_is_none_tells_a_stranger_nothing(method: str, tmp_path: Path) -> None:
     public = {path for _, path in PUBLIC}
-    async with serving(keys_settings(tmp_path)) as client:
+    async with serving(keys_settings(tmp_path, feedback=True)) as client:
         for route in {path for _, path in endpoints(ROUTES)} - public:
             path = address(route)
             answer = await client.http.request(method, path)

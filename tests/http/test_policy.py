@@ -17,8 +17,8 @@ from tests.support.scripted_model import ScriptedModel
 from tests.support.serving import Client, serving, settings
 from tests.support.waiting import WAIT_SECONDS
 from turnstream.server.__main__ import main
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 from turnstream.server.runs.reader import RunReader
-from turnstream.server.settings import Settings
 from turnstream.server.turns.header import RunHeader
 from turnstream.server.turns.messages import Turn
 from turnstream.tools.builtin import CATALOGUE

@@ -102,7 +102,7 @@ async def test_a_title_that_fails_leaves_the_first_words_and_says_so_in_the_log(
     client: Client, endpoint: StrictEndpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
     endpoint.script(text_reply("391."), Fail(400, "No such model: sk-secret"))
-    with caplog.at_level(logging.WARNING, "turnstream.server.runs.titles"):
+    with caplog.at_level(logging.WARNING, "turnstream.server.extensions.titles.titles"):
         thread_id, _ = await client.turn({"message": "What is 17 * 23?"})
         await until(lambda: "keeps its first words" in caplog.text)
     assert "sk-secret" not in caplog.text

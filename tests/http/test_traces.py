@@ -253,9 +253,10 @@ async def test_without_an_sdk_the_server_says_so_and_works(
 def test_without_the_library_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "from turnstream.server.traces import TracesSetupError\n"
-        "try:\n    import turnstream.server.traces.traces\n"
-        "except TracesSetupError as error:\n    sys.stdout.write(str(error))"
+        "from turnstream.server.extensions.base import ExtensionError\n"
+        "from turnstream.server.extensions.traces import TracesExtension\n"
+        "try:\n    TracesExtension(None)\n"
+        "except ExtensionError as error:\n    sys.stdout.write(str(error))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install opentelemetry-api" in done.stdout

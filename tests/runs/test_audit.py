@@ -193,7 +193,7 @@ async def test_a_call_that_a_crash_cut_off_and_a_later_run_makes_up_for_is_both_
 async def test_a_run_whose_beginning_cannot_be_recorded_does_not_begin(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_given: object) -> None:
+    def full(*_given: object, **_named: object) -> None:
         raise StorageUnavailable("storage_full")
 
     async with backend(path, ScriptedModel.of(HELLO), audits=True) as inside:

@@ -56,7 +56,7 @@ async def test_a_pooler_that_shares_sessions_is_found_out_and_refused_with_the_r
 async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
-    query(own_postgres_url, "DROP TABLE turn_versions, thread_texts, cursor_secret")
+    query(own_postgres_url, "DROP TABLE turn_versions, thread_texts, cursor_secret, extensions")
     query(own_postgres_url, "DROP INDEX threads_by_title")
     for column in ("pinned", "archived", "forget_at", "indexed_run", "run_base"):
         query(own_postgres_url, f"ALTER TABLE threads DROP COLUMN {column}")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.routes import ROUTES
 from turnstream.server.http.openapi.document import endpoints
 from turnstream.server.http.openapi.operation import Operation
-from turnstream.server.http.routes import ROUTES
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
     (one.method, one.route.path): one.operation for one in endpoints(ROUTES) if one.operation.id
@@ -83,6 +83,16 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     ("POST", "/threads/{thread_id}/restore"): {
         "a thread that is there": Example(200, path=OF_THREAD),
         "a thread that there is not": Example(404, path=NEW),
+    },
+    ("GET", "/threads/{thread_id}/feedback"): {
+        "all": Example(200, path=OF_THREAD),
+        "a thread that there is not": Example(404, path=NEW),
+    },
+    ("POST", "/threads/{thread_id}/feedback"): {
+        "a thumb down": Example(200, path=OF_THREAD),
+        "none any more": Example(200, path=OF_THREAD),
+        "no thumb": Example(422, {"message_id": "m1", "value": "so-so"}, path=OF_THREAD),
+        "a thread that there is not": Example(404, {"message_id": "m1", "value": "up"}, path=NEW),
     },
     ("GET", "/export"): {
         "everything": Example(200),

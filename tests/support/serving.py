@@ -23,10 +23,12 @@ from tests.support.waiting import WAIT_SECONDS
 from turnstream.server.__main__ import StartError, listen
 from turnstream.server.app import create_app
 from turnstream.server.connections import ConnectionLimits
+from turnstream.server.extensions.base import Extension
+from turnstream.server.extensions.built_in import BUILT_IN
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 from turnstream.server.formats import FORMATS, Formats
 from turnstream.server.http.state import AppState
 from turnstream.server.serving import Server, with_state
-from turnstream.server.settings import Settings
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.solar.visits import FILE_VARIABLE
@@ -223,18 +225,19 @@ async def serving(
     model: BaseChatModel | None = None,
     port: int = 0,
     formats: Formats = FORMATS,
+    extensions: Sequence[type[Extension]] = BUILT_IN,
 ) -> AsyncIterator[Client]:
     """The server in this loop, on a port of its own; where tests run on two workers
     (`tests.support.two_workers`), both, of which requests meet one after the other."""
     shared = two_workers.shared_by(settings.database)
     if shared is None:
-        async with _serving(settings, catalogue, model, port, formats) as client:
+        async with _serving(settings, catalogue, model, port, formats, extensions) as client:
             yield client
         return
     given = settings.model_copy(update=shared)
     async with (
-        _serving(given, catalogue, model, port, formats) as first,
-        _serving(given, catalogue, model, 0, formats) as second,
+        _serving(given, catalogue, model, port, formats, extensions) as first,
+        _serving(given, catalogue, model, 0, formats, extensions) as second,
         http_client(first.url, two_workers.InTurn(first.url, second.url)) as http,
     ):
         yield Client(http, first.state, first.server)
@@ -247,8 +250,9 @@ async def _serving(
     model: BaseChatModel | None,
     port: int,
     formats: Formats,
+    extensions: Sequence[type[Extension]],
 ) -> AsyncIterator[Client]:
-    app = create_app(settings, catalogue, model, formats)
+    app = create_app(settings, catalogue, model, formats, extensions)
     with _listen(port) as listener:
         port = listener.getsockname()[1]
         async with app.router.lifespan_context(app) as state:

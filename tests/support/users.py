@@ -8,7 +8,7 @@ from typing import Any, cast
 import httpx
 
 from tests.support.serving import Client, http_client, settings
-from turnstream.server.settings import Settings
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 from turnstream.server.storage.credential_store import SqlCredentialStore
 from turnstream.server.storage.store import SqliteStore
 from turnstream.server.users.keys import new_key

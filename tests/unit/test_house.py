@@ -9,7 +9,7 @@ import pytest
 
 from turnstream.graphs.chat import build
 from turnstream.graphs.offline import EXAMPLES, OfflineChatModel
-from turnstream.server.settings import Settings
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 from turnstream.tools.builtin import CATALOGUE
 
 PROJECT = Path(__file__).parent.parent.parent

@@ -14,11 +14,11 @@ from openapi_spec_validator import validate
 from tests.support import problem_table
 from tests.support.documented import EVERYTHING, SUBJECT, documented
 from tests.support.examples import EXAMPLES, OPERATIONS, body_of
+from tests.support.routes import ROUTES
 from tests.support.serving import PROJECT
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED
 from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.http.openapi.document import document, endpoints
-from turnstream.server.http.routes import ROUTES
 from turnstream.server.http.thread_listing import PAGE_PROBLEMS
 from turnstream.server.http.tools import STATUSES
 from turnstream.server.storage.interfaces import StorageFault
@@ -55,7 +55,7 @@ RAISED: dict[str, Problems] = {
     "http.problems": pick("shutting_down", "thread_not_found", "limit_reached"),
     "http.problem_handlers": problem_codes.NO_OPERATION
     | pick("run_in_progress", "thread_changed", "forbidden", "limit_exceeded", "limit_reached")
-    | pick("thread_still_busy", "internal_error"),
+    | pick("thread_still_busy", "internal_error", "guard_failed"),
     "formats": BODY_FIELDS,
     "formats.langgraph": problem_codes.LANGGRAPH_FIELDS | pick("unknown_checkpoint"),
     "runs": RUNS | pick("unknown_version"),

@@ -7,7 +7,7 @@ import pytest
 from tests.support.environment import isolate
 from turnstream.graphs.limits import Limits
 from turnstream.server.__main__ import StartError, main, read_settings
-from turnstream.server.settings import Settings
+from turnstream.server.extensions.built_in import ServerSettings as Settings
 
 
 @pytest.fixture(autouse=True)

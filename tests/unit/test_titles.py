@@ -3,8 +3,8 @@
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from turnstream.server.extensions.titles.titles import cleaned
 from turnstream.server.runs.first_words import changed_words
-from turnstream.server.runs.titles import cleaned
 from turnstream.server.storage.kept_versions import FirstWords
 from turnstream.server.storage.titles import is_first_title, numbered, one_line, short_title
 

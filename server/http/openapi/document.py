@@ -18,6 +18,7 @@ from pydantic_core import core_schema
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from turnstream.server.extensions.base import Extension
 from turnstream.server.formats import Formats
 from turnstream.server.formats.body_schemas import (
     NOT_BLANK,
@@ -82,6 +83,7 @@ class Subject:
     """Names of the security schemes; none while authentication is off."""
     caller: str
     """The caller's id."""
+    extensions: tuple[Extension, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def encoded(subject: Subject) -> bytes:
 def shared_text(subject: Subject) -> bytes:
     """Return the document as JSON. It is kept for the next request."""
     return json.dumps(
-        document(routes_with(subject.formats), subject), separators=(",", ":")
+        document(routes_with(subject.formats, subject.extensions), subject), separators=(",", ":")
     ).encode()
 
 

@@ -30,7 +30,8 @@ def _encoded(request: ApiRequest) -> bytes:
         models=tuple(_models(request)),
         values=tuple((place, tuple(sorted(names))) for place, names in _values(request).items()),
     )
-    return encoded(Subject(state["formats"], served, _schemes(request), principal(request).id))
+    caller, extensions = principal(request).id, tuple(state["extensions"])
+    return encoded(Subject(state["formats"], served, _schemes(request), caller, extensions))
 
 
 def _models(request: ApiRequest) -> list[str]:

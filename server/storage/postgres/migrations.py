@@ -14,6 +14,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import Connection, inspect, text
 
 from turnstream.server.storage import tables, thread_texts
+from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.postgres.transactions import driver
 from turnstream.server.storage.turn_versions import versions
@@ -80,12 +81,17 @@ def _seal_cursors(connection: Connection) -> None:
     tables.keep_cursor_secret(connection)
 
 
+def _know_extensions(connection: Connection) -> None:
+    extensions.create(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _add_versions,
     _index_titles,
     _to_search_and_arrange,
     _keep_requests,
     _seal_cursors,
+    _know_extensions,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -5,10 +5,10 @@ from time import monotonic
 from prometheus_client import Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from turnstream.server.extensions.metrics.metrics import Metrics
 from turnstream.server.http.audited import matched_route
 from turnstream.server.http.problems import PROBLEM_CODE
 from turnstream.server.http.readers import TRANSPORT
-from turnstream.server.metrics.metrics import Metrics
 
 EVENT_STREAM = b"text/event-stream"
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import start_http_server
 
+from turnstream.server.extensions.base import ExtensionError
+from turnstream.server.extensions.metrics.metrics import Metrics
 from turnstream.server.http.guard import is_allowed_host
-from turnstream.server.metrics import MetricsSetupError
-from turnstream.server.metrics.metrics import Metrics
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -26,14 +26,14 @@ async def serve_metrics(
     metrics: Metrics, host: str, port: int, allowed_hosts: Sequence[str]
 ) -> AsyncIterator[int]:
     """Serve `GET /metrics` on a thread of its own: a scrape holds up no stream. Gives the port; 0
-    takes a free one. Raises MetricsSetupError."""
+    takes a free one. Raises ExtensionError."""
     try:
         server, thread = start_http_server(port, host, metrics.registry)
         app = server.get_app()
         assert app is not None, "it was made with one"
         server.set_app(_for_hosts([host, *allowed_hosts], app))
     except (OSError, OverflowError) as error:
-        raise MetricsSetupError(
+        raise ExtensionError(
             f"metrics cannot be served on {host}:{port}: {error}. Choose another with "
             "TURNSTREAM_METRICS_PORT (0: a free one) or TURNSTREAM_METRICS_HOST."
         ) from None

@@ -8,25 +8,16 @@ argument, a result or an error.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 
 from langchain_core.tracers.context import register_configure_hook
+from opentelemetry import context, trace
+from opentelemetry.util.types import AttributeValue
 
-from turnstream.server.runs.run import Run
-from turnstream.server.traces import TracesSetupError
-from turnstream.server.turns.chunks import Chunk, Error, MessageFinish, RunEnded
-
-try:
-    from opentelemetry import context, trace
-    from opentelemetry.util.types import AttributeValue
-except ModuleNotFoundError:
-    raise TracesSetupError(
-        "TURNSTREAM_TRACES needs a package that is not installed: pip install opentelemetry-api "
-        "(or turnstream[traces])."
-    ) from None
-
-from turnstream.server.traces.calls import CallSpans
+from turnstream.server.extensions.base import Watch, WatchedRun
+from turnstream.server.extensions.traces.calls import CallSpans
+from turnstream.server.turns.chunks import Chunk, Done, Error, MessageFinish, RunEnded
 
 logger = logging.getLogger("turnstream")
 
@@ -46,12 +37,13 @@ class Traces:
                 "start the server with opentelemetry-instrument (docs/operate.md)"
             )
 
-    def run_begins(self, run: Run) -> Callable[[Sequence[Chunk]], None]:
-        """Begin the span of a run, in the context that the run has to itself; gives what ends it.
+    def watch(self, run: WatchedRun) -> Watch:
+        """Begin the span of a run, in the context that the run has to itself, and return the
+        watcher that ends it.
 
         A run outlives its request: its span is a root with a link to the request's.
         """
-        start = run.start
+        start = run.spec
         request = trace.get_current_span().get_span_context()
         span = self._tracer.start_span(
             f"invoke_agent {start.graph}",
@@ -72,15 +64,19 @@ class Traces:
         calls = CallSpans(self._tracer, start.key.thread_id)
         _calls.set(calls)
 
-        def ends(chunks: Sequence[Chunk]) -> None:
-            calls.end_open(chunks)
-            _describe_end(span, run, chunks)
-            span.end()
+        said: list[Chunk] = []
 
-        return ends
+        async def end(chunks: Sequence[Chunk]) -> None:
+            said.extend(chunks)
+            if isinstance(chunks[-1], Done):
+                calls.end_open(said)
+                _describe_end(span, run, said)
+                span.end()
+
+        return end
 
 
-def _describe_end(span: trace.Span, run: Run, chunks: Sequence[Chunk]) -> None:
+def _describe_end(span: trace.Span, run: WatchedRun, chunks: Sequence[Chunk]) -> None:
     attributes: dict[str, AttributeValue] = {"turnstream.run.state": run.state}
     for chunk in chunks:
         match chunk:

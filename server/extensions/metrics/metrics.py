@@ -5,11 +5,22 @@ are. Names and units follow https://prometheus.io/docs/practices/naming/ (times 
 Labels have as many values as the server has graphs, models and tools; of any more it is `other`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 
-from turnstream.server.metrics import MetricsSetupError
-from turnstream.server.runs.run import Run
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from turnstream.server.extensions.base import Opened, Status, WatchedRun
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.chunks import (
     Chunk,
@@ -23,22 +34,6 @@ from turnstream.server.turns.chunks import (
     ToolCallPart,
     Usage,
 )
-
-try:
-    from prometheus_client import (
-        CollectorRegistry,
-        Counter,
-        Gauge,
-        Histogram,
-        PlatformCollector,
-        ProcessCollector,
-        disable_created_metrics,
-    )
-except ModuleNotFoundError:
-    raise MetricsSetupError(
-        "TURNSTREAM_METRICS_PORT needs a package that is not installed: pip install "
-        "prometheus-client (or turnstream[metrics])."
-    ) from None
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # A time for each series would double them.
 
@@ -66,6 +61,23 @@ class LabelValues:
         return value
 
 
+class Events(Collector):
+    """The events that extensions count, read at each scrape."""
+
+    def __init__(self) -> None:
+        self.status: Status | None = None
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        counted = CounterMetricFamily(
+            "turnstream_extension_events",
+            "Events that extensions count",
+            labels=("extension", "event"),
+        )
+        for names, count in [*self.status.events.items()] if self.status else ():
+            counted.add_metric(names, count)
+        return [counted]
+
+
 class Metrics:
     """The metrics of one application, in a registry of their own."""
 
@@ -91,6 +103,11 @@ class Metrics:
         self.oldest_claim = gauge(
             "oldest_claim_seconds", "Age of the oldest claim on a thread; a run may be over before"
         )
+        self.dropped_chunks = gauge(
+            "dropped_chunks", "Chunks that watchers of extensions missed, their queue being full"
+        )
+        self._events = Events()
+        registry.register(self._events)
         self.open_streams = gauge("open_streams", "Event streams that are open")
         self.tasks = gauge("tasks", "Tasks on the event loop")
         self.waiting_bytes = gauge("waiting_bytes", "Bytes of streams that readers have not taken")
@@ -123,23 +140,33 @@ class Metrics:
         )
         self._values = {name: LabelValues() for name in (*OF_RUN, "tool", "code")}
 
-    def watch_writes(self, store: str, meter: WriteMeter) -> None:
+    def watch(self, opened: Opened) -> None:
+        """Show the state of the server from now on."""
+        status = opened.status
+        self.live_runs.set_function(lambda: status.live_runs)
+        self.oldest_claim.set_function(lambda: status.oldest_claim_seconds)
+        self.dropped_chunks.set_function(lambda: status.dropped_chunks)
+        self._events.status = status
+        for store, meter in opened.meters.items():
+            self._watch_writes(store, meter)
+
+    def _watch_writes(self, store: str, meter: WriteMeter) -> None:
         """Each store writes on one connection: its use is what is under way."""
         meter.on_write = self._commits.labels(store).observe
         self._writes.labels(store).set_function(lambda: meter.under_way)
 
-    def run_ended(self, run: Run, chunks: Sequence[Chunk]) -> None:
+    def run_ended(self, run: WatchedRun, chunks: Sequence[Chunk]) -> None:
         """Count a run that is over, from all that it said; a refused request is a problem."""
-        if run.is_refused:
+        if run.state == "refused":
             return
-        values, start = self._values, run.start
+        values, start = self._values, run.spec
         model = values["model"](start.model)
         labels = (values["graph"](start.graph), model, values["setup"](start.setup))
         self._chunks.inc(len(chunks))
         self._run.labels(*labels).observe(monotonic() - run.started)
         if run.first_word is not None:
             self._first_word.labels(*labels).observe(run.first_word - run.started)
-        end, names = str(run.state), _tool_names(chunks)
+        end, names = run.state, _tool_names(chunks)
         for chunk in chunks:
             match chunk:
                 case StepFinish(timing=timing) if timing:

@@ -1,0 +1,261 @@
+"""The door: the kinds of contribution that an extension can make, and all that it is handed.
+
+An extension is a subclass of `Extension` that overrides what it contributes. The kinds are a closed
+set: settings, tables, routes, middleware, wire formats, commands, `open`, and hooks on the life of
+a run. An extension never gets the server itself, and cannot change what a model said.
+docs/extensions.md has a complete example.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
+from pydantic_settings import BaseSettings
+from sqlalchemy import Connection, MetaData
+from sqlalchemy.sql.dml import UpdateBase
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from turnstream.server.storage.write_meter import WriteMeter
+from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.header import ThreadKey
+
+EXTENSION_API = 1
+"""The version of this door. An extension of another version keeps the server from starting."""
+
+GUARD_SECONDS = 5.0
+AFTER_SECONDS = 5.0
+WATCH_SECONDS = 10.0
+MAX_QUEUED = 1_000
+MAX_WRITES = 100
+
+T = TypeVar("T")
+
+Write = UpdateBase
+"""An INSERT, UPDATE or DELETE of one of the extension's own tables."""
+Watch = Callable[[Sequence[Chunk]], Awaitable[None]]
+"""Receives the chunks of one run after they were logged. The last call ends with `Done`."""
+Command = Callable[[Sequence[str]], int]
+"""Takes the arguments behind the command's name; returns the exit status."""
+
+
+class ExtensionError(Exception):
+    """An extension keeps the server from starting; the message is for whoever starts it."""
+
+
+class Refusal(Exception):
+    """A guard refuses a run, or a route a request: the client gets a problem with the status, the
+    code and the sentence.
+
+    The sentence is shown to the caller: it holds no secret, and says what to do.
+    """
+
+    def __init__(self, code: str, sentence: str, status: int = 403) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+        self.status = status
+
+
+class TokenBudget(Protocol):
+    """The tokens that the caller of a run may still use."""
+
+    async def check_tokens(self) -> None:
+        """Raises an exception if the caller has used up their tokens."""
+
+    async def charge_tokens(self, tokens: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """A run that is about to begin; nothing of it is on disk yet."""
+
+    key: ThreadKey
+    run_id: str
+    principal: str
+    """The id of the caller."""
+    roles: tuple[str, ...]
+    graph: str
+    model: str | None
+    """None: the graph has a model of its own."""
+    setup: str | None
+    """A hash of the system prompt and the tools. None: the graph has its own."""
+    wire_format: str
+    text: str
+    """The text of the user's new message; empty without one."""
+    messages_before: int
+    """Messages of the thread before the request."""
+    budget: TokenBudget
+
+
+class WatchedRun(Protocol):
+    """A run as it is now; read-only."""
+
+    @property
+    def spec(self) -> RunSpec: ...
+
+    @property
+    def state(self) -> str:
+        """`live`; from its end on `finished`, `waiting`, `stopped` or `failed`; `refused`, if its
+        request was not stored."""
+
+    @property
+    def started(self) -> float:
+        """`time.monotonic()` at its start."""
+
+    @property
+    def first_word(self) -> float | None:
+        """`time.monotonic()` at its first text. None: there is no text yet."""
+
+    @property
+    def messages(self) -> Sequence[AnyMessage]:
+        """The thread, as far as the run has told it."""
+
+
+class Threads(Protocol):
+    """The part of the list of threads that extensions may use. Each method is one transaction, and
+    raises StorageUnavailable if it cannot be done."""
+
+    async def title(self, key: ThreadKey) -> str | None:
+        """None: there is no such thread."""
+
+    async def give_title(self, key: ThreadKey, title: str, before: str) -> bool:
+        """Give a thread a title, if its title is still the one of `before`."""
+
+
+class Database(Protocol):
+    """The database of the server: one transaction each.
+
+    `work` gets an SQLAlchemy connection and the arguments. It runs on a worker thread, and may be
+    called again if its transaction was undone. Raises StorageUnavailable.
+    """
+
+    async def write(self, work: Callable[..., T], *arguments: Any) -> T: ...
+
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T: ...
+
+
+class Status(Protocol):
+    """The state of the server, for a monitor; may be read on any thread."""
+
+    @property
+    def live_runs(self) -> int: ...
+
+    @property
+    def oldest_claim_seconds(self) -> float: ...
+
+    @property
+    def dropped_chunks(self) -> int:
+        """Chunks that watchers missed because their queue was full."""
+
+    @property
+    def events(self) -> Mapping[tuple[str, str], int]:
+        """The events that extensions have counted, by the extension's name and the event's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an extension is handed while the server serves."""
+
+    database: Database
+    threads: Threads
+    status: Status
+    meters: Mapping[str, WriteMeter]
+    """The writes of the thread list and of the checkpoints, by the name of the store."""
+    count: Callable[[str], None]
+    """Count an event of the extension, for a monitor. The name is one of a few."""
+    open_model: Callable[[str], AbstractAsyncContextManager[BaseChatModel]]
+    """Open a model by the name that a setting would give it; it does not reason. Raises
+    ModelSetupError."""
+
+
+class Extension:
+    """An optional feature. Made once a server, with all of its settings.
+
+    `before_run` is called under the claim on the thread, before anything is stored. It raises
+    Refusal, or returns the names of the tools to which it narrows the run (None: all that the
+    caller may use). It has `GUARD_SECONDS`: a guard that is late, or raises anything else, refuses
+    the run with `guard_failed`.
+
+    `watch` is called as a run begins, in the context that the run has to itself, and returns the
+    run's watcher or None. A watcher is fed from a queue of `MAX_QUEUED` batches; a batch that finds
+    the queue full is dropped and counted. A watcher that raises, or needs more than
+    `WATCH_SECONDS` for a batch, gets nothing more of its run. It can neither fail the run nor slow
+    it down.
+
+    `after_run` is called with all chunks of a run that is over, before the end is stored. The
+    writes that it returns, at most `MAX_WRITES`, are part of the transaction that stores the end.
+    If it raises, or needs more than `AFTER_SECONDS`, nothing is written for it.
+
+    `thread_deleted` returns writes for the transaction that deletes a thread. Rows of tables with
+    the columns `owner` and `thread_id` need none: they go with their thread, even while the
+    extension is off.
+    """
+
+    name: ClassVar[str]
+    """Lower-case letters, digits and underscores. Its settings and tables begin with it."""
+    api: ClassVar[int]
+    """The version of the door that it was written for: EXTENSION_API."""
+    order: ClassVar[int] = 100
+    """Extensions of a lower order come first; those of the same order by name."""
+    settings: ClassVar[type[BaseSettings] | None] = None
+    """A section of the settings: each field is an option, and a variable of the environment."""
+    tables: ClassVar[MetaData | None] = None
+    version: ClassVar[int] = 1
+    """The version of the tables; see `migrate`."""
+    commands: ClassVar[Mapping[str, Command]] = {}
+    """First arguments of `turnstream` that run a command of the extension."""
+
+    def __init__(self, settings: Any) -> None:
+        """Raises ExtensionError if the settings cannot be served."""
+
+    @staticmethod
+    def is_on(settings: Any) -> bool:  # noqa: ARG004
+        """Check whether the settings switch the extension on. It is not made otherwise."""
+        return True
+
+    @staticmethod
+    def migrate(connection: Connection, version: int) -> None:
+        """Bring the tables from an older version to the present one, in one transaction. Tables
+        that are new are made already."""
+
+    def routes(self) -> Sequence[Route]:
+        """Return routes for callers who are recognised and permitted."""
+        return ()
+
+    def middleware(self) -> Sequence[Middleware]:
+        """Return ASGI middleware around all of the server's own."""
+        return ()
+
+    def formats(self) -> Sequence[Any]:
+        """Return wire formats: see `turnstream.server.formats.format.Format`."""
+        return ()
+
+    @asynccontextmanager
+    async def open(self, opened: Opened) -> AsyncIterator[None]:  # noqa: ARG002
+        """Work beside the requests as long as the server serves."""
+        yield
+
+    async def before_run(self, spec: RunSpec) -> Collection[str] | None:
+        """Admit a run, narrow it or refuse it."""
+
+    def watch(self, run: WatchedRun) -> Watch | None:
+        """Return the watcher of a run that begins."""
+
+    async def after_run(
+        self,
+        run: WatchedRun,  # noqa: ARG002
+        chunks: Sequence[Chunk],  # noqa: ARG002
+    ) -> Sequence[Write]:
+        """Return writes for the transaction that stores the end of a run."""
+        return ()
+
+    def thread_deleted(self, key: ThreadKey) -> Sequence[Write]:  # noqa: ARG002
+        """Return writes for the transaction that deletes a thread."""
+        return ()
+
+    async def exported(self, key: ThreadKey) -> Any:
+        """Return the extension's part of a thread in GET /export, as JSON; None: it has none."""

@@ -1,0 +1,148 @@
+"""The extensions that there are: ours, those of installed packages, and those that the settings
+name; and which of them are on."""
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic_settings import BaseSettings, CliApp, NoDecode, SettingsConfigDict
+
+from turnstream.graphs.user_modules import own_object
+from turnstream.server.extensions.base import EXTENSION_API, Extension, ExtensionError
+from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
+from turnstream.server.settings import Settings
+
+GROUP = "turnstream.extensions"
+"""The group of the entry points by which installed packages register extensions."""
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+
+ExtensionType = type[Extension]
+
+
+def declared(names: Sequence[str] = ()) -> tuple[ExtensionType, ...]:
+    """Return the extensions that there are: `names` are `module:class` or `file.py:class`. Raises
+    ExtensionError."""
+    found: list[ExtensionType] = [
+        *BUILT_IN,
+        *_installed(),
+        *(_checked(name, _loaded(name)) for name in names),
+    ]
+    by_name = {each.name: each for each in found}
+    if len(by_name) < len(found):
+        doubled = next(each for each in found if by_name[each.name] is not each)
+        raise ExtensionError(f"two extensions have the name {doubled.name!r}: leave one out")
+    return tuple(found)
+
+
+def settings_with(extensions: Iterable[ExtensionType]) -> type[ServerSettings]:
+    """Return the class of settings with the section of each extension. Raises ExtensionError."""
+    bases: list[type] = [ServerSettings]
+    for each in extensions:
+        if each.settings and each not in BUILT_IN:
+            _check_section(each.name, each.settings, bases)
+            bases.append(each.settings)
+    if len(bases) == 1:
+        return ServerSettings
+    described = {
+        "__doc__": ServerSettings.__doc__,
+        "__module__": __name__,
+        "model_config": ServerSettings.model_config,
+    }
+    return type("ServerSettings", tuple(bases), described)
+
+
+def _check_section(name: str, section: type[BaseSettings], others: Iterable[type]) -> None:
+    fields = section.model_fields
+    for field in fields:
+        if not (field == name or field.startswith(f"{name}_")):
+            raise ExtensionError(
+                f"the extension {name!r} has a setting {field!r}; its settings begin with {name}_"
+            )
+    # A validator of the same name would replace the other one.
+    own = {*fields, *(each for each in vars(section) if not each.startswith(("__", "model_")))}
+    for other in others:
+        taken = own & {*dir(other), *getattr(other, "model_fields", ())} - {*dir(BaseSettings)}
+        if taken:
+            raise ExtensionError(
+                f"the settings of the extension {name!r} have {min(taken)!r}, which is a name of "
+                f"others: begin it with {name}_"
+            )
+
+
+def switched_on(extensions: Sequence[ExtensionType], settings: Settings) -> tuple[Extension, ...]:
+    """Make the extensions that the settings switch on. Raises ExtensionError."""
+    has_section = [each for each in extensions if isinstance(settings, each.settings or Settings)]
+    return tuple(each(settings) for each in has_section if each.is_on(settings))
+
+
+class ExtensionNames(BaseSettings):
+    """The one setting that must be known before the others."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TURNSTREAM_",
+        env_ignore_empty=True,
+        extra="ignore",
+        cli_ignore_unknown_args=True,
+        cli_kebab_case=True,
+        cli_avoid_json=True,
+    )
+    extensions: Annotated[str, NoDecode] = ""
+
+
+def named(options: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the extensions that the environment or the command line names."""
+    given = [each for each in options if each not in ("-h", "--help")]
+    names = CliApp.run(ExtensionNames, cli_args=given).extensions
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def _installed() -> list[ExtensionType]:
+    return [_checked(point.value, _imported(point)) for point in entry_points(group=GROUP)]
+
+
+def _imported(point: Any) -> object:
+    try:
+        return point.load()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ExtensionError(
+            f"the extension {point.value} of an installed package cannot be loaded ({reason}): "
+            "update the package, or remove it"
+        ) from error
+
+
+def _loaded(name: str) -> object:
+    try:
+        return own_object(name, [Path.cwd()])
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ExtensionError(
+            f"TURNSTREAM_EXTENSIONS: {name} cannot be loaded ({reason})"
+        ) from error
+
+
+def _checked(place: str, found: object) -> ExtensionType:
+    if not isinstance(found, type) or not issubclass(found, Extension):
+        raise ExtensionError(
+            f"the extension {place} is not a class that extends "
+            "turnstream.server.extensions.base.Extension"
+        )
+    api, name = getattr(found, "api", None), getattr(found, "name", None)
+    if api != EXTENSION_API:
+        raise ExtensionError(
+            f"the extension {place} is made for version {api!r} of the door, and this server has "
+            f"version {EXTENSION_API}: update the one or the other"
+        )
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ExtensionError(
+            f"the extension {place} has the name {name!r}; it needs one of lower-case letters, "
+            "digits and underscores"
+        )
+    for table in found.tables.tables if found.tables else ():
+        if not (table == name or table.startswith(f"{name}_")):
+            raise ExtensionError(
+                f"the extension {place} has a table {table!r}; its tables begin with {name}_"
+            )
+    return found

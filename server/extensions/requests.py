@@ -1,0 +1,36 @@
+"""What the endpoints of an extension ask about a request."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from turnstream.server.http.authenticated import PRINCIPAL
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.users.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    id: str
+    """The id of the principal, and the owner of their threads."""
+    roles: tuple[str, ...]
+
+    def thread(self, thread_id: str) -> ThreadKey:
+        """Return the key of a thread of the caller."""
+        return ThreadKey(self.id, thread_id)
+
+
+def caller(request: Request[Any]) -> Caller:
+    """Return who calls: routes of extensions are for callers who are recognised."""
+    principal: Principal = request.scope[PRINCIPAL]
+    return Caller(principal.owner, principal.roles)
+
+
+async def read_json(request: Request[Any]) -> Any:
+    """Return the JSON of a request's body, within the server's bounds of size.
+
+    Raises what the server answers with a problem: 415 for another content type, 413, 400.
+    """
+    value, _ = await request.state["bodies"].read(request, lambda body: body)
+    return value

@@ -1,0 +1,287 @@
+"""The hooks of extensions on the life of a run: called here and nowhere else."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from turnstream.server.extensions.base import (
+    AFTER_SECONDS,
+    GUARD_SECONDS,
+    MAX_QUEUED,
+    MAX_WRITES,
+    WATCH_SECONDS,
+    Extension,
+    Refusal,
+    RunSpec,
+    Watch,
+    WatchedRun,
+    Write,
+)
+from turnstream.server.runs.run import Run
+from turnstream.server.runs.start import RunStart
+from turnstream.server.runs.transcript import user_content
+from turnstream.server.storage.also import Also
+from turnstream.server.storage.extension_writes import tolerated
+from turnstream.server.turns.chunks import Chunk, Done
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import InvalidRequest, UserMessage
+
+CLOSE_SECONDS = 5.0
+"""Limit on the wait for watchers when the server ends."""
+
+logger = logging.getLogger(__name__)
+
+
+class GuardFailed(Exception):
+    """A guard could not be asked, so the run is refused."""
+
+
+class RunHooks:
+    """The hooks of the extensions that are on, in their declared order."""
+
+    def __init__(self, extensions: Sequence[Extension] = ()) -> None:
+        ordered = in_order(extensions)
+        self._guards = _overriding(ordered, Extension.before_run)
+        self._watching = _overriding(ordered, Extension.watch)
+        self._after = _overriding(ordered, Extension.after_run)
+        self._deleting = _overriding(ordered, Extension.thread_deleted)
+        self._feeds = set[_Feed]()
+        self.dropped_chunks = 0
+
+    async def admit(self, start: RunStart) -> RunStart:
+        """Ask the guards. Returns the start as they have narrowed it. Raises InvalidRequest with
+        the code of a refusal, GuardFailed."""
+        for extension in self._guards:
+            try:
+                async with asyncio.timeout(GUARD_SECONDS):
+                    names = await extension.before_run(_spec(start))
+                if names is not None:
+                    start = _narrowed(start, sorted(names))
+            except Refusal as refusal:
+                code, sentence = refusal.code, refusal.sentence
+                raise InvalidRequest(code, sentence, refusal.status) from None
+            except Exception:
+                named = {"extension": extension.name, "run": start.run_id}
+                logger.exception("extension %(extension)s refuses run %(run)s by failing", named)
+                raise GuardFailed from None
+        return start
+
+    def begin(self, run: Run) -> "HookedRun":
+        """Begin to watch a run, in the context that the run has to itself."""
+        return HookedRun(self, run, self._watching, self._after)
+
+    def thread_deleted(self, key: ThreadKey) -> Also:
+        """Return the writes that join the transaction of a deletion."""
+        also: list[Callable[..., object]] = []
+        for extension in self._deleting:
+            try:
+                also += _joined(extension, extension.thread_deleted(key))
+            except Exception:
+                named = {"extension": extension.name, "thread": key.thread_id}
+                text = "extension %(extension)s: its writes for the deletion of %(thread)s failed"
+                logger.exception(text, named)
+        return also
+
+    async def close(self) -> None:
+        """Let watchers take what waits for them, for CLOSE_SECONDS at most."""
+        tasks = [feed.task for feed in self._feeds if feed.task]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def opened(self, feed: "_Feed") -> None:
+        self._feeds.add(feed)
+
+    def drained(self, feed: "_Feed") -> None:
+        self._feeds.discard(feed)
+
+
+class HookedRun:
+    """One run, as the hooks see it."""
+
+    def __init__(
+        self,
+        hooks: RunHooks,
+        run: Run,
+        watching: Sequence[Extension],
+        after: Sequence[Extension],
+    ) -> None:
+        self._hooks = hooks
+        self._run = run
+        self._after = after
+        self._view = _View(run) if watching or after else None
+        self._logged: list[Chunk] = []
+        """Kept only for `after_run`."""
+        self._feeds = [feed for extension in watching if (feed := self._feed(extension))]
+        if self._feeds or after:
+            run.log.feed = self._put
+
+    async def after_run(self, last: Sequence[Chunk]) -> Also:
+        """Return the writes that join the transaction of the run's end; `last` are its last chunks,
+        which are not in its log yet."""
+        if not self._after or not self._view:
+            return ()
+        await self._run.log.flush()
+        chunks, also = [*self._logged, *last], list[Callable[..., object]]()
+        for extension in self._after:
+            named = {"extension": extension.name, "run": self._run.start.run_id}
+            try:
+                async with asyncio.timeout(AFTER_SECONDS):
+                    writes = await extension.after_run(self._view, chunks)
+                also += _joined(extension, writes)
+            except Exception:
+                text = "extension %(extension)s writes nothing about run %(run)s: it failed"
+                logger.exception(text, named)
+        return also
+
+    def end(self, chunks: Sequence[Chunk]) -> None:
+        """End the watching with chunks that stand for an end that was not logged."""
+        for feed in self._feeds:
+            feed.put(chunks)
+
+    def _put(self, chunks: Sequence[Chunk]) -> None:
+        if self._after:
+            self._logged += chunks
+        for feed in self._feeds:
+            feed.put(chunks)
+
+    def _feed(self, extension: Extension) -> "_Feed | None":
+        run_id = self._run.start.run_id
+        try:
+            assert self._view
+            watch = extension.watch(self._view)
+        except Exception:
+            named = {"extension": extension.name, "run": run_id}
+            logger.exception("extension %(extension)s does not watch run %(run)s: it failed", named)
+            return None
+        return _Feed(self._hooks, extension.name, run_id, watch) if watch else None
+
+
+class _Feed:
+    """The chunks on their way to one watcher of one run."""
+
+    def __init__(self, hooks: RunHooks, extension: str, run_id: str, watch: Watch) -> None:
+        self._hooks = hooks
+        self._named = {"extension": extension, "run": run_id}
+        self._watch = watch
+        self._queue: deque[Sequence[Chunk]] = deque()
+        self._dropped = 0
+        self._is_over = False
+        self.task: asyncio.Task[None] | None = None
+
+    def put(self, chunks: Sequence[Chunk]) -> None:
+        """Queue chunks; those behind the run's end are ignored."""
+        if self._is_over or not chunks:
+            return
+        self._is_over = isinstance(chunks[-1], Done)
+        if len(self._queue) >= MAX_QUEUED and not self._is_over:
+            self._dropped += len(chunks)
+            self._hooks.dropped_chunks += len(chunks)
+            return
+        self._queue.append(chunks)
+        if self.task is None:
+            self._hooks.opened(self)
+            self.task = asyncio.create_task(self._drain(), name="a watcher")
+
+    async def _drain(self) -> None:
+        try:
+            while self._queue:
+                async with asyncio.timeout(WATCH_SECONDS):
+                    await self._watch(self._queue.popleft())
+        except Exception:
+            self._is_over = True
+            self._queue.clear()
+            text = "extension %(extension)s watches run %(run)s no more: its watcher failed"
+            logger.exception(text, self._named)
+        finally:
+            self.task = None
+            self._hooks.drained(self)
+        if self._is_over and self._dropped:
+            missed = {**self._named, "dropped": self._dropped}
+            text = "extension %(extension)s missed %(dropped)d chunks of run %(run)s"
+            logger.warning(text, missed)
+
+
+class _View:
+    """Implements `WatchedRun`."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.spec = _spec(run.start)
+
+    @property
+    def state(self) -> str:
+        return "refused" if self._run.is_refused else self._run.state
+
+    @property
+    def started(self) -> float:
+        return self._run.started
+
+    @property
+    def first_word(self) -> float | None:
+        return self._run.first_word
+
+    @property
+    def messages(self) -> Sequence[AnyMessage]:
+        return self._run.translator.thread
+
+
+def in_order(extensions: Sequence[Extension]) -> list[Extension]:
+    return sorted(extensions, key=lambda extension: (extension.order, extension.name))
+
+
+def _overriding(extensions: Sequence[Extension], hook: Callable[..., object]) -> list[Extension]:
+    name = hook.__name__
+    return [each for each in extensions if getattr(type(each), name) is not hook]
+
+
+def _spec(start: RunStart) -> RunSpec:
+    plan, principal = start.plan, start.rights.principal
+    asked = [message for message in plan.new or () if isinstance(message, HumanMessage)]
+    return RunSpec(
+        key=start.key,
+        run_id=start.run_id,
+        principal=principal.id,
+        roles=principal.roles,
+        graph=start.graph,
+        model=start.model,
+        setup=start.setup,
+        wire_format=start.wire_format,
+        text=UserMessage(user_content(asked[-1])).text if asked else "",
+        messages_before=len(plan.before.messages),
+        budget=start.rights,
+    )
+
+
+def _narrowed(start: RunStart, names: Sequence[str]) -> RunStart:
+    if start.context.catalogue is None:
+        raise ValueError("a graph of one's own has its own tools: a guard cannot narrow them")
+    rights = start.rights.narrowed(names)
+    return replace(
+        start,
+        rights=rights,
+        context=replace(start.context, rights=rights),
+        classifier=replace(start.classifier, rights=rights),
+    )
+
+
+def _joined(extension: Extension, writes: Sequence[Write]) -> Also:
+    tables = extension.tables.tables.values() if extension.tables else ()
+    own = [write for write in writes if write.table in tables]
+    if len(own) < len(writes) or len(own) > MAX_WRITES:
+        named = {"extension": extension.name, "most": MAX_WRITES}
+        logger.error(
+            "extension %(extension)s: writes beyond its own tables, and beyond the first %(most)d, "
+            "are left out",
+            named,
+        )
+    return tolerated(f"extension {extension.name}", own[:MAX_WRITES])
+
+
+_: type[WatchedRun] = _View

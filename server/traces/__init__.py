@@ -1,2 +1,0 @@
-class TracesSetupError(Exception):
-    """Traces cannot be made as it is set; the message is for whoever starts the server."""

@@ -1,0 +1,105 @@
+"""The tables of extensions, in both databases."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Column, Integer, MetaData, String, Table, func, insert, select
+
+from turnstream.server.storage.extension_tables import ExtensionTables, drop
+from turnstream.server.storage.extension_writes import tolerated
+from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.storage.location import Location, PostgresUrl
+from turnstream.server.storage.opened import ServerStore, Storage, open_storage
+from turnstream.server.storage.ownership import assign
+from turnstream.server.turns.header import ThreadKey
+
+metadata = MetaData()
+words = Table(
+    "words",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("count", Integer, nullable=False),
+)
+TOY = ExtensionTables("words", metadata, 1, lambda _connection, _version: None)
+T1, T2 = ThreadKey("ann", "t1"), ThreadKey("ann", "t2")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    if request.param == "sqlite":
+        return tmp_path / "t.db"
+    url: PostgresUrl = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+async def storage(location: Location) -> AsyncIterator[Storage]:
+    async with open_storage(location) as storage:
+        await storage.store.open_extensions([TOY], is_shared=False)
+        yield storage
+        await storage.store.write(drop, "words")
+
+
+async def count(store: ServerStore) -> int:
+    return await store.read(lambda each: each.scalar(select(func.count()).select_from(words)) or 0)
+
+
+def row(key: ThreadKey) -> Any:
+    return insert(words).values(owner=key.owner, thread_id=key.thread_id, count=1)
+
+
+async def begun(store: ServerStore, key: ThreadKey, *writes: Any) -> None:
+    """A run of the thread from its claim to its end, which the writes join."""
+    await store.claim(key, "r1")
+    await store.begin_run(key, "r1", "Hello")
+    await store.end_run(key, "r1", "finished", tolerated("words", writes))
+
+
+async def test_a_write_joins_the_end_of_a_run_and_its_row_goes_with_the_thread(
+    storage: Storage,
+) -> None:
+    for key in (T1, T2):
+        await begun(storage.store, key, row(key))
+    assert await count(storage.store) == 2
+    await storage.store.claim_for_deletion(T1, "d1")
+    await storage.store.delete(T1)
+    assert await count(storage.store) == 1
+
+
+async def test_a_mistake_leaves_out_all_writes_of_the_extension_and_not_the_end_of_the_run(
+    storage: Storage,
+) -> None:
+    await begun(storage.store, T1, row(T1), row(T1))
+    assert await count(storage.store) == 0
+    entry = await storage.store.get(T1)
+    assert entry is not None
+    assert entry.run_state == "finished"
+
+
+async def test_rows_move_with_a_thread_that_is_assigned(storage: Storage) -> None:
+    await begun(storage.store, T1, row(T1))
+    assert (await assign(storage.store, "ann", "ben")).count == 1
+    owners = await storage.store.read(lambda each: [*each.scalars(select(words.c.owner))])
+    assert owners == ["ben"]
+
+
+async def test_a_worker_that_lacks_an_extension_of_the_others_does_not_start(
+    storage: Storage,
+) -> None:
+    with pytest.raises(StorageError, match="turnstream extensions drop words"):
+        await storage.store.open_extensions([], is_shared=True)
+    assert await storage.store.write(drop, "words")
+    await storage.store.open_extensions([], is_shared=True)
+    assert not await storage.store.write(drop, "words")
+
+
+async def test_workers_that_start_at_once_make_the_tables_once(postgres_url: PostgresUrl) -> None:
+    async with open_storage(postgres_url) as first, open_storage(postgres_url) as second:
+        stores = (first.store, second.store)
+        await asyncio.gather(*(each.open_extensions([TOY], is_shared=True) for each in stores))
+        assert await count(first.store) == 0
+        await first.store.write(drop, "words")
