@@ -108,7 +108,7 @@ export async function attach(id, cursor, signal) {
 
 const path = (id) => `/threads/${encodeURIComponent(id)}`;
 
-async function json(method, url, body) {
+export async function json(method, url, body) {
   const response = await request(method, url, body);
   return response.json();
 }

@@ -2,7 +2,7 @@
 
 import { html, svg } from "../vendor/lit-html/lit-html.js";
 
-const icon = (content) => html`<svg
+export const icon = (content) => html`<svg
   class="icon"
   viewBox="0 0 20 20"
   width="18"

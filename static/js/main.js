@@ -343,9 +343,13 @@ onWord(({ type, id, waiting }) => {
 
 async function learnModel() {
   about.model = await api.health();
-  const { examples, titles } = about.model;
+  const { examples, titles, extensions } = about.model;
   list.makesTitles = titles;
   about.examples = examples ?? [];
+  if (extensions?.includes("feedback")) {
+    const { Feedback } = await import("./feedback.js");
+    about.feedback = new Feedback(painting, notice, status);
+  }
   painting.bar();
   painting.thread();
 }

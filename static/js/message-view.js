@@ -55,13 +55,12 @@ function userMessage(message, { editing, dropped, idle }, actions) {
   `;
 }
 
-/** Of threads of older versions it is not known. What is copied of a message is its words alone. */
+/** Older threads have no such time. */
 const sentAt = ({ createdAt }) =>
   createdAt
     ? html`<time class="figures sent-at" datetime=${createdAt} title=${formatInstant(createdAt)} data-shown=${formatMoment(createdAt)}></time>`
     : nothing;
 
-/** It is measured once it is in the page. */
 const fitEditor = (field) => field && queueMicrotask(() => fitHeight(field, 0.6));
 
 const left = (count) =>
@@ -184,7 +183,7 @@ function mark({ ended, error, finishReason, running }) {
   return word ? html`<p class="mark">${icons.stopped} ${word}</p>` : nothing;
 }
 
-function footer(message, { idle }, actions) {
+function footer(message, { idle, thumbs }, actions) {
   return html`
     <div class="actions">
       ${versionsView(message, actions.onLook)} ${canBeCopied(message) ? copyButton(message) : nothing}
@@ -193,6 +192,7 @@ function footer(message, { idle }, actions) {
             ${icons.again}
           </button>`
         : nothing}
+      ${thumbs?.()}
       <span class="figures">${figures(message)}</span>
     </div>
   `;

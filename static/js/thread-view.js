@@ -17,7 +17,7 @@ import { lookedAtView } from "./versions-view.js";
  *   `graph`: that of the thread; `limit`: messages; `tools`: see `tools.js`
  * @param {object} actions
  */
-export function threadView(state, { examples, graph, editing, limit, asker, tools }, actions) {
+export function threadView(state, { examples, graph, editing, limit, asker, tools, feedback }, actions) {
   if (state.missing) return missing(actions);
   const unsent = state.outbox.filter(({ isSending }) => !isSending);
   if (state.loading && !state.messages.length) return html`${skeleton()} ${outboxView(unsent, state, actions)}`;
@@ -33,7 +33,8 @@ export function threadView(state, { examples, graph, editing, limit, asker, tool
         const isEdited = editing !== null && message.id === editing.id;
         const dropped = isEdited ? messages.length - messages.indexOf(message) - 1 : 0;
         const { answers, decisions } = state;
-        const about = { answers, decisions, asker, tools, editing: isEdited ? editing : null, dropped, idle };
+        const thumbs = feedback?.of(state.id, message.id);
+        const about = { answers, decisions, asker, tools, editing: isEdited ? editing : null, dropped, idle, thumbs };
         return guard([message, ...Object.values(about)], () => messageView(message, about, actions));
       },
     )}
@@ -42,7 +43,6 @@ export function threadView(state, { examples, graph, editing, limit, asker, tool
   `;
 }
 
-/** Who scrolls up gets them without it. */
 const earlier = ({ loadingEarlier }, actions) => html`
   <button type="button" class="quiet more earlier" aria-disabled=${String(loadingEarlier)} @click=${actions.onEarlier}>
     ${loadingEarlier ? "Loading earlier messages…" : "Earlier messages"}
@@ -89,7 +89,6 @@ const offer = (examples, actions) => html`
   </ul>
 `;
 
-/** What stands under the last message when something is to be said or done. */
 function ending(state, actions) {
   if (state.run) return nothing;
   if (state.problem) {

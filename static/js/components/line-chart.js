@@ -51,7 +51,7 @@ function styled() {
 class Lines {
   #element;
   #plot = null;
-  /** What was last asked for; undefined once the drawing is closed. */
+  /** Undefined once it is closed. */
   #props;
   #isLoading = false;
 
