@@ -11,6 +11,8 @@ from turnstream.graphs.limits import MAX_MESSAGE_BYTES
 Reasoning = Literal["off", "on", "low", "medium", "high"]
 """`off`: the model is not asked for it, and none is shown; `on`: as much as the model likes."""
 
+ThinkTags = Literal["reasoning", "text"]
+"""What `<think>` at the beginning of a message's text is taken for."""
 Omittable = Literal["stream_options", "reasoning_effort"]
 """Options of a request that a compatible server may refuse; a turn works without them."""
 
@@ -37,6 +39,7 @@ class ModelOptions:
     """The pace of the offline model."""
     omitted: tuple[Omittable, ...] = ()
     """Options that a request to OpenAI's wire goes without from the first one on."""
+    think_tags: ThinkTags = "reasoning"
 
 
 def possible_reasoning(model: BaseChatModel, name: str, wanted: Reasoning) -> Reasoning:

@@ -22,6 +22,7 @@ from turnstream.graphs.model_options import ModelOptions, possible_reasoning
 from turnstream.graphs.model_wire import ModelClients, model_clients
 from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
+from turnstream.graphs.think_tags import ThinkTags, take_thoughts
 
 
 class BoundedChatOpenAI(ChatOpenAI):
@@ -30,6 +31,7 @@ class BoundedChatOpenAI(ChatOpenAI):
     max_message_bytes: int = MAX_MESSAGE_BYTES
     shows_reasoning: bool = False
     """Whether to pass on what compatible servers send as `reasoning_content` or `reasoning`."""
+    reads_think_tags: bool = True
 
     def _convert_chunk_to_generation_chunk(
         self,
@@ -60,6 +62,7 @@ class BoundedChatOpenAI(ChatOpenAI):
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         room, whole = Room(self.max_message_bytes), Whole()
+        tags = ThinkTags(is_done=not self.reads_think_tags)
         # Not ChatOpenAI's, which hides the generator that holds the connection.
         stream: Any = super(ChatOpenAI, self)._astream(*args, **kwargs)
         async with aclosing(stream) as chunks:
@@ -71,9 +74,16 @@ class BoundedChatOpenAI(ChatOpenAI):
                 if whole.count and _says_nothing(chunk):
                     continue
                 room.fill(chunk.message)
+                ends = (chunk.generation_info or {}).get("finish_reason") is not None
+                take_thoughts(tags, chunk.message, ends=ends, shows=self.shows_reasoning)
                 yield chunk.part_of(whole)
                 if room.is_over:
                     break
+        if not tags.is_done:
+            rest = AIMessageChunk(content="")
+            take_thoughts(tags, rest, ends=True, shows=self.shows_reasoning)
+            if rest.content or rest.additional_kwargs:
+                yield StreamedGeneration(message=rest).part_of(whole)
         if room.is_over:
             yield cut_chunk(self.max_message_bytes, "openai").part_of(whole)
 
@@ -120,6 +130,7 @@ def openai_model(
     )
     wanted = possible_reasoning(model, name, options.reasoning)
     model.shows_reasoning = wanted != "off"
+    model.reads_think_tags = options.think_tags == "reasoning"
     if wanted not in ("off", "on"):
         model.reasoning_effort = wanted
     model.async_client = ChunkCompletions(model.root_async_client, options.omitted)

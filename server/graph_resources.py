@@ -43,6 +43,7 @@ def _options(settings: Settings, reasoning: Reasoning) -> ModelOptions:
         openai_base_url=settings.openai_base_url,
         reasoning=reasoning,
         omitted=settings.omitted_options,
+        think_tags=settings.think_tags,
         max_message_bytes=settings.max_message_bytes,
         word_seconds=settings.offline_word_seconds,
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AliasChoices, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode
 
-from turnstream.graphs.model_options import Omittable, Reasoning
+from turnstream.graphs.model_options import Omittable, Reasoning, ThinkTags
 from turnstream.graphs.models import DEFAULT_MODEL, OFFLINE, ModelName
 
 
@@ -44,6 +44,11 @@ class ModelSettings(BaseSettings):
         "must be named, and a key is not needed",
     )
 
+    think_tags: ThinkTags = Field(
+        "reasoning",
+        description="what a model writes between <think> and </think> ahead of its answer: "
+        "'reasoning', or 'text' for a model that means it",
+    )
     omitted_options: Annotated[tuple[Omittable, ...], NoDecode] = Field(
         (),
         description="options that the server at OPENAI_BASE_URL refuses, comma-separated: "

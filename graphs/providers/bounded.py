@@ -13,6 +13,7 @@ from turnstream.graphs.answer_bounds import answers_closed
 from turnstream.graphs.limits import MAX_MESSAGE_BYTES
 from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
+from turnstream.graphs.think_tags import ThinkTags, take_thoughts
 
 
 class BoundedChat(BaseChatModel):
@@ -20,15 +21,22 @@ class BoundedChat(BaseChatModel):
     other limit of length, and its request is closed with the stream."""
 
     max_message_bytes: int = MAX_MESSAGE_BYTES
+    reads_think_tags: bool = False
+    shows_reasoning: bool = False
+    """Whether to pass on what stands between tags."""
     provider: ClassVar[str]
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         room, whole = Room(self.max_message_bytes), Whole()
+        tags = ThinkTags(is_done=not self.reads_think_tags)
         async with answers_closed():
             stream: Any = super()._astream(*args, **kwargs)
             async with aclosing(stream) as chunks:
                 async for chunk in chunks:
                     made = self._bounded(chunk, room)
+                    assert isinstance(made.message, AIMessageChunk)
+                    ends = bool((made.generation_info or {}).get("done"))
+                    take_thoughts(tags, made.message, ends=ends, shows=self.shows_reasoning)
                     yield made.part_of(whole)
                     if room.is_over:
                         break

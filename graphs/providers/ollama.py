@@ -38,6 +38,8 @@ async def open_model(name: str, options: ModelOptions) -> AsyncIterator[BoundedC
     model = BoundedChatOllama(
         model=name,
         max_message_bytes=options.max_message_bytes,
+        reads_think_tags=options.think_tags == "reasoning",
+        shows_reasoning=wanted != "off",
         reasoning=reasoning(wanted),
         client_kwargs={"follow_redirects": False, "headers": PLAIN},
         async_client_kwargs={"event_hooks": {"response": [hook]}},
