@@ -28,8 +28,8 @@ class Leaking:
         await self._app(scope, receive, send)
 
 
-def leaking(*arguments: Any) -> Starlette:
-    app = create_app(*arguments)
+def leaking(*arguments: Any, **named: Any) -> Starlette:
+    app = create_app(*arguments, **named)
     app.add_middleware(Leaking)
     return app
 
