@@ -79,7 +79,13 @@ def last_reason(message: AIMessage, *, pending: bool) -> FinishReason:
     if pending:
         return "tool-calls"
     given = stored.finish_reason(message)
-    return "stop" if given is None else _REASONS.get(given.lower(), "other")
+    reason = "stop" if given is None else _REASONS.get(given.lower(), "other")
+    return "other" if reason == "stop" and not _has_answer(message) else reason
+
+
+def _has_answer(message: AIMessage) -> bool:
+    """Reasoning alone is no answer."""
+    return bool(message.tool_calls or message.invalid_tool_calls or message.text.strip())
 
 
 def told_end(chunks: Sequence[Chunk]) -> ThreadRunState:

@@ -173,13 +173,14 @@ const MARKS = {
   ...CUT_OFF,
 };
 
-function mark({ ended, error, finishReason, running }) {
+function mark({ ended, error, finishReason, parts, running }) {
   if (running) return nothing;
   if (error) return html`<p class="mark danger">${icons.warning} Failed: ${error.message}</p>`;
   if (ended?.reason === "limit") {
     return html`<p class="mark">${icons.stopped} Stopped: ${String(ended.limit).replaceAll("_", " ")} of ${ended.value} reached</p>`;
   }
-  const word = MARKS[ended?.reason ?? finishReason];
+  const isEmpty = !ended && finishReason === "other" && parts.at(-1)?.type !== "text";
+  const word = isEmpty ? "The model ended without an answer" : MARKS[ended?.reason ?? finishReason];
   return word ? html`<p class="mark">${icons.stopped} ${word}</p>` : nothing;
 }
 

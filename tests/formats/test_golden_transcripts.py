@@ -112,6 +112,12 @@ REWORDED = (
         '"title":"First."',
         "A title of first words follows an edit of them.",
     ),
+    Rewording(
+        "no_words_at_all",
+        '"finishReason":"other"',
+        '"finishReason":"stop"',
+        "An empty answer says that it is none.",
+    ),
     *(
         Rewording("a_misfit_of_a_tool_of_the_client", now, recorded, reason)
         for now, recorded, reason in (

@@ -74,7 +74,9 @@ def ending(provider: str, name: str) -> tuple[str, str | None]:
     if provider == "ollama" and name == "malformed arguments beside a question":
         return "error", "model_unavailable"
     if provider == "ollama" and name in FILTERED:
-        return ("error", "model_error") if way.error else ("stop", None)
+        if way.error:
+            return "error", "model_error"
+        return ("other" if name == FILTERED[2] else "stop"), None
     if provider == "ollama" and name == "a context that is too long":
         return "error", "model_error"
     if provider == "google_genai" and name == FILTERED[0]:

@@ -133,7 +133,7 @@ WAYS = {
     "an answer that is too long": Way(
         (reply(Say("Well, "), Finish("length")),), "length", text="Well, "
     ),
-    "an answer without words": Way((reply(Finish("stop")),), "stop", text=""),
+    "an answer without words": Way((reply(Finish("stop")),), "other", text=""),
     "a rate limit": Way((failures.rate_limited(0),) * 3, "error", "model_rate_limited"),
     "a key that is refused": Way((failures.UNAUTHORIZED,), "error", "model_unauthorized"),
     "a model that is not there": Way((failures.MODEL_NOT_FOUND,), "error", "model_not_found"),
