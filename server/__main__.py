@@ -28,7 +28,7 @@ from turnstream.server.app import create_app
 from turnstream.server.connections import ConnectionLimits
 from turnstream.server.extensions.base import Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
-from turnstream.server.extensions.loading import declared, named, settings_with
+from turnstream.server.extensions.loading import ADMINISTRATION, declared, named, settings_with
 from turnstream.server.logs.formats import LogFormat
 from turnstream.server.logs.messages import escape
 from turnstream.server.logs.setup import configure, log_stray_failures
@@ -44,10 +44,6 @@ GC_THRESHOLDS = (10_000, 10, 50)
 """Rarer collections than Python's own (700, 10, 10). A full one stops the server for a millisecond
 each 1200 objects, of which a stream has a thousand, and finds next to nothing: what a run leaves is
 freed by its reference counts, but for some 40 objects."""
-ADMINISTRATION = ("keys", "threads", "audit", "extensions", "migrate")
-"""First arguments that are commands of `turnstream.server.commands`; a graph's name has a colon or
-a dot."""
-
 logger = logging.getLogger("turnstream")
 
 

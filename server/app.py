@@ -93,7 +93,7 @@ def create_app(
     loaded = load(settings.graph)
     policy = open_policy(settings.policy)
     switched = in_order(switched_on(extensions, settings))
-    formats = formats.behind([format for each in switched for format in each.formats()])
+    all_formats = formats.behind([format for each in switched for format in each.formats()])
     hooks = RunHooks(switched)
     outermost = [one for each in switched for one in each.middleware()]
 
@@ -142,7 +142,7 @@ def create_app(
                     )
                     state = await _wired(
                         settings,
-                        formats,
+                        all_formats,
                         graphs,
                         models,
                         tools,

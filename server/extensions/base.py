@@ -27,7 +27,8 @@ EXTENSION_API = 1
 """The version of this door. An extension of another version keeps the server from starting."""
 
 GUARD_SECONDS = 5.0
-AFTER_SECONDS = 5.0
+AFTER_SECONDS = 2.0
+"""Limit on the `after_run` hooks of one run, all together."""
 WATCH_SECONDS = 10.0
 MAX_QUEUED = 1_000
 MAX_WRITES = 100
@@ -37,7 +38,8 @@ T = TypeVar("T")
 Write = UpdateBase
 """An INSERT, UPDATE or DELETE of one of the extension's own tables."""
 Watch = Callable[[Sequence[Chunk]], Awaitable[None]]
-"""Receives the chunks of one run after they were logged. The last call ends with `Done`."""
+"""Receives the chunks of one run after they were logged. The last call ends with `Done`, unless the
+server ends first."""
 Command = Callable[[Sequence[str]], int]
 """Takes the arguments behind the command's name; returns the exit status."""
 
@@ -55,6 +57,8 @@ class Refusal(Exception):
 
     def __init__(self, code: str, sentence: str, status: int = 403) -> None:
         super().__init__(sentence)
+        if not 400 <= status < 600:
+            raise ValueError(f"{status} is not the status of a refusal")
         self.code = code
         self.sentence = sentence
         self.status = status
@@ -125,6 +129,10 @@ class Threads(Protocol):
     async def give_title(self, key: ThreadKey, title: str, before: str) -> bool:
         """Give a thread a title, if its title is still the one of `before`."""
 
+    def hold(self, connection: Connection, key: ThreadKey) -> bool:
+        """Check in a transaction of the extension that a thread exists, and keep it until the
+        end of the transaction."""
+
 
 class Database(Protocol):
     """The database of the server: one transaction each.
@@ -158,7 +166,7 @@ class Status(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What an extension is handed while the server serves."""
+    """The parts of the server that an extension may use while the server serves."""
 
     database: Database
     threads: Threads
@@ -178,7 +186,7 @@ class Extension:
     `before_run` is called under the claim on the thread, before anything is stored. It raises
     Refusal, or returns the names of the tools to which it narrows the run (None: all that the
     caller may use). It has `GUARD_SECONDS`: a guard that is late, or raises anything else, refuses
-    the run with `guard_failed`.
+    the run with `guard_failed`. The tools of a graph of one's own cannot be narrowed.
 
     `watch` is called as a run begins, in the context that the run has to itself, and returns the
     run's watcher or None. A watcher is fed from a queue of `MAX_QUEUED` batches; a batch that finds
@@ -188,7 +196,8 @@ class Extension:
 
     `after_run` is called with all chunks of a run that is over, before the end is stored. The
     writes that it returns, at most `MAX_WRITES`, are part of the transaction that stores the end.
-    If it raises, or needs more than `AFTER_SECONDS`, nothing is written for it.
+    If it raises, or the hooks together need more than `AFTER_SECONDS`, nothing is written for it.
+    It is not called for a run whose process died: recovery stores that end.
 
     `thread_deleted` returns writes for the transaction that deletes a thread. Rows of tables with
     the columns `owner` and `thread_id` need none: they go with their thread, even while the

@@ -1,7 +1,8 @@
-"""The extensions that there are: ours, those of installed packages, and those that the settings
-name; and which of them are on."""
+"""Find, check and load extensions: ours, those of installed packages, and those that the settings
+name."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,7 +14,15 @@ from turnstream.graphs.user_modules import own_object
 from turnstream.server.extensions.base import EXTENSION_API, Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.settings import Settings
+from turnstream.server.storage.tables import metadata
 
+ADMINISTRATION = ("keys", "threads", "audit", "extensions", "migrate")
+"""First arguments that are commands of `turnstream.server.commands`."""
+RESERVED_TABLES = frozenset(metadata.tables) | {
+    *("checkpoints", "writes", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations"),
+    *("store", "store_migrations", "store_vectors", "vector_migrations", "turnstream_schema"),
+}
+"""Tables of the server and of LangGraph."""
 GROUP = "turnstream.extensions"
 """The group of the entry points by which installed packages register extensions."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -22,18 +31,24 @@ ExtensionType = type[Extension]
 
 
 def declared(names: Sequence[str] = ()) -> tuple[ExtensionType, ...]:
-    """Return the extensions that there are: `names` are `module:class` or `file.py:class`. Raises
-    ExtensionError."""
-    found: list[ExtensionType] = [
-        *BUILT_IN,
-        *_installed(),
-        *(_checked(name, _loaded(name)) for name in names),
-    ]
-    by_name = {each.name: each for each in found}
-    if len(by_name) < len(found):
-        doubled = next(each for each in found if by_name[each.name] is not each)
-        raise ExtensionError(f"two extensions have the name {doubled.name!r}: leave one out")
-    return tuple(found)
+    """Return our extensions, those of installed packages, and those of `names`: `module:class` or
+    `file.py:class`. Raises ExtensionError."""
+    named = (_checked(name, _loaded(name)) for name in names)
+    found: tuple[ExtensionType, ...] = (*BUILT_IN, *_installed(), *named)
+    found = tuple(dict.fromkeys(found))  # the setting may name an installed one
+    tables = [table for each in found if each.tables for table in each.tables.tables]
+    for kind, taken in (
+        ("name", [each.name for each in found]),
+        ("command", [*ADMINISTRATION, *(command for each in found for command in each.commands)]),
+        ("table", [*RESERVED_TABLES, *tables]),
+    ):
+        (doubled, count), *_ = Counter(taken).most_common(1)
+        if count > 1:
+            raise ExtensionError(
+                f"the {kind} {doubled!r} of an extension is taken by another one or by the server: "
+                "rename it, or leave one out"
+            )
+    return found
 
 
 def settings_with(extensions: Iterable[ExtensionType]) -> type[ServerSettings]:

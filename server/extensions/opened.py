@@ -1,12 +1,15 @@
-"""What extensions are handed of the server, and what the store needs to know of them."""
+"""The parts of the server that extensions may use, and their tables."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sqlalchemy import Connection
+
 from turnstream.server.extensions.base import Extension
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.runs import Runs
+from turnstream.server.storage import thread_list
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.turns.header import ThreadKey
@@ -24,6 +27,9 @@ class Threads:
 
     async def give_title(self, key: ThreadKey, title: str, before: str) -> bool:
         return await self.store.give_title(key, title, before) is not None
+
+    def hold(self, connection: Connection, key: ThreadKey) -> bool:
+        return thread_list.hold(connection, key)
 
 
 @dataclass(frozen=True, slots=True)

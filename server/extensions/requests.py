@@ -1,4 +1,4 @@
-"""What the endpoints of an extension ask about a request."""
+"""The caller and the body of a request, for endpoints of extensions."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,6 @@
 """GET /export: all threads of the caller, one JSON object a line."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from functools import partial
@@ -20,7 +21,7 @@ from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.readers import respond_in_time
 from turnstream.server.http.state import ApiRequest, owner, principal
 from turnstream.server.http.thread_content import ThreadJson, consistent
-from turnstream.server.http.thread_json import thread_json
+from turnstream.server.http.thread_json import as_json, thread_json
 from turnstream.server.http.thread_listing import ThreadEntryJson, shown
 from turnstream.server.http.unread import counted, in_pieces
 from turnstream.server.storage.interfaces import StorageUnavailable, ThreadEntry
@@ -29,6 +30,7 @@ from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.tools.threads import beside_loop
 
 PAGE = 100
+EXTENSION_SECONDS = 5.0
 FILE_NAME = "turnstream-export.ndjson"
 
 logger = logging.getLogger(__name__)
@@ -146,8 +148,22 @@ async def _line(request: ApiRequest, format: WireFormat, entry: ThreadEntry) -> 
 
 async def _of_extensions(request: ApiRequest, key: ThreadKey) -> dict[str, Any]:
     """Return what extensions have about a thread, by their names. Raises StorageUnavailable."""
-    parts = {each.name: await each.exported(key) for each in request.state["extensions"]}
-    found = {name: part for name, part in parts.items() if part is not None}
+    found = {}
+    for each in request.state["extensions"]:
+        try:
+            async with asyncio.timeout(EXTENSION_SECONDS):
+                part = await each.exported(key)
+            as_json(part)
+        except StorageUnavailable:
+            raise
+        except Exception:
+            error_id = uuid4().hex[:12]
+            named = {"extension": each.name, "thread": key.thread_id, "error_id": error_id}
+            text = "extension %(extension)s has no part of %(thread)s, error %(error_id)s"
+            logger.exception(text, named)
+            part = {"error": {"code": "extension_failed", "id": error_id}}
+        if part is not None:
+            found[each.name] = part
     return {"extensions": found} if found else {}
 
 

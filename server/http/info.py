@@ -29,7 +29,6 @@ class WholeHealthJson(StatusJson):
     model: Annotated[str | None, says("Null if the graph has models of its own.")]
     offline: bool
     titles: Annotated[bool, says("True if a model makes the titles of threads.")]
-    extensions: Annotated[list[str], says("The extensions that are on.")]
     examples: Annotated[list[str], says("Prompts of the demo, where it is served.")]
     undo_seconds: Annotated[float, Field(ge=0)]
 
@@ -69,13 +68,11 @@ def _health(request: ApiRequest, status: StatusJson) -> WholeHealthJson:
     is_built_in = request.state["graphs"].checkpoints(None).attached.is_built_in
     model = request.state["model_name"] if is_built_in else None
     has_demo = is_built_in and offers_demo(request.state["catalogue"].current.real_by_name)
-    names = sorted(each.name for each in request.state["extensions"])
     return {
         **status,
         "model": model,
         "offline": model == OFFLINE,
-        "titles": "titles" in names,
-        "extensions": names,
+        "titles": any(each.name == "titles" for each in request.state["extensions"]),
         "examples": [*EXAMPLES] if has_demo else [],
         "undo_seconds": request.state["undo_seconds"],
     }

@@ -36,7 +36,8 @@ _CREDENTIAL = {
 
 
 class MeJson(TypedDict):
-    """The caller; `approves` is there if they may decide on calls of others."""
+    """The caller; `approves` is there if they may decide on calls of others, `extensions` if any
+    are on."""
 
     id: str
     display_name: str
@@ -45,6 +46,7 @@ class MeJson(TypedDict):
     session: bool
     expires_at: NotRequired[Time]
     approves: NotRequired[Literal[True]]
+    extensions: NotRequired[list[str]]
 
 
 class Login(HTTPEndpoint):
@@ -132,6 +134,8 @@ def described(request: ApiRequest, caller: Principal) -> MeJson:
         me["expires_at"] = ends.isoformat(timespec="seconds")
     if _approves(request, caller):
         me["approves"] = True
+    if extensions := sorted(each.name for each in request.state["extensions"]):
+        me["extensions"] = extensions
     return me
 
 

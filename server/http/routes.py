@@ -1,6 +1,8 @@
 """The routes: which endpoint answers where, and who may come."""
 
+import re
 from collections.abc import Sequence
+from copy import copy
 
 from starlette.middleware import Middleware
 from starlette.routing import Route
@@ -19,6 +21,9 @@ from turnstream.server.http.openapi.endpoint import OpenApi
 from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.threads import Restore, Thread, Threads
 from turnstream.server.http.tools import Tool, Tools
+
+_PARAMETER = re.compile(r"\{[^}]*\}")
+"""A parameter of a route's path."""
 
 PUBLIC_ROUTES = (
     Route("/health", Health),
@@ -54,24 +59,41 @@ OWN_ROUTES = (
 
 
 def routes_with(formats: Formats, extensions: Sequence[Extension] = ()) -> tuple[Route, ...]:
-    """Return the server's own routes, those of the formats, and those of the extensions. Raises
-    ExtensionError for a route that is served already."""
-    routes = [*OWN_ROUTES, *(route for format in formats.all for route in format.routes())]
+    """Return the server's own routes, those of the formats, and those of the extensions with their
+    formats. Raises ExtensionError for a route that cannot be served."""
+    ours = [*OWN_ROUTES, *(route for format in formats.all for route in format.routes())]
     for extension in extensions:
-        for route in extension.routes():
-            if any(route.path == served.path for served in routes):
-                raise ExtensionError(
-                    f"the extension {extension.name!r} has the route {route.path}, which is served "
-                    "already"
-                )
-            routes.append(permitted(route))
-    return tuple(routes)
+        of_formats = (route for format in extension.formats() for route in format.routes())
+        theirs = [*extension.routes(), *of_formats]
+        for route in theirs:
+            _check(extension.name, route, ours)
+        ours += map(permitted, theirs)
+    return tuple(ours)
+
+
+def _check(extension: str, route: Route, others: Sequence[Route]) -> None:
+    if not isinstance(route, Route):
+        raise ExtensionError(
+            f"the extension {extension!r} has a {type(route).__name__}: give plain routes"
+        )
+    if route.path.startswith("/{"):
+        raise ExtensionError(
+            f"the extension {extension!r} has the route {route.path}, which takes addresses of the "
+            "page: begin it with a word"
+        )
+    address = re.sub(_PARAMETER, "x", route.path)
+    if any(other.path_regex.match(address) for other in others):
+        raise ExtensionError(
+            f"the extension {extension!r} has the route {route.path}, which is served already"
+        )
 
 
 def permitted(route: Route) -> Route:
-    """Return the route for callers who are recognised and have a role."""
-    behind = [Middleware(Authenticated), Middleware(Permitted)]
-    return Route(route.path, route.endpoint, methods=route.methods, middleware=behind)
+    """Return the route for callers who are recognised and have a role, ahead of its own
+    middleware."""
+    guarded = copy(route)
+    guarded.app = Authenticated(Permitted(route.app))
+    return guarded
 
 
 ROUTES = routes_with(FORMATS)

@@ -47,7 +47,7 @@ class AppState(TypedDict):
     """Bounds the bytes of responses that wait for their readers."""
     model_name: str
     extensions: Sequence[Extension]
-    """Those that are on."""
+    """The extensions that are on."""
     undo_seconds: float
     """How long a deleted thread can be brought back."""
     authentication: Authentication | None

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
@@ -29,6 +30,8 @@ from turnstream.server.storage.extension_writes import tolerated
 from turnstream.server.turns.chunks import Chunk, Done
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import InvalidRequest, UserMessage
+
+T = TypeVar("T")
 
 CLOSE_SECONDS = 5.0
 """Limit on the wait for watchers when the server ends."""
@@ -57,8 +60,7 @@ class RunHooks:
         the code of a refusal, GuardFailed."""
         for extension in self._guards:
             try:
-                async with asyncio.timeout(GUARD_SECONDS):
-                    names = await extension.before_run(_spec(start))
+                names = await _in_time(GUARD_SECONDS, extension.before_run(_spec(start)))
                 if names is not None:
                     start = _narrowed(start, sorted(names))
             except Refusal as refusal:
@@ -87,7 +89,7 @@ class RunHooks:
         return also
 
     async def close(self) -> None:
-        """Let watchers take what waits for them, for CLOSE_SECONDS at most."""
+        """Wait until the watchers have processed their queues, at most CLOSE_SECONDS."""
         tasks = [feed.task for feed in self._feeds if feed.task]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
@@ -129,12 +131,13 @@ class HookedRun:
             return ()
         await self._run.log.flush()
         chunks, also = [*self._logged, *last], list[Callable[..., object]]()
+        clock = asyncio.get_running_loop().time
+        due = clock() + AFTER_SECONDS
         for extension in self._after:
             named = {"extension": extension.name, "run": self._run.start.run_id}
             try:
-                async with asyncio.timeout(AFTER_SECONDS):
-                    writes = await extension.after_run(self._view, chunks)
-                also += _joined(extension, writes)
+                writing = extension.after_run(self._view, chunks)
+                also += _joined(extension, await _in_time(due - clock(), writing))
             except Exception:
                 text = "extension %(extension)s writes nothing about run %(run)s: it failed"
                 logger.exception(text, named)
@@ -192,8 +195,7 @@ class _Feed:
     async def _drain(self) -> None:
         try:
             while self._queue:
-                async with asyncio.timeout(WATCH_SECONDS):
-                    await self._watch(self._queue.popleft())
+                await _in_time(WATCH_SECONDS, self._watch(self._queue.popleft()))
         except Exception:
             self._is_over = True
             self._queue.clear()
@@ -230,6 +232,19 @@ class _View:
     @property
     def messages(self) -> Sequence[AnyMessage]:
         return self._run.translator.thread
+
+
+async def _in_time(seconds: float, work: Awaitable[T]) -> T:
+    """Raises TimeoutError, and RuntimeError for work that cancels itself: a CancelledError would
+    end the run's own task."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task and task.cancelling():
+            raise
+        raise RuntimeError("it cancelled itself") from None
 
 
 def in_order(extensions: Sequence[Extension]) -> list[Extension]:

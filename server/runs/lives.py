@@ -1,4 +1,4 @@
-"""The whole life of each run of this process: its work, its end, what is said of it afterwards."""
+"""The whole life of each run of this process: its work, its end, and the log line about it."""
 
 import asyncio
 import logging

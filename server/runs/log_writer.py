@@ -57,13 +57,21 @@ class LogWriter:
                 await self._append(ready)
 
     async def flush(self) -> None:
-        """Write the deltas that wait for others."""
+        """Write all that waits."""
+        await self.write([])
         async with self._turn:
             if self._held:
                 await self._append(self._release_deltas())
 
     async def _append(self, chunks: Sequence[Chunk]) -> None:
-        await self._log.append(chunks)
+        try:
+            await self._log.append(chunks)
+        except asyncio.CancelledError:
+            self._feed(chunks)  # A shared log has them all the same.
+            raise
+        self._feed(chunks)
+
+    def _feed(self, chunks: Sequence[Chunk]) -> None:
         if self.feed:
             self.feed(chunks)
 

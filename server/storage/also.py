@@ -1,4 +1,4 @@
-"""Writes of others that join a transaction of the store: they are there with it, or not at all."""
+"""Writes of other modules that the store performs in its own transaction."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

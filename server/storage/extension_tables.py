@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
     Column,
@@ -25,7 +26,7 @@ from turnstream.server.storage.tables import TEXT, metadata
 from turnstream.server.turns.header import ThreadKey
 
 LOCK = 0x7475_726E_6578
-"""Of Postgres: held by the worker that makes or migrates tables."""
+"""The advisory lock of the worker that makes or migrates tables in Postgres."""
 OF_THREADS = {"owner", "thread_id"}
 """The columns of a table that has rows of threads."""
 
@@ -37,7 +38,7 @@ extensions = Table(
     Column("tables", TEXT, nullable=False),
 )
 """The extensions that have tables in this database. `version` is that of the tables; `tables` are
-their names, separated by spaces."""
+their names, those that refer to others first, separated by spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +53,20 @@ class ExtensionTables:
 
 def open_tables(
     connection: Connection, declared: Sequence[ExtensionTables], is_shared: bool
-) -> list[TableClause]:
-    """Make and migrate the tables of the extensions that are on. Returns all tables that have rows
-    of threads, those of extensions that are off too.
+) -> None:
+    """Make and migrate the tables of the extensions that are on, in one transaction.
 
     Raises StorageError for tables of a newer version, and if an extension of the database is off
     while other workers may have it on (`is_shared`).
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    else:
+        # The driver begins a transaction only ahead of a row's change.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
     known = {row.name: row for row in connection.execute(select(extensions))}
     for each in declared:
-        _open(connection, each, known[each.name].version if each.name in known else None)
+        _open(connection, each, known.get(each.name))
     off = sorted(known.keys() - {each.name for each in declared})
     if off and is_shared:
         raise StorageError(
@@ -71,21 +74,23 @@ def open_tables(
             "workers may have it on. Switch it on, or once no worker has it, drop its tables with "
             f"`turnstream extensions drop {off[0]}`"
         )
-    return tables_of_threads(connection)
 
 
 def tables_of_threads(connection: Connection) -> list[TableClause]:
-    """Return the tables of extensions that have rows of threads."""
-    found, columns = list[TableClause](), inspect(connection).get_columns
+    """Return the tables of all extensions that have rows of threads, also of those that are off; a
+    table comes ahead of the tables that it refers to."""
+    found, inspected = list[TableClause](), inspect(connection)
     for names in connection.scalars(select(extensions.c.tables)):
         for name in names.split():
-            if {one["name"] for one in columns(name)} >= OF_THREADS:
+            # Somebody may have dropped it by hand.
+            columns = inspected.get_columns(name) if inspected.has_table(name) else ()
+            if {each["name"] for each in columns} >= OF_THREADS:
                 found.append(table(name, column("owner"), column("thread_id")))
     return found
 
 
-def remove_thread(connection: Connection, tables: Sequence[TableClause], key: ThreadKey) -> None:
-    for each in tables:
+def remove_thread(connection: Connection, key: ThreadKey) -> None:
+    for each in tables_of_threads(connection):
         is_owners, is_threads = each.c.owner == key.owner, each.c.thread_id == key.thread_id
         connection.execute(delete(each).where(is_owners, is_threads))
 
@@ -102,17 +107,21 @@ def drop(connection: Connection, name: str) -> bool:
     return True
 
 
-def _open(connection: Connection, tables: ExtensionTables, found: int | None) -> None:
-    if found is not None and found > tables.version:
+def _open(connection: Connection, tables: ExtensionTables, known: Any) -> None:
+    """`known` is the row of the extension; None: it is new here."""
+    if known and known.version > tables.version:
         raise StorageError(
-            f"the tables of the extension {tables.name!r} have the version {found}, and the one "
-            f"here knows {tables.version}: install a newer version of the extension"
+            f"the database has version {known.version} of the tables of the extension "
+            f"{tables.name!r}, and this server's extension has version {tables.version}: install a "
+            "newer version of the extension"
         )
     tables.metadata.create_all(connection)
-    if found is not None and found < tables.version:
-        tables.migrate(connection, found)
-    row = {"version": tables.version, "tables": " ".join(sorted(tables.metadata.tables))}
-    if found is None:
+    if known and known.version < tables.version:
+        tables.migrate(connection, known.version)
+    names = [each.name for each in reversed(tables.metadata.sorted_tables)]
+    earlier = [name for name in known.tables.split() if name not in names] if known else []
+    row = {"version": tables.version, "tables": " ".join([*names, *earlier])}
+    if known is None:
         connection.execute(insert(extensions).values(name=tables.name, **row))
-    elif found < tables.version:
+    elif (known.version, known.tables) != (row["version"], row["tables"]):
         connection.execute(update(extensions).where(extensions.c.name == tables.name).values(row))

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from sqlalchemy import Connection, Executable
-from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
+from sqlalchemy import Connection, Executable, text
+from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.faults import fault
@@ -24,15 +24,25 @@ def _execute(source: str, statements: Sequence[Executable], connection: Connecti
         with connection.begin_nested():
             for statement in statements:
                 connection.execute(statement)
-    except StatementError as error:
-        if not _is_mistake(error):
+            if connection.dialect.name == "postgresql":
+                # Otherwise a deferred constraint would undo the whole transaction at its end.
+                connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
+    except Exception as error:
+        if _is_fault(error):
             raise
         named = {"source": source, "error": error}
         logger.error("%(source)s: its writes are left out: %(error)s", named)
 
 
-def _is_mistake(error: StatementError) -> bool:
-    if not isinstance(error, OperationalError):
-        return not isinstance(error, DBAPIError) or not error.connection_invalidated
-    # SQLite has one class for a missing table and for a full disk.
-    return hasattr(error.orig, "sqlite_errorcode") and fault(error) is None
+def _is_fault(error: Exception) -> bool:
+    """Check for a fault of the database; anything else is a mistake of the extension."""
+    if not isinstance(error, DBAPIError):
+        return False
+    if error.connection_invalidated or fault(error) is not None:
+        return True
+    if hasattr(error.orig, "sqlite_errorcode") or not isinstance(
+        error, OperationalError | InternalError
+    ):
+        return False
+    # Of Postgres. Class 54: a value beyond its limits.
+    return not str(getattr(error.orig, "sqlstate", None) or "").startswith("54")

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection, TableClause
+from sqlalchemy import Connection
 
 from turnstream.server.storage import (
     approvals,
@@ -62,15 +62,12 @@ class SqlStore(SqlTexts):
 
     def __init__(self) -> None:
         self.meter = WriteMeter()
-        self._tables_of_threads: Sequence[TableClause] = ()
-        """Of extensions."""
 
     async def open_extensions(
         self, declared: Sequence[ExtensionTables], *, is_shared: bool
     ) -> None:
         """See `turnstream.server.storage.extension_tables.open_tables`."""
-        opened = await self.write(extension_tables.open_tables, declared, is_shared)
-        self._tables_of_threads = opened
+        await self.write(extension_tables.open_tables, declared, is_shared)
 
     @abstractmethod
     async def write_claimed(
@@ -246,7 +243,7 @@ class SqlStore(SqlTexts):
             unfinished.remove(connection, key)
             turn_versions.remove(connection, key)
             thread_texts.remove_thread(connection, key)
-            extension_tables.remove_thread(connection, self._tables_of_threads, key)
+            extension_tables.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
 

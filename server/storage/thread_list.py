@@ -196,6 +196,14 @@ def find(connection: Connection, key: ThreadKey) -> tuple[ThreadEntry | None, bo
     return (entry_of(row) if row and not is_hidden else None), is_hidden
 
 
+def hold(connection: Connection, key: ThreadKey) -> bool:
+    """Check that there is such a thread, and keep it from being deleted until the end of the
+    transaction."""
+    is_it = threads.c.owner == key.owner, threads.c.id == key.thread_id
+    found = select(threads.c.id).where(*is_it, threads.c.forget_at.is_(None))
+    return connection.scalar(found.with_for_update(key_share=True)) is not None
+
+
 def rename(connection: Connection, key: ThreadKey, title: str) -> ThreadEntry | None:
     """A thread keeps its place and its times when it is renamed. None: there is none."""
     return _change(connection, key, title=title)

@@ -21,6 +21,7 @@ export class Feedback {
   /** By the message's id: `{value: "up" | "down" | "none", reason: string, asks: boolean}`; `asks`: for a reason. */
   #given = new Map();
   #drawn = new Map();
+  #sending = Promise.resolve();
   #painting;
   #notice;
   #status;
@@ -90,6 +91,11 @@ export class Feedback {
   async #give(id, entry) {
     const [threadId, before] = [this.#threadId, this.#given.get(id) ?? NONE];
     this.#set(id, entry);
+    // One after the other: a thumb and its reason.
+    await (this.#sending = this.#sending.then(() => this.#send(threadId, id, entry, before)));
+  }
+
+  async #send(threadId, id, entry, before) {
     try {
       await json("POST", address(threadId), { message_id: id, value: entry.value, reason: entry.reason });
       this.#status.textContent = entry.value === "none" ? "Feedback taken back" : "Feedback sent";

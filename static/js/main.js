@@ -92,7 +92,8 @@ const composer = new Composer(element("composer"), {
 const drafts = new Drafts((id, before, after) => words.changedElsewhere(id, before, after));
 const forms = new FormKeeper(log, (kept) => drafts.keep(thread.state.id, { forms: kept }));
 const session = new Session(element("login"), {
-  onUser({ id, method, display_name: name, approves }) {
+  onUser({ id, method, display_name: name, approves, extensions }) {
+    if (extensions?.includes("feedback")) offerFeedback();
     about.asker = method === "off" ? null : name;
     list.isShared = method !== "off";
     if (approves) approvals.refresh();
@@ -343,14 +344,16 @@ onWord(({ type, id, waiting }) => {
 
 async function learnModel() {
   about.model = await api.health();
-  const { examples, titles, extensions } = about.model;
+  const { examples, titles } = about.model;
   list.makesTitles = titles;
   about.examples = examples ?? [];
-  if (extensions?.includes("feedback")) {
-    const { Feedback } = await import("./feedback.js");
-    about.feedback = new Feedback(painting, notice, status);
-  }
   painting.bar();
+  painting.thread();
+}
+
+async function offerFeedback() {
+  const { Feedback } = await import("./feedback.js");
+  about.feedback ??= new Feedback(painting, notice, status);
   painting.thread();
 }
 

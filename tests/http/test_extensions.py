@@ -1,7 +1,9 @@
 """The contract of the door, with extensions that use it and extensions that break it."""
 
 import asyncio
+import json
 import logging
+import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,9 +12,11 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 from sqlalchemy import Column, MetaData, String, Table, insert, select
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
@@ -20,6 +24,7 @@ from tests.support.waiting import until
 from turnstream.server.extensions.base import (
     EXTENSION_API,
     Extension,
+    ExtensionError,
     Opened,
     Refusal,
     RunSpec,
@@ -29,6 +34,8 @@ from turnstream.server.extensions.base import (
 )
 from turnstream.server.extensions.requests import caller
 from turnstream.server.runs import hooks
+from turnstream.server.storage.extension_tables import drop
+from turnstream.server.storage.opened import open_command_store
 from turnstream.server.turns.chunks import Chunk, Done, MessageFinish, TextDelta
 from turnstream.server.turns.header import ThreadKey
 
@@ -198,7 +205,13 @@ class FailingGuard(Toy):
         raise ValueError("no")
 
 
-@pytest.mark.parametrize("guard", [SlowGuard, FailingGuard])
+class CancelledGuard(Toy):
+    async def before_run(self, spec: RunSpec) -> Collection[str] | None:  # noqa: ARG002
+        await cancelled()
+        return None
+
+
+@pytest.mark.parametrize("guard", [SlowGuard, FailingGuard, CancelledGuard])
 async def test_a_guard_that_cannot_answer_refuses(
     tmp_path: Path,
     endpoint: StrictEndpoint,
@@ -289,6 +302,41 @@ class TooManyWrites(Toy):
         return [insert(notes).values(**row, run_id=str(number)) for number in range(1000)]
 
 
+class UnknownColumn(Toy):
+    async def after_run(self, run: WatchedRun, chunks: Sequence[Chunk]) -> Sequence[Write]:
+        del run, chunks
+        return [insert(notes).values(nope=1)]
+
+
+class TooLarge(Toy):
+    async def after_run(self, run: WatchedRun, chunks: Sequence[Chunk]) -> Sequence[Write]:
+        del chunks
+        key = run.spec.key
+        row = {"owner": key.owner, "thread_id": key.thread_id, "run_id": run.spec.run_id}
+        return [insert(notes).values(**row, text=2**80)]
+
+
+async def cancelled() -> None:
+    task = asyncio.create_task(asyncio.sleep(60))
+    task.cancel()
+    await task
+
+
+class CancelledWrites(Toy):
+    async def after_run(self, run: WatchedRun, chunks: Sequence[Chunk]) -> Sequence[Write]:
+        del run, chunks
+        await cancelled()
+        return ()
+
+
+class CancelledWatcher(Toy):
+    def watch(self, run: WatchedRun) -> Watch:  # noqa: ARG002
+        async def watch(chunks: Sequence[Chunk]) -> None:  # noqa: ARG001
+            await cancelled()
+
+        return watch
+
+
 class FailingDeletion(Toy):
     def thread_deleted(self, key: ThreadKey) -> Sequence[Write]:
         raise ValueError(key)
@@ -303,6 +351,10 @@ FAULTY: Sequence[tuple[type[Toy], str]] = [
     (WrongWrites, "its writes are left out"),
     (ForeignWrites, "are left out"),
     (TooManyWrites, "are left out"),
+    (UnknownColumn, "its writes are left out"),
+    (TooLarge, "its writes are left out"),
+    (CancelledWrites, "writes nothing"),
+    (CancelledWatcher, "watches run"),
     (FailingDeletion, "its writes for the deletion"),
 ]
 
@@ -408,3 +460,104 @@ async def test_tables_are_migrated_once_and_a_newer_version_is_refused(
     with pytest.raises(Exception, match="install a newer version of the extension"):
         async with served(tmp_path, endpoint, Toy):
             pass
+
+
+class Closed:
+    """ASGI middleware that lets nobody through."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        del app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await Response("closed", 403)(scope, receive, send)
+
+
+async def nothing(_request: Request[Any]) -> Response:
+    return Response()
+
+
+class WithMiddleware(Toy):
+    def routes(self) -> Sequence[Route]:
+        return [Route("/closed", nothing, middleware=[Middleware(Closed)])]
+
+
+async def test_a_route_keeps_its_own_middleware(tmp_path: Path, endpoint: StrictEndpoint) -> None:
+    async with served(tmp_path, endpoint, WithMiddleware) as client, httpx.AsyncClient() as http:
+        assert (await http.get(f"{client.url}/closed")).text == "closed"
+
+
+@pytest.mark.parametrize("path", ["/threads", "/threads/stats", "/chat/{id}/stream", "/{x}", "/me"])
+async def test_a_route_that_would_never_answer_keeps_the_server_from_starting(
+    tmp_path: Path, endpoint: StrictEndpoint, path: str
+) -> None:
+    class Taken(Toy):
+        def routes(self) -> Sequence[Route]:
+            return [Route(path, nothing)]
+
+    with pytest.raises(ExtensionError, match=re.escape(path)):
+        async with served(tmp_path, endpoint, Taken):
+            pass
+
+
+async def test_methods_of_one_address_may_be_routes_of_their_own(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    class Two(Toy):
+        def routes(self) -> Sequence[Route]:
+            return [Route("/two", nothing, methods=[name]) for name in ("GET", "POST")]
+
+    async with served(tmp_path, endpoint, Two) as client, httpx.AsyncClient() as http:
+        for ask in (http.get, http.post):
+            assert (await ask(f"{client.url}/two")).status_code == 200
+
+
+@pytest.mark.parametrize("part", [ValueError("no"), {1, 2}])
+async def test_an_export_goes_on_where_an_extension_has_no_part(
+    tmp_path: Path, endpoint: StrictEndpoint, part: Any
+) -> None:
+    class Broken(Toy):
+        async def exported(self, key: ThreadKey) -> Any:
+            del key
+            if isinstance(part, Exception):
+                raise part
+            return part
+
+    endpoint.script(text_reply("Hello"))
+    async with served(tmp_path, endpoint, Broken) as client:
+        await client.turn({"message": "Hi", "thread_id": "t1"})
+        (line,) = (await client.http.get("/export")).text.splitlines()
+    assert json.loads(line)["extensions"]["toy"]["error"]["code"] == "extension_failed"
+
+
+async def test_tables_may_be_dropped_beside_a_running_server(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("Hello"))
+    async with served(tmp_path, endpoint, Toy) as client:
+        await client.turn({"message": "Hi", "thread_id": "t1"})
+    async with served(tmp_path, endpoint) as client:
+        async with open_command_store(tmp_path / "t.db") as store:
+            assert await store.write(drop, "toy")
+        assert (await client.http.delete("/threads/t1")).status_code == 204
+
+
+async def test_a_migration_that_fails_half_way_is_undone(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    class Halfway(Toy):
+        version = 2
+
+        @staticmethod
+        def migrate(connection: Any, version: int) -> None:
+            connection.exec_driver_sql("ALTER TABLE toy_notes ADD COLUMN extra TEXT")
+            raise ValueError(version)
+
+    endpoint.script(text_reply("Hello"))
+    async with served(tmp_path, endpoint, Toy) as client:
+        await client.turn({"message": "Hi", "thread_id": "t1"})
+    for _ in range(2):
+        with pytest.raises(ValueError, match="1"):
+            async with served(tmp_path, endpoint, Halfway):
+                pass
+    async with served(tmp_path, endpoint, Toy) as client:
+        assert await notes_of(client, "t1") == ["Hello"]

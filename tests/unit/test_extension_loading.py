@@ -44,11 +44,23 @@ HEAD = "from turnstream.server.extensions.base import *\nfrom sqlalchemy import 
         ("class Toy(Extension): name, api = 'toy', 2", "version 2 of the door"),
         ("class Toy(Extension): api = 1", "has the name None"),
         ("class Toy(Extension): name, api = 'Toy!', 1", "lower-case"),
-        ("class Toy(Extension): name, api = 'metrics', 1", "two extensions have the name"),
+        (
+            "class Toy(Extension): name, api = 'metrics', 1",
+            "'metrics' of an extension is taken",
+        ),
         (
             "m = MetaData()\nTable('threads', m)\n"
             "class Toy(Extension): name, api, tables = 'toy', 1, m",
             "its tables begin with toy_",
+        ),
+        (
+            "m = MetaData()\nTable('threads', m)\n"
+            "class Toy(Extension): name, api, tables = 'threads', 1, m",
+            "the table 'threads' of an extension is taken",
+        ),
+        (
+            "class Toy(Extension): name, api, commands = 'toy', 1, {'keys': print}",
+            "the command 'keys' of an extension is taken",
         ),
     ],
 )
@@ -64,6 +76,11 @@ def test_an_extension_of_a_file_is_declared_beside_ours(tmp_path: Path) -> None:
     *ours, toy = declared([name])
     assert tuple(ours) == BUILT_IN
     assert toy.name == "toy"
+
+
+def test_an_extension_that_is_named_twice_is_one(tmp_path: Path) -> None:
+    name = written(tmp_path, HEAD + "class Toy(Extension): name, api = 'toy', 1")
+    assert len(declared([name, name])) == len(BUILT_IN) + 1
 
 
 def test_a_section_is_read_from_its_own_variables(monkeypatch: pytest.MonkeyPatch) -> None:

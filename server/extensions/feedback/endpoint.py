@@ -17,7 +17,6 @@ from turnstream.server.extensions.feedback.given import (
 from turnstream.server.formats.fields import (
     ClosedFields,
     Fault,
-    HeldMessageId,
     Otherwise,
     Text,
     read,
@@ -37,7 +36,12 @@ def _reason(reason: str) -> str:
 
 
 class FeedbackBody(ClosedFields):
-    message_id: HeldMessageId
+    message_id: Annotated[
+        str,
+        Field(pattern="^[A-Za-z0-9_.-]{1,128}$"),
+        Otherwise("invalid_message_id", "a message's id has 1 to 128 of A-Z, a-z, 0-9, _, - and ."),
+        says("It is not looked up in the thread."),
+    ]
     value: Annotated[
         Literal["up", "down", "none"],
         Otherwise("invalid_body", "send 'up', 'down', or 'none' to take it back"),
@@ -90,10 +94,9 @@ def endpoint(given: Callable[[], GivenFeedback]) -> type[HTTPEndpoint]:
             """
             key = thread_key(request)
             body, _ = await request.state["bodies"].read(request, _body)
-            if not await given().exists(key):
-                raise unknown_thread(key)
             try:
-                await given().give(key, body.message_id, body.value, body.reason)
+                if not await given().give(key, body.message_id, body.value, body.reason):
+                    raise unknown_thread(key)
             except TooMuchFeedback:
                 raise Problem(
                     409,

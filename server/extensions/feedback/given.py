@@ -33,22 +33,39 @@ class GivenFeedback:
         self._threads = opened.threads
         self._count = opened.count
 
-    async def exists(self, key: ThreadKey) -> bool:
-        """Check whether there is such a thread. Raises StorageUnavailable."""
-        return await self._threads.title(key) is not None
-
     async def of_thread(self, key: ThreadKey) -> list[FeedbackJson]:
         """Return a thread's feedback, the oldest first. Raises StorageUnavailable."""
         return await self._database.read(_of_thread, key)
 
+    async def exists(self, key: ThreadKey) -> bool:
+        """Check whether there is such a thread. Raises StorageUnavailable."""
+        return await self._threads.title(key) is not None
+
     async def give(
         self, key: ThreadKey, message_id: str, value: Literal["up", "down", "none"], reason: str
-    ) -> None:
-        """Set the feedback on a message; `none` takes it back. Raises TooMuchFeedback,
-        StorageUnavailable."""
+    ) -> bool:
+        """Set the feedback on a message; `none` takes it back. False: there is no such thread.
+        Raises TooMuchFeedback, StorageUnavailable."""
         row = {"message_id": message_id, "value": value, "reason": reason, "given_at": time.time()}
-        await self._database.write(_give, key, row)
-        self._count(value)
+        is_given = await self._database.write(self._give, key, row)
+        if is_given:
+            self._count(value)
+        return is_given
+
+    def _give(self, connection: Connection, key: ThreadKey, row: Mapping[str, Any]) -> bool:
+        # It also has requests about the same thread wait for each other.
+        if not self._threads.hold(connection, key):
+            return False
+        is_this = feedback.c.message_id == row["message_id"]
+        connection.execute(delete(feedback).where(*_on(key), is_this))
+        if row["value"] == "none":
+            return True
+        count = connection.scalar(select(func.count()).select_from(feedback).where(*_on(key))) or 0
+        if count >= MAX_OF_THREAD:
+            raise TooMuchFeedback
+        whole = {"owner": key.owner, "thread_id": key.thread_id, **row}
+        connection.execute(insert(feedback).values(whole))
+        return True
 
 
 def _of_thread(connection: Connection, key: ThreadKey) -> list[FeedbackJson]:
@@ -63,17 +80,6 @@ def _of_thread(connection: Connection, key: ThreadKey) -> list[FeedbackJson]:
         )
         for row in rows
     ]
-
-
-def _give(connection: Connection, key: ThreadKey, row: Mapping[str, Any]) -> None:
-    is_this = feedback.c.message_id == row["message_id"]
-    connection.execute(delete(feedback).where(*_on(key), is_this))
-    if row["value"] == "none":
-        return
-    count = connection.scalar(select(func.count()).select_from(feedback).where(*_on(key))) or 0
-    if count >= MAX_OF_THREAD:
-        raise TooMuchFeedback
-    connection.execute(insert(feedback).values(owner=key.owner, thread_id=key.thread_id, **row))
 
 
 def _on(key: ThreadKey) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

@@ -6,7 +6,7 @@ A route without a declaration is left out; a test fails for it.
 import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from http import HTTPStatus
 from importlib.metadata import version
@@ -41,7 +41,7 @@ from turnstream.server.http.guard import SAFE_METHODS
 from turnstream.server.http.openapi import operation as vocabulary
 from turnstream.server.http.openapi.operation import Answer, Operation, Schema, Shape
 from turnstream.server.http.permitted import Permitted
-from turnstream.server.http.routes import routes_with
+from turnstream.server.http.routes import ROUTES
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.problem_codes import Problems, by_status, pick
 
@@ -84,6 +84,8 @@ class Subject:
     caller: str
     """The caller's id."""
     extensions: tuple[Extension, ...] = ()
+    routes: Sequence[Route] = field(default=ROUTES, compare=False)
+    """The routes of the server; formats and extensions decide which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,7 @@ def encoded(subject: Subject) -> bytes:
 @lru_cache(maxsize=16)
 def shared_text(subject: Subject) -> bytes:
     """Return the document as JSON. It is kept for the next request."""
-    return json.dumps(
-        document(routes_with(subject.formats, subject.extensions), subject), separators=(",", ":")
-    ).encode()
+    return json.dumps(document(subject.routes, subject), separators=(",", ":")).encode()
 
 
 def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def _encoded(request: ApiRequest) -> bytes:
         values=tuple((place, tuple(sorted(names))) for place, names in _values(request).items()),
     )
     caller, extensions = principal(request).id, tuple(state["extensions"])
-    return encoded(Subject(state["formats"], served, _schemes(request), caller, extensions))
+    routes = tuple(request.app.routes)
+    return encoded(Subject(state["formats"], served, _schemes(request), caller, extensions, routes))
 
 
 def _models(request: ApiRequest) -> list[str]:
