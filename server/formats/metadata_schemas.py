@@ -1,60 +1,56 @@
-"""JSON Schemas of what `turnstream.server.formats.metadata` writes."""
+"""JSON Schemas of what `turnstream.server.formats.metadata` writes, and the forms of answers."""
 
-from typing import get_args
+from collections.abc import Mapping
+from typing import Any, get_args
 
 from turnstream.server.formats.body_schemas import Schema, choice, closed_object
 from turnstream.server.turns.terms import EndReason
 
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_TEXT: Schema = {"type": "string"}
+TEXT: Schema = {"type": "string"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+OBJECT: Schema = {"type": "object"}
 
-USAGE = closed_object(
-    ["inputTokens", "outputTokens"],
-    inputTokens=_COUNT,
-    outputTokens=_COUNT,
-    cachedInputTokens=_COUNT,
-    reasoningTokens=_COUNT,
+
+def record(optional: Mapping[str, Schema] | None = None, /, **required: Schema | str) -> Schema:
+    """Describe an object with these keys and no others. A string is the only value of its key."""
+    fixed = {key: {"const": one} if isinstance(one, str) else one for key, one in required.items()}
+    return closed_object([*required], **fixed, **(optional or {}))
+
+
+def list_of(items: Schema, **bounds: Any) -> Schema:
+    return {"type": "array", "items": items, **bounds}
+
+
+def any_of(*choices: Schema) -> Schema:
+    return {"anyOf": [*choices]}
+
+
+USAGE = record(
+    {"cachedInputTokens": COUNT, "reasoningTokens": COUNT}, inputTokens=COUNT, outputTokens=COUNT
 )
-TIMING = closed_object(
-    ["firstTokenMs", "modelMs", "toolMs"],
-    firstTokenMs=_COUNT,
-    modelMs=_COUNT,
-    toolMs={"type": "object", "additionalProperties": _COUNT},
+TIMING = record(
+    firstTokenMs=COUNT,
+    modelMs=COUNT,
+    toolMs={"type": "object", "additionalProperties": COUNT},
 )
-ENDED = closed_object(
-    ["reason"],
-    reason=choice(*get_args(EndReason)),
-    limit=_TEXT,
-    value={"type": "number"},
-)
-ERROR = closed_object(["code", "message"], code=_TEXT, message=_TEXT, id=_TEXT)
+ENDED = record({"limit": TEXT, "value": {"type": "number"}}, reason=choice(*get_args(EndReason)))
+ERROR = record({"id": TEXT}, code=TEXT, message=TEXT)
 VERSIONS = {
-    "version": {**_TEXT, "description": "The version that is shown."},
+    "version": {**TEXT, "description": "The version that is shown."},
     "versions": {
-        "type": "array",
-        "items": _TEXT,
-        "minItems": 2,
+        **list_of(TEXT, minItems=2),
         "description": "Of a message that has several, in the order in which they were made.",
     },
 }
-APPROVAL = closed_object(
-    ["id"],
-    id=_TEXT,
-    mayHaveRun={"const": True},
-    approved={"type": "boolean"},
-    by=_TEXT,
-    reason=_TEXT,
-    args={"type": "object"},
-)
-INTERRUPT = closed_object(
-    ["id", "node"],
-    id=_TEXT,
-    value={},
-    node=_TEXT,
-    namespace={"type": "array", "items": _TEXT},
-    response_schema={"type": "object"},
-    approvals={
-        "type": "array",
-        "items": closed_object(["tool_call_id", "approval"], tool_call_id=_TEXT, approval=APPROVAL),
+_DECIDED = {"approved": {"type": "boolean"}, "by": TEXT, "reason": TEXT, "args": OBJECT}
+APPROVAL = record({"mayHaveRun": {"const": True}, **_DECIDED}, id=TEXT)
+INTERRUPT = record(
+    {
+        "value": {},
+        "namespace": list_of(TEXT),
+        "response_schema": OBJECT,
+        "approvals": list_of(record(tool_call_id=TEXT, approval=APPROVAL)),
     },
+    id=TEXT,
+    node=TEXT,
 )

@@ -1,238 +1,222 @@
-"""JSON Schemas: the body of a run, messages and states; see `body.py`, `input_messages.py`,
-`snapshot.py`, `states.py`. Those of events are in `event_schemas.py`."""
+"""JSON Schemas: the body of a run, and messages, states and events of answers. See `body.py`,
+`snapshot.py`, `states.py` and `stream.py`."""
 
 from collections.abc import MutableMapping
 from typing import get_args
 
-from turnstream.server.formats.body_schemas import (
-    NOTHING,
-    Schema,
-    an_object,
-    choice,
-    closed_object,
-    nullable,
-    ref,
-    refused,
-    some,
-    variant,
-)
-from turnstream.server.formats.langgraph import body
-from turnstream.server.formats.langgraph.body import (
-    OF_BODY,
-    OF_THE_THREAD,
-    RESERVED,
-    RunBody,
-    RunConfig,
-    RunMetadata,
-)
-from turnstream.server.formats.langgraph.input_messages import CallAnswer, HumanMessage
+from turnstream.server.formats import body_schemas
+from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, nullable, ref, variant
+from turnstream.server.formats.langgraph import body, input_messages
 from turnstream.server.formats.langgraph.modes import MODES, OTHER_MODES
+from turnstream.server.formats.metadata_schemas import COUNT, OBJECT, TEXT, any_of, list_of, record
 from turnstream.server.turns.terms import FinishReason
 
-MODELS = (RunBody, RunMetadata, HumanMessage, CallAnswer)
+MODELS = (
+    body.RunBody,
+    body.RunMetadata,
+    input_messages.HumanMessage,
+    input_messages.CallAnswer,
+)
 MODE = choice(*MODES, *OTHER_MODES)
 OMITTED: Schema = body.OMITTED
-CHECKPOINT_ID: Schema = nullable({"type": "string"})
-
-TEXT: Schema = {"type": "string"}
-COUNT: Schema = {"type": "integer", "minimum": 0}
+CHECKPOINT_ID: Schema = nullable(TEXT)
 
 
 def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
-    """By name."""
-    found["LangGraph.InputMessage"] = _input_message(
-        found.pop(HumanMessage.__name__), found.pop(CallAnswer.__name__)
-    )
-    whole, metadata = found.pop(RunBody.__name__), found.pop(RunMetadata.__name__)
-    found[RunConfig.__name__] = _config(found[RunConfig.__name__])
-    one = ref("LangGraph.InputMessage")
-    messages = {"anyOf": [nullable({"type": "array", "items": one}), one]}
-    given = variant(some(whole["properties"]["input"]), (), messages=messages)
+    """Return the schema of the body of a run, by name."""
+    whole, metadata, human, answer = (found.pop(one.__name__) for one in MODELS)
+    found["LangGraph.InputMessage"] = _input_message(human, answer)
+    found["RunConfig"] = _config(found["RunConfig"])
+    given = body_schemas.some(whole["properties"]["input"])
+    given = variant(given, (), messages=_one_or_more(ref("LangGraph.InputMessage")))
     run = variant(
         whole,
         (),
         input=nullable(given),
-        stream_mode={"anyOf": [nullable({"type": "array", "items": MODE}), MODE]},
+        stream_mode=_one_or_more(MODE),
         metadata={
             **whole["properties"]["metadata"],
-            "anyOf": [metadata, {"not": {"type": "object"}}],
+            **any_of(metadata, {"not": OBJECT}),
         },
-        **refused(OF_BODY),
+        **body_schemas.refused(body.OF_BODY),
     )
     return {"LangGraph.RunBody": run}
 
 
+def _one_or_more(one: Schema) -> Schema:
+    return any_of(nullable(list_of(one)), one)
+
+
 def _config(config: Schema) -> Schema:
-    """Beside the names of the graph: what is said elsewhere, and what LangGraph keeps there."""
-    own: dict[str, Schema] = {name: {} for name in OF_THE_THREAD}
-    named = some(config["properties"]["configurable"])
+    """Add to the names of the graph the keys that are said elsewhere, and LangGraph's own."""
+    own: dict[str, Schema] = {name: {} for name in body.OF_THE_THREAD}
+    named = body_schemas.some(config["properties"]["configurable"])
     named = variant(named, (), **{**own, "checkpoint_id": CHECKPOINT_ID})
-    reserved = {**named, "patternProperties": {f"^{RESERVED}": {}}}
+    reserved = {**named, "patternProperties": {f"^{body.RESERVED}": {}}}
     return variant(config, (), configurable=nullable(reserved))
 
 
 def _input_message(human: Schema, answer: Schema) -> Schema:
-    """An answer is read only if its call waits for one: then it fits."""
+    """Describe a message of `input`. An answer is read only if its call waits for one: then it
+    fits."""
     text, _ = human["properties"]["content"]["anyOf"]
-    loose = an_object((), **{name: {} for name in answer["properties"]}, id=nullable(TEXT))
+    fields = {name: Schema() for name in answer["properties"]}
+    loose = body_schemas.an_object((), **fields, id=nullable(TEXT))
+    known = body_schemas.an_object(["id"], id=TEXT)
     return {
-        "anyOf": [
+        **any_of(
             text,
-            *_of_type(human, "human", "user"),
-            *_of_type(loose, "tool"),
-            *_of_type(an_object(["id"], id=TEXT)),
-        ],
+            *_of_type(human, choice("human", "user")),
+            *_of_type(loose, choice("tool")),
+            *_of_type(known, TEXT),
+        ),
         "description": "A message of the user, or the answer to a call that waits for the "
         "client. One whose `id` the thread has is passed over.",
     }
 
 
-def _of_type(message: Schema, *kinds: str) -> list[Schema]:
-    """A message of these types, or of any: `role` says it where there is no `type`."""
-    kind = choice(*kinds) if kinds else TEXT
+def _of_type(message: Schema, kind: Schema) -> list[Schema]:
+    """Describe a message with a `type`, and one whose `role` stands for it."""
     by_role = variant(message, ["role"], role=kind)
-    return [
-        variant(message, ["type"], type=kind),
-        {**by_role, "not": {"required": ["type"]}},
-    ]
+    return [variant(message, ["type"], type=kind), {**by_role, "not": {"required": ["type"]}}]
 
 
-def _message() -> Schema:
-    """A message of a thread."""
-    text = closed_object(["type", "text"], type={"const": "text"}, text=TEXT)
-    image = closed_object(
-        ["type", "image_url"],
-        type={"const": "image_url"},
-        image_url=closed_object(["url"], url=TEXT),
-        metadata=closed_object(["name"], name=TEXT),
-    )
-    summary = closed_object(["type", "text"], type={"const": "summary_text"}, text=TEXT)
-    reasoning = closed_object(
-        ["type", "summary"],
-        type={"const": "reasoning"},
-        summary={"type": "array", "items": summary, "minItems": 1, "maxItems": 1},
-    )
-    return {"anyOf": [_human([text, image]), _ai([text, reasoning]), tool_message()]}
+def _content(*blocks: Schema) -> Schema:
+    return any_of(TEXT, list_of(any_of(*blocks)))
 
 
-def _human(blocks: list[Schema]) -> Schema:
-    return closed_object(
-        ["type", "id", "content"],
-        type={"const": "human"},
+_REASONING = record(
+    type="reasoning",
+    summary=list_of(record(type="summary_text", text=TEXT), minItems=1, maxItems=1),
+)
+_TEXT_BLOCK = record(type="text", text=TEXT)
+_IMAGE = record({"metadata": record(name=TEXT)}, type="image_url", image_url=record(url=TEXT))
+_CALL = record(
+    {"partial_json": {**TEXT, "description": "Of arguments that are not a JSON object."}},
+    type="tool_call",
+    id=TEXT,
+    name=TEXT,
+    args=OBJECT,
+)
+_USAGE = record(
+    {
+        "input_token_details": record(cache_read=COUNT),
+        "output_token_details": record(reasoning=COUNT),
+    },
+    input_tokens=COUNT,
+    output_tokens=COUNT,
+    total_tokens=COUNT,
+)
+_TOOL_MESSAGE = record(
+    type="tool",
+    id=TEXT,
+    tool_call_id=TEXT,
+    name=TEXT,
+    content={**TEXT, "description": "What is not text is JSON."},
+    status=choice("success", "error"),
+)
+_MESSAGE = any_of(
+    record(type="human", id=TEXT, content=_content(_TEXT_BLOCK, _IMAGE)),
+    record(
+        {"usage_metadata": _USAGE},
+        type="ai",
         id=TEXT,
-        content=text_or(blocks),
-    )
-
-
-def _ai(blocks: list[Schema]) -> Schema:
-    call = closed_object(
-        ["type", "id", "name", "args"],
-        type={"const": "tool_call"},
-        id=TEXT,
-        name=TEXT,
-        args={"type": "object"},
-        partial_json={**TEXT, "description": "Of arguments that are not a JSON object."},
-    )
-    usage = closed_object(
-        ["input_tokens", "output_tokens", "total_tokens"],
-        input_tokens=COUNT,
-        output_tokens=COUNT,
-        total_tokens=COUNT,
-        input_token_details=closed_object(["cache_read"], cache_read=COUNT),
-        output_token_details=closed_object(["reasoning"], reasoning=COUNT),
-    )
-    reason = nullable(choice(*get_args(FinishReason)))
-    return closed_object(
-        ["type", "id", "content", "tool_calls", "response_metadata"],
-        type={"const": "ai"},
-        id=TEXT,
-        content=text_or(blocks),
-        tool_calls=list_of(call),
-        response_metadata=closed_object(["finish_reason"], finish_reason=reason),
-        usage_metadata=usage,
-    )
-
-
-def tool_message() -> Schema:
-    return closed_object(
-        ["type", "id", "tool_call_id", "name", "content", "status"],
-        type={"const": "tool"},
-        id=TEXT,
-        tool_call_id=TEXT,
-        name=TEXT,
-        content={**TEXT, "description": "What is not text is JSON."},
-        status=choice("success", "error"),
-    )
-
-
-def components() -> dict[str, Schema]:
-    """The schemas of answers, by name."""
-    from turnstream.server.formats.langgraph.event_schemas import event
-
-    checkpoint = closed_object(
-        ["thread_id", "checkpoint_ns", "checkpoint_id"],
-        thread_id=TEXT,
-        checkpoint_ns={"const": ""},
-        checkpoint_id=TEXT,
-    )
-    return {
-        "LangGraph.Interrupt": closed_object(
-            ["id", "value"], id=TEXT, value={}, response_schema={"type": "object"}
-        ),
-        "LangGraph.Checkpoint": checkpoint,
-        "LangGraph.State": _state(),
-        "LangGraph.Event": event(),
-        "Message.langgraph": _message(),
-        "LangGraph.Error": closed_object(["error", "message"], error=TEXT, message=TEXT, id=TEXT),
-    }
+        content=_content(_TEXT_BLOCK, _REASONING),
+        tool_calls=list_of(_CALL),
+        response_metadata=record(finish_reason=nullable(choice(*get_args(FinishReason)))),
+    ),
+    _TOOL_MESSAGE,
+)
+_INTERRUPTS = list_of(ref("LangGraph.Interrupt"))
 
 
 def values() -> Schema:
     return {
-        **an_object(["messages"], messages=list_of(ref("Message.langgraph"))),
+        **body_schemas.an_object(["messages"], messages=list_of(ref("Message.langgraph"))),
         "description": "Beside the messages, what clients see of the graph's own state, by name.",
     }
 
 
-def _state() -> Schema:
-    interrupts = list_of(ref("LangGraph.Interrupt"))
-    error = {
-        **nullable(TEXT),
-        "contentMediaType": "application/json",
-        "contentSchema": ref("LangGraph.Error"),
+def _json(data: Schema) -> Schema:
+    """Describe a text that is JSON."""
+    return {"contentMediaType": "application/json", "contentSchema": data}
+
+
+_TASK = record(
+    id=TEXT,
+    name=TEXT,
+    error={**nullable(TEXT), **_json(ref("LangGraph.Error"))},
+    interrupts=_INTERRUPTS,
+    checkpoint=NOTHING,
+    state=NOTHING,
+    result=NOTHING,
+)
+_STATE = record(
+    values=values(),
+    next=list_of(TEXT),
+    tasks=list_of(_TASK),
+    metadata=nullable(record(step={"type": "integer", "minimum": -1}, source="loop")),
+    created_at=nullable({**TEXT, "format": "date-time"}),
+    checkpoint=nullable(ref("LangGraph.Checkpoint")),
+    parent_checkpoint=nullable(ref("LangGraph.Checkpoint")),
+    interrupts=_INTERRUPTS,
+)
+
+_SUMMARY = record(type="summary_text", index={"const": 0}, text=TEXT)
+_TEXT_CHUNK = record(type="text", index=COUNT, text=TEXT)
+_REASONING_CHUNK = record(type="reasoning", index=COUNT, summary=list_of(_SUMMARY))
+_CALL_CHUNK = record(
+    type="tool_call_chunk", index=COUNT, id=nullable(TEXT), name=nullable(TEXT), args=TEXT
+)
+_CHUNK = record(
+    {"tool_call_chunks": list_of(_CALL_CHUNK)},
+    type="AIMessageChunk",
+    id=TEXT,
+    content=_content(_TEXT_CHUNK, _REASONING_CHUNK),
+)
+_REMOVAL = record(type="remove", id=TEXT)
+_SOURCE = record({"langgraph_checkpoint_ns": TEXT}, langgraph_node=TEXT)
+# Not `prefixItems`: what tries events by their schemas does not know it inside a text.
+_MESSAGE_EVENT = {
+    **list_of(any_of(_CHUNK, _TOOL_MESSAGE, _REMOVAL, _SOURCE), minItems=2, maxItems=2),
+    "description": "A chunk of a message or a whole one, and what it is of.",
+}
+_UPDATE = record(messages=list_of(any_of(ref("Message.langgraph"), _REMOVAL)))
+_TOOL_EVENT = record(
+    {"name": TEXT, "input": {}, "data": {}, "output": {}, "error": {}},
+    event=choice("on_tool_start", "on_tool_event", "on_tool_end", "on_tool_error"),
+    toolCallId=TEXT,
+)
+_EVENTS: dict[str, Schema] = {
+    "metadata": record(run_id=TEXT, attempt={"const": 1}),
+    "values": variant(values(), (), __interrupt__=_INTERRUPTS),
+    "messages": _MESSAGE_EVENT,
+    "updates": any_of(
+        record(__interrupt__=_INTERRUPTS),
+        {"type": "object", "additionalProperties": _UPDATE, "maxProperties": 1},
+    ),
+    "custom": {},
+    "tools": _TOOL_EVENT,
+    "error": ref("LangGraph.Error"),
+    "end": NOTHING,
+}
+"""The data of events, by name. All but `values` and what ends a stream may be missing."""
+_ID = {**TEXT, "description": "The run's id, a colon, the number in the run."}
+
+
+def _event(name: str, data: Schema) -> Schema:
+    return record({"id": _ID}, event=name, data={**TEXT, **_json(data)})
+
+
+def components() -> dict[str, Schema]:
+    """Return the schemas of answers, by name."""
+    return {
+        "LangGraph.Interrupt": record({"response_schema": OBJECT}, id=TEXT, value={}),
+        "LangGraph.Checkpoint": record(
+            thread_id=TEXT, checkpoint_ns={"const": ""}, checkpoint_id=TEXT
+        ),
+        "LangGraph.State": _STATE,
+        "LangGraph.Event": any_of(*(_event(name, data) for name, data in _EVENTS.items())),
+        "Message.langgraph": _MESSAGE,
+        "LangGraph.Error": record({"id": TEXT}, error=TEXT, message=TEXT),
     }
-    task = closed_object(
-        ["id", "name", "error", "interrupts", "checkpoint", "state", "result"],
-        id=TEXT,
-        name=TEXT,
-        error=error,
-        interrupts=interrupts,
-        checkpoint=NOTHING,
-        state=NOTHING,
-        result=NOTHING,
-    )
-    metadata = closed_object(
-        ["step", "source"],
-        step={"type": "integer", "minimum": -1},
-        source={"const": "loop"},
-    )
-    checkpoint = nullable(ref("LangGraph.Checkpoint"))
-    keys = {
-        "values": values(),
-        "next": list_of(TEXT),
-        "tasks": list_of(task),
-        "metadata": nullable(metadata),
-        "created_at": nullable({**TEXT, "format": "date-time"}),
-        "checkpoint": checkpoint,
-        "parent_checkpoint": checkpoint,
-        "interrupts": interrupts,
-    }
-    return closed_object([*keys], **keys)
-
-
-def text_or(blocks: list[Schema]) -> Schema:
-    return {"anyOf": [TEXT, list_of({"anyOf": blocks})]}
-
-
-def list_of(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
