@@ -183,4 +183,4 @@ def test_a_run_with_any_other_value_in_one_place_is_read_or_refused(
     for place in places(body):
         with suppress(InvalidRequest):
             asked = langgraph_parse(changed(body, place, data.draw(ANY)), LIMITS)
-            turn_request(asked, SavedThread.of("t1", ()), None)
+            turn_request(asked, SavedThread("t1", (), ()), None)

@@ -14,8 +14,7 @@ from turnstream.server.formats.ai_sdk.body import (
     LastUserMessage,
 )
 from turnstream.server.formats.assistant_transport.body import CommandsBody
-from turnstream.server.formats.langgraph.body import RunBody
-from turnstream.server.formats.langgraph.input_messages import HumanMessage
+from turnstream.server.formats.langgraph.body import HumanMessage, RunBody
 from turnstream.server.formats.native.body import NativeBody
 from turnstream.server.http.thread_changes import ThreadChanges
 

@@ -15,7 +15,7 @@ from turnstream.server.formats.assistant_transport.body import parse as parse_co
 from turnstream.server.formats.fields import BodyLimits
 from turnstream.server.formats.format import Parsed
 from turnstream.server.formats.langgraph import WIRE_FORMAT as LANGGRAPH
-from turnstream.server.formats.langgraph.input_messages import input_messages
+from turnstream.server.formats.langgraph.body import input_messages, new_message
 from turnstream.server.formats.native.body import parse as parse_native
 from turnstream.server.turns.messages import UserTurn
 from turnstream.server.turns.requests import (
@@ -67,7 +67,8 @@ def ag_ui(parts: list[Json]) -> UserMessage | None:
 
 
 def langgraph(parts: list[Json]) -> UserMessage | None:
-    return input_messages([{"type": "human", "content": parts}], LIMITS).message(())
+    given = input_messages([{"type": "human", "content": parts}], LIMITS)
+    return new_message(given, (), LIMITS)
 
 
 SENT: list[tuple[Read, Json, str | None]] = [

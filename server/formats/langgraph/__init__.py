@@ -7,19 +7,15 @@ under `/langgraph`; the streams, and a thread's messages, are there for any read
 from collections.abc import Sequence
 from typing import Any
 
-from turnstream.server.formats.format import (
-    Encoder,
-    Format,
-    Schemas,
-    StreamContext,
-    View,
-    WireFormat,
-)
-from turnstream.server.formats.langgraph.modes import ALL_MODES, Modes
+from turnstream.server.formats.format import Format, Schemas, View, WireFormat
 from turnstream.server.formats.langgraph.snapshot import messages
-from turnstream.server.formats.langgraph.stream import LangGraphEncoder, end, prologue
-from turnstream.server.turns.header import RunHeader
-from turnstream.server.turns.messages import Turn
+from turnstream.server.formats.langgraph.stream import (
+    ALL_MODES,
+    LangGraphEncoder,
+    Modes,
+    end,
+    prologue,
+)
 
 __all__ = ["FORMAT", "WIRE_FORMAT"]
 
@@ -29,35 +25,15 @@ def _modes(view: View) -> Modes:
     return modes
 
 
-def _needs_turns(_header: RunHeader, _view: View) -> bool:
-    return True
-
-
-def _encoder(context: StreamContext, view: View) -> Encoder:
-    return LangGraphEncoder(context, _modes(view))
-
-
-def _prologue(context: StreamContext, view: View, _replay: bool) -> list[str]:
-    return prologue(context, _modes(view))
-
-
-def _idle(_context: StreamContext, _view: View) -> list[str]:
-    return [end()]
-
-
-def _snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
-    return messages(turns)
-
-
 WIRE_FORMAT = WireFormat(
     name="langgraph",
     headers={},
     variant=_modes,
-    needs_turns=_needs_turns,
-    encoder=_encoder,
-    prologue=_prologue,
-    idle=_idle,
-    snapshot=_snapshot,
+    needs_turns=lambda _header, _view: True,
+    encoder=lambda context, view: LangGraphEncoder(context, _modes(view)),
+    prologue=lambda context, view, _replay: prologue(context, _modes(view)),
+    idle=lambda _context, _view: [end()],
+    snapshot=messages,
 )
 
 

@@ -2,18 +2,29 @@
 
 `input` has what is new, but some clients send messages again that the thread has: those are passed
 over, by their ids. A `tool` message is the answer to a call that waits for the client; one that an
-app makes up to close a call is passed over, and the message beside it closes the call.
+app makes up to close a call is passed over, and the message beside it closes the call. A message is
+an object, or a bare string, which is the user's. `role` may stand for `type`, with OpenAI's names.
+Messages of the model are read only for their ids.
+
 `if_not_exists` is `must_exist` of other bodies; without it a thread is begun, where LangGraph's own
 server refuses. `based_on` is ours: of all keys, `metadata` is where clients may put theirs. What
 would change what the run does is refused.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
+from turnstream.server.formats import content, fields
 from turnstream.server.formats.fields import (
     BodyLimits,
     Fault,
@@ -26,9 +37,16 @@ from turnstream.server.formats.fields import (
     without_effect,
 )
 from turnstream.server.formats.graph_values import Answers, Values, refuse_native
-from turnstream.server.formats.langgraph.input_messages import InputMessages, input_messages
-from turnstream.server.formats.langgraph.modes import ALL_MODES, Modes, wanted_modes
-from turnstream.server.turns.requests import NO_VALUES, GraphValues, InvalidRequest, OnBusy, Resume
+from turnstream.server.formats.langgraph.stream import ALL_MODES, Modes, wanted_modes
+from turnstream.server.formats.tool_fields import CallId, value_of
+from turnstream.server.turns.requests import (
+    GraphValues,
+    InvalidRequest,
+    Resume,
+    ToolAnswer,
+    TurnRequest,
+    UserMessage,
+)
 
 OF_THE_THREAD = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "assistant_id")
 """Keys of `configurable` that have no effect there."""
@@ -36,6 +54,8 @@ RESERVED = "__pregel_"
 """Prefix of the keys of `configurable` that are LangGraph's own, which clients send back."""
 OMITTED: dict[str, Any] = {"enum": [None, False, 0, "", [], {}]}
 """The schema of a key that is as good as missing, where every other value is refused."""
+MADE_UP = "do-not-render-"
+"""Prefix of the ids of tool messages with which agent-chat-ui closes calls."""
 
 OF_BODY = ("context", "input", "thread_id")
 """The keys of a native body that the body of a run may have too."""
@@ -48,6 +68,71 @@ _REMEDIES = {
     "based_on": "send it in metadata",
 }
 _STRATEGIES = "send reject or interrupt; runs of a thread do not queue up, and none is rolled back"
+_TYPES = {"user": "human", "assistant": "ai"}
+_CANCELLED = {"cancelled": True}
+_DATA, _KINDS = ("data", "base64"), ("mime_type", "mimeType")
+"""The keys of an image that a block holds, in LangChain's versions 1 and 0.3."""
+_TEXT = {"type": "string"}
+_LINK = {"type": "object", "required": ["url"], "properties": {"url": content.IMAGE_URL}}
+_FORMS: list[Any] = [
+    {"required": ["url"], "properties": {key: {"type": "null"} for key in _DATA}},
+    *(
+        {"required": [data, kind], "properties": {data: _TEXT, kind: content.IMAGE_TYPE}}
+        for data in _DATA
+        for kind in _KINDS
+    ),
+]
+
+
+class _Block(content.LinkedImage):
+    alt: content.AltOfMetadata = Field(None, alias="metadata")
+
+
+def _linked(link: Any) -> Any:
+    return link.get("url") if isinstance(link, dict) else link
+
+
+class ImageUrlBlock(_Block):
+    type: Literal["image_url"]
+    url: Annotated[
+        content.ImageUrl,
+        BeforeValidator(_linked),
+        WithJsonSchema({"anyOf": [content.IMAGE_URL, _LINK]}),
+    ] = Field(alias="image_url")
+
+
+class ImageBlock(_Block):
+    """LangChain's own block."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["type"], "anyOf": _FORMS})
+    type: Literal["image"]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_url(cls, block: Any) -> Any:
+        return content.with_url(block, _DATA, _KINDS)
+
+
+class AnyMessage(Fields):
+    type: Text
+    id: Text | None = None
+
+
+class HumanMessage(Fields):
+    content: Annotated[
+        content.Content, content.Said(content.TextPart, ImageUrlBlock, ImageBlock, text=True)
+    ]
+    id: fields.NewMessageId | None = None
+
+
+class CallAnswer(Fields):
+    tool_call_id: CallId
+    content: Annotated[Any, AfterValidator(value_of), fields.FITTING_JSON] = None
+    status: Any = None
+
+    @property
+    def answer(self) -> ToolAnswer:
+        return ToolAnswer(self.tool_call_id, self.content, self.status == "error")
 
 
 def _omitted(value: Any) -> None:
@@ -106,35 +191,39 @@ class RunBody(Fields):
 
 
 @dataclass(frozen=True, slots=True)
+class InputMessage:
+    """A message of `input`, of which the type and the id are read."""
+
+    kind: str
+    id: str | None
+    fields: Mapping[str, Any]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """A request for a run, before it is known what the thread holds."""
 
+    request: TurnRequest
+    """All of the request that does not depend on the thread."""
     assistant_id: str
-    messages: InputMessages
-    resume: Resume | None = None
-    checkpoint_id: str | None = None
-    values: GraphValues = NO_VALUES
-    on_busy: OnBusy = "reject"
-    modes: Modes = ALL_MODES
-    stops_with_reader: bool = False
+    messages: Sequence[InputMessage]
+    branches_at: str | None
+    """The checkpoint that the run begins at. An answer goes to what is open now, whatever the
+    client saw last."""
+    modes: Modes
+    stops_with_reader: bool
     """The client orders that the run ends when it leaves."""
-    must_exist: bool = False
-    based_on: str | None = None
-    ignored: Sequence[str] = ()
+    ignored: Sequence[str]
     """The keys that have no effect, each with its place."""
-
-    @property
-    def branches_at(self) -> str | None:
-        """The checkpoint that the run begins at. An answer goes to what is open now, whatever the
-        client saw last."""
-        return self.checkpoint_id if self.resume is None else None
+    limits: BodyLimits
 
     @property
     def is_about_thread(self) -> bool:
         """True if the meaning depends on what the thread holds. One new message means the same
         everywhere, and a long thread takes long to load."""
-        is_one = [one.kind for one in self.messages.given] == ["human"]
-        return not is_one or self.resume is not None or self.checkpoint_id is not None
+        is_one = [one.kind for one in self.messages] == ["human"]
+        return not is_one or self.request.resume is not None or self.branches_at is not None
 
 
 def parse(body: Any, limits: BodyLimits) -> Submission:
@@ -147,31 +236,88 @@ def parse(body: Any, limits: BodyLimits) -> Submission:
     ids = [place.checkpoint_id for place in places if place.checkpoint_id is not None]
     metadata = asked.metadata if isinstance(asked.metadata, dict) else {}
     resume = asked.command.resume if asked.command else None
-    return Submission(
-        assistant_id=asked.assistant_id,
-        messages=input_messages(_messages(asked.input), limits),
-        resume=None if resume is None else Resume(resume),
-        checkpoint_id=ids[0] if ids else None,
+    messages = input_messages((asked.input or {}).get("messages"), limits)
+    request = TurnRequest(
+        answers_are_copies=True,
         values=_values(asked, own, limits),
+        resume=None if resume is None else Resume(resume),
         on_busy="stop" if asked.multitask_strategy == "interrupt" else "reject",
+        must_exist=asked.if_not_exists == "reject",
+        based_on=read(RunMetadata, metadata, limits, "metadata").based_on,
+    )
+    return Submission(
+        request,
+        asked.assistant_id,
+        messages,
+        branches_at=ids[0] if ids and resume is None else None,
         modes=asked.stream_mode,
         stops_with_reader=asked.on_disconnect == "cancel",
-        must_exist=asked.if_not_exists == "reject",
-        based_on=read(RunMetadata, metadata, limits, "metadata").based_on if metadata else None,
         ignored=[*_ignored(body, own, metadata)],
+        limits=limits,
     )
 
 
-def _messages(given: Mapping[str, Any] | None) -> Sequence[Any]:
-    """LangGraph takes one message for a list of it."""
-    found = (given or {}).get("messages")
-    if isinstance(found, str | dict):
-        return [found]
-    if found is not None and not isinstance(found, list):
+def input_messages(given: Any, limits: BodyLimits) -> list[InputMessage]:
+    """Read the messages of `input`; LangGraph takes one message for a list of it. Raises
+    InvalidRequest."""
+    listed = [given] if isinstance(given, str | dict) else given
+    if listed is not None and not isinstance(listed, list):
         raise InvalidRequest(
-            "invalid_body", f"input.messages is {shown(found)}: send a JSON array."
+            "invalid_body", f"input.messages is {shown(listed)}: send a JSON array."
         )
-    return found or []
+    return [_message(one, f"input.messages[{n}]", limits) for n, one in enumerate(listed or ())]
+
+
+def _message(value: Any, where: str, limits: BodyLimits) -> InputMessage:
+    if isinstance(value, str):
+        return InputMessage("human", None, {"content": value}, where)
+    has_role = isinstance(value, dict) and "role" in value
+    named = {"type": value["role"], **value} if has_role else value
+    message = read(AnyMessage, named, limits, where)
+    return InputMessage(_TYPES.get(message.type, message.type), message.id, value, where)
+
+
+def new_message(
+    given: Sequence[InputMessage], known: Collection[str], limits: BodyLimits
+) -> UserMessage | None:
+    """Return the user's new message; `known` are the ids of the thread's messages.
+
+    Raises InvalidRequest.
+    """
+    new = [one for one in given if one.id is None or one.id not in known]
+    for one in new:
+        if one.kind not in ("human", "tool"):
+            raise InvalidRequest(
+                "unsupported_message",
+                f"{one.where} is of the type {shown(one.kind)}: send human and tool messages.",
+            )
+    humans = [one for one in new if one.kind == "human"]
+    said = [read(HumanMessage, one.fields, limits, one.where) for one in humans]
+    if not said:
+        return None
+    together = content.one_message([one.content for one in said], limits)
+    return UserMessage(together.content, said[-1].id)
+
+
+def new_answers(
+    given: Sequence[InputMessage],
+    pending: Collection[str],
+    limits: BodyLimits,
+    *,
+    beside_message: bool,
+) -> Iterator[ToolAnswer]:
+    """Yield the answers to pending calls. Beside a message, which closes what is left, an answer
+    that only cancels is left out.
+
+    Raises InvalidRequest.
+    """
+    for one in given:
+        call_id = one.fields.get("tool_call_id")
+        is_answer = one.kind == "tool" and not (one.id or "").startswith(MADE_UP)
+        if is_answer and isinstance(call_id, str) and call_id in pending:
+            answer = read(CallAnswer, one.fields, limits, one.where).answer
+            if not (beside_message and answer.is_error and answer.result == _CANCELLED):
+                yield answer
 
 
 def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits) -> GraphValues:

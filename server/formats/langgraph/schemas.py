@@ -6,17 +6,12 @@ from typing import get_args
 
 from turnstream.server.formats import body_schemas
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, nullable, ref, variant
-from turnstream.server.formats.langgraph import body, input_messages
-from turnstream.server.formats.langgraph.modes import MODES, OTHER_MODES
+from turnstream.server.formats.langgraph import body
+from turnstream.server.formats.langgraph.stream import MODES, OTHER_MODES
 from turnstream.server.formats.metadata_schemas import COUNT, OBJECT, TEXT, any_of, list_of, record
 from turnstream.server.turns.terms import FinishReason
 
-MODELS = (
-    body.RunBody,
-    body.RunMetadata,
-    input_messages.HumanMessage,
-    input_messages.CallAnswer,
-)
+MODELS = (body.RunBody, body.RunMetadata, body.HumanMessage, body.CallAnswer)
 MODE = choice(*MODES, *OTHER_MODES)
 OMITTED: Schema = body.OMITTED
 CHECKPOINT_ID: Schema = nullable(TEXT)

@@ -20,30 +20,24 @@ approval are one interrupt, whose value has the shape of LangChain's `HumanInThe
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from turnstream.server.formats.langchain_messages import (
-    Json,
-    ai_content,
-    human_message,
-    tool_message,
-)
+from turnstream.server.formats import langchain_messages as langchain
+from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.turns.chunks import Interrupt, Usage
 from turnstream.server.turns.graph_state import Values
-from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, Turn, UserTurn
+from turnstream.server.turns.messages import AssistantTurn, MessagePart, Step, ToolCall, Turn
 
 DECISIONS = ("approve", "edit", "reject")
 
 
 def messages(turns: Sequence[Turn]) -> list[Json]:
-    told: list[Json] = []
-    for turn in turns:
-        if isinstance(turn, UserTurn):
-            told.append(human_message(turn))
-            continue
-        for step in turn.steps:
-            told.extend(step_messages(step))
-    return told
+    return [message for turn in turns for message in _turn_messages(turn)]
+
+
+def _turn_messages(turn: Turn) -> list[Json]:
+    if isinstance(turn, AssistantTurn):
+        return [message for step in turn.steps for message in _step_messages(step)]
+    return [langchain.human_message(turn)]
 
 
 def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:
@@ -51,24 +45,27 @@ def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:
     return {**(graph_state or {}), "messages": messages(turns)}
 
 
-def step_messages(step: Step) -> list[Json]:
+def _step_messages(step: Step) -> list[Json]:
     if not step.parts:
         return []
-    calls = [part for part in step.parts if isinstance(part, ToolCall)]
-    return [ai_message(step), *[tool_message(call) for call in calls if call.end is not None]]
+    ended = [call for call in _calls(step.parts) if call.end is not None]
+    return [ai_message(step), *map(langchain.tool_message, ended)]
 
 
 def ai_message(step: Step) -> Json:
-    calls = [part for part in step.parts if isinstance(part, ToolCall)]
     usage = {} if step.usage is None else {"usage_metadata": _usage(step.usage)}
     return {
         "type": "ai",
         "id": step.step_id,
-        "content": ai_content(step.parts),
-        "tool_calls": [_call(call) for call in calls],
+        "content": langchain.ai_content(step.parts),
+        "tool_calls": [_call(call) for call in _calls(step.parts)],
         "response_metadata": {"finish_reason": step.finish_reason},
         **usage,
     }
+
+
+def _calls(parts: Iterable[MessagePart]) -> list[ToolCall]:
+    return [part for part in parts if isinstance(part, ToolCall)]
 
 
 def _usage(usage: Usage) -> Json:
@@ -84,33 +81,27 @@ def _usage(usage: Usage) -> Json:
 
 
 def _call(call: ToolCall) -> Json:
-    return {
-        "type": "tool_call",
-        "id": call.tool_call_id,
-        "name": call.tool_name,
-        **({"args": call.args} if call.args is not None else _malformed(call)),
-    }
-
-
-def _malformed(call: ToolCall) -> Json:
-    return {"args": {}, "partial_json": call.args_text}
+    head = {"type": "tool_call", "id": call.tool_call_id, "name": call.tool_name}
+    if call.args is None:
+        return {**head, "args": {}, "partial_json": call.args_text}
+    return {**head, "args": call.args}
 
 
 def ids_in(turn: Turn, ids: set[str]) -> Iterable[str]:
-    """Of a turn's messages those that go with these user messages and steps."""
+    """The ids of a turn's messages that go with these user messages and steps."""
     if not isinstance(turn, AssistantTurn):
         return [turn.id] if turn.id in ids else []
     return [id for step in turn.steps if step.step_id in ids for id in step_ids(step)]
 
 
 def step_ids(step: Step) -> list[str]:
-    """Of its messages: it has none as long as it has no part."""
-    results = [part.result_id for part in step.parts if isinstance(part, ToolCall)]
+    """The ids of a step's messages: it has none as long as it has no part."""
+    results = [call.result_id for call in _calls(step.parts)]
     return [step.step_id, *[id for id in results if id]] if step.parts else []
 
 
 def open_interrupts(turns: Sequence[Turn], interrupts: Sequence[Interrupt]) -> list[Json] | None:
-    """What a thread waits for. None: nothing; an empty list: it stands at a breakpoint."""
+    """The interrupts that a thread waits for. None: nothing; an empty list: a breakpoint."""
     asked = [_interrupt(one) for one in interrupts if not one.is_breakpoint]
     calls = asked_calls(turns)
     if calls:
@@ -120,24 +111,21 @@ def open_interrupts(turns: Sequence[Turn], interrupts: Sequence[Interrupt]) -> l
 
 def _interrupt(interrupt: Interrupt) -> Json:
     schema = interrupt.response_schema
-    return {
-        "id": interrupt.id,
-        "value": interrupt.value,
-        **({} if schema is None else {"response_schema": schema}),
-    }
+    asked = {"id": interrupt.id, "value": interrupt.value}
+    return asked if schema is None else {**asked, "response_schema": schema}
+
+
+def last_calls(turns: Sequence[Turn]) -> list[ToolCall]:
+    """The calls of the answer that a thread ends with, if it ends with one."""
+    last = turns[-1] if turns else None
+    return _calls(last.parts) if isinstance(last, AssistantTurn) else []
 
 
 def asked_calls(turns: Sequence[Turn]) -> list[ToolCall]:
     """The calls of our own tools that wait for an approval. Those that a graph asks about by an
     interrupt have another disposition."""
-    last = turns[-1] if turns else None
-    if not isinstance(last, AssistantTurn):
-        return []
-    return [
-        part
-        for part in last.parts
-        if isinstance(part, ToolCall) and part.disposition == "approval" and part.awaits_approval
-    ]
+    calls = last_calls(turns)
+    return [call for call in calls if call.disposition == "approval" and call.awaits_approval]
 
 
 def approvals_id(calls: Sequence[ToolCall]) -> str:
@@ -148,27 +136,25 @@ def approvals_id(calls: Sequence[ToolCall]) -> str:
 def _review(calls: Sequence[ToolCall]) -> Json:
     requests = [_request(call) for call in calls]
     names = dict.fromkeys(call.tool_name for call in calls)
-    review: Json = {
+    return {
         "type": "tool_approval",
         "action_requests": requests,
         "review_configs": [
             {"action_name": name, "allowed_decisions": [*DECISIONS]} for name in names
         ],
         "calls": [_asked(call) for call in calls],
+        **({"tool_call_id": calls[0].tool_call_id, **requests[0]} if len(calls) == 1 else {}),
     }
-    alone = {"tool_call_id": calls[0].tool_call_id, **requests[0]} if len(calls) == 1 else {}
-    return {**review, **alone}
 
 
 def _request(call: ToolCall) -> Json:
-    again = call.approval is not None and call.approval.may_have_run
     description = "Tool execution requires approval"
-    if again:
+    if call.approval is not None and call.approval.may_have_run:
         description += ". It was approved before and cut off, and may have run"
     return {"name": call.tool_name, "args": call.args or {}, "description": description}
 
 
-def _asked(call: ToolCall) -> dict[str, Any]:
+def _asked(call: ToolCall) -> Json:
     assert call.approval is not None, "the call waits for an approval"
     return {
         "tool_call_id": call.tool_call_id,

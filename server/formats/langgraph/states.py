@@ -19,18 +19,13 @@ from typing import Any
 
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.langchain_messages import Json
-from turnstream.server.formats.langgraph.snapshot import (
-    asked_calls,
-    messages,
-    open_interrupts,
-)
+from turnstream.server.formats.langgraph.snapshot import asked_calls, open_interrupts
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.graph_state import Values
 from turnstream.server.turns.messages import AssistantTurn, Turn
 from turnstream.server.turns.requests import InvalidRequest
 
 START = "start"
-_AFTER = "after-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +35,7 @@ class SavedThread:
     thread_id: str
     turns: Sequence[Turn]
     messages: Sequence[Json]
+    """The messages of the turns."""
     interrupts: Sequence[Interrupt] = ()
     """Those that are open."""
     graph_state: Values | None = None
@@ -47,47 +43,23 @@ class SavedThread:
     head: str | None = None
     """Of a branch that the thread has left: its last checkpoint, as LangGraph names it."""
 
-    @classmethod
-    def of(
-        cls,
-        thread_id: str,
-        turns: Sequence[Turn],
-        interrupts: Sequence[Interrupt] = (),
-        graph_state: Values | None = None,
-        head: str | None = None,
-    ) -> "SavedThread":
-        return cls(thread_id, turns, messages(turns), interrupts, graph_state, head)
-
-    def has(self, checkpoint_id: str) -> bool:
-        return _count(self.messages, checkpoint_id) is not None
-
 
 def checkpoint_id(messages: Sequence[Json], count: int) -> str:
-    """Of the state that has the first `count` messages."""
-    return f"{_AFTER}{messages[count - 1]['id']}" if count else START
+    """Name the checkpoint of the state that has the first `count` messages."""
+    return f"after-{messages[count - 1]['id']}" if count else START
 
 
 def checkpoints(messages: Sequence[Json]) -> list[tuple[str, int]]:
-    """Of every state, the newest first: its checkpoint's id, and how many messages it has."""
-    ids = [START, *[f"{_AFTER}{message['id']}" for message in messages]]
-    return [(id, count) for count, id in enumerate(ids)][::-1]
+    """List the states, the newest first: the checkpoint's id, and the number of messages."""
+    return [(checkpoint_id(messages, count), count) for count in range(len(messages), -1, -1)]
 
 
 def boundary(messages: Sequence[Json], checkpoint_id: str) -> int:
-    """How many messages the state has. Raises InvalidRequest for a checkpoint of no state."""
-    count = _count(messages, checkpoint_id)
-    if count is None:
-        raise unknown_checkpoint(checkpoint_id)
-    return count
-
-
-def _count(messages: Sequence[Json], checkpoint_id: str) -> int | None:
-    if checkpoint_id == START:
-        return 0
-    for count in range(len(messages), 0, -1):
-        if checkpoint_id == f"{_AFTER}{messages[count - 1]['id']}":
+    """Count the messages of a checkpoint's state. Raises InvalidRequest for one of no state."""
+    for id, count in checkpoints(messages):
+        if id == checkpoint_id:
             return count
-    return None
+    raise unknown_checkpoint(checkpoint_id)
 
 
 def unknown_checkpoint(checkpoint_id: str) -> InvalidRequest:
@@ -98,42 +70,34 @@ def unknown_checkpoint(checkpoint_id: str) -> InvalidRequest:
     )
 
 
-def state(thread: SavedThread, messages: Sequence[Json], count: int, created_at: str) -> Json:
+def state(thread: SavedThread, count: int, created_at: str) -> Json:
     """The state after the first `count` of the thread's messages, without its `values`."""
-    is_now = count == len(messages) and thread.head is None
+    is_now = count == len(thread.messages) and thread.head is None
     tasks = _tasks(thread) if is_now else []
     return {
         "next": [task["name"] for task in tasks if task["error"] is None],
         "tasks": tasks,
         "metadata": {"step": count - 1, "source": "loop"},
         "created_at": created_at,
-        "checkpoint": _checkpoint(thread.thread_id, messages, count),
-        "parent_checkpoint": _checkpoint(thread.thread_id, messages, count - 1) if count else None,
+        "checkpoint": _checkpoint(thread, count),
+        "parent_checkpoint": _checkpoint(thread, count - 1) if count else None,
         "interrupts": [one for task in tasks for one in task["interrupts"]],
     }
 
 
 def empty_state() -> Json:
-    """Of a thread that no run has begun yet: clients show nothing."""
-    return {
-        "values": {"messages": []},
-        "next": [],
-        "tasks": [],
-        "metadata": None,
-        "created_at": None,
-        "checkpoint": None,
-        "parent_checkpoint": None,
-        "interrupts": [],
-    }
+    """The state of a thread that no run has begun yet: clients show nothing."""
+    nothing = dict.fromkeys(("metadata", "created_at", "checkpoint", "parent_checkpoint"))
+    return {"values": {"messages": []}, "next": [], "tasks": [], **nothing, "interrupts": []}
 
 
-def _checkpoint(thread_id: str, messages: Sequence[Json], count: int) -> Json:
-    id = checkpoint_id(messages, count)
-    return {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": id}
+def _checkpoint(thread: SavedThread, count: int) -> Json:
+    id = checkpoint_id(thread.messages, count)
+    return {"thread_id": thread.thread_id, "checkpoint_ns": "", "checkpoint_id": id}
 
 
 def _tasks(thread: SavedThread) -> list[Json]:
-    """What the thread stands at: the nodes that ask, or the one that failed."""
+    """The tasks that the thread stands at: the nodes that ask, or the one that failed."""
     asked = open_interrupts(thread.turns, thread.interrupts) or []
     tasks = [
         _task(one.id, one.node, [shown for shown in asked if shown["id"] == one.id])
@@ -143,7 +107,7 @@ def _tasks(thread: SavedThread) -> list[Json]:
         tasks.append(_task(calls[0].tool_call_id, "tools", asked[-1:]))
     last = thread.turns[-1] if thread.turns else None
     if isinstance(last, AssistantTurn) and last.error and not tasks:
-        tasks.append(_task(last.id, "agent", [], error_json(last.error)))
+        tasks.append(_task(last.id, "agent", [], dumps(error_json(last.error))))
     return tasks
 
 
@@ -153,13 +117,6 @@ def error_json(error: Mapping[str, Any]) -> Json:
     return {key: value for key, value in known.items() if value is not None}
 
 
-def _task(id: str, name: str, interrupts: Sequence[Json], error: Json | None = None) -> Json:
-    return {
-        "id": id,
-        "name": name,
-        "error": None if error is None else dumps(error),
-        "interrupts": [*interrupts],
-        "checkpoint": None,
-        "state": None,
-        "result": None,
-    }
+def _task(id: str, name: str, interrupts: Sequence[Json], error: str | None = None) -> Json:
+    nothing = dict.fromkeys(("checkpoint", "state", "result"))
+    return {"id": id, "name": name, "error": error, "interrupts": [*interrupts], **nothing}

@@ -21,14 +21,14 @@ At an interrupt `values` come twice: a client takes nothing but `__interrupt__` 
 it. An empty list is a breakpoint.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from turnstream.server.formats.fields import Fault, shown
 from turnstream.server.formats.format import NamedEvent, StreamContext
 from turnstream.server.formats.json_text import dumps, quote
 from turnstream.server.formats.langchain_messages import Json, tool_message
-from turnstream.server.formats.langgraph.modes import Modes
 from turnstream.server.formats.langgraph.snapshot import (
     ai_message,
     ids_in,
@@ -37,53 +37,40 @@ from turnstream.server.formats.langgraph.snapshot import (
     values,
 )
 from turnstream.server.formats.langgraph.states import error_json
-from turnstream.server.turns.chunks import (
-    ArgsFinish,
-    Chunk,
-    Custom,
-    Done,
-    Error,
-    GraphState,
-    Interrupt,
-    MessageFinish,
-    MessagesRemoved,
-    Part,
-    PartStart,
-    Path,
-    ReasoningPart,
-    Result,
-    StepFinish,
-    StepStart,
-    StepWithdrawn,
-    TextDelta,
-    ToolCallPart,
-    ToolProgress,
-    ToolSettled,
-)
+from turnstream.server.turns import chunks
 from turnstream.server.turns.graph_state import merged
 from turnstream.server.turns.messages import ToolCall, settle_call
 from turnstream.server.turns.told_thread import ToldThread, calls_of
 
+MODES = ("messages-tuple", "messages", "values", "updates", "custom", "tools")
+OTHER_MODES = ("events", "debug", "tasks", "checkpoints", "messages-partial", "lifecycle", "input")
+"""LangGraph's own that bring nothing here; clients ask for them beside others."""
+Modes = frozenset[str]
+ALL_MODES: Modes = frozenset(MODES) - {"messages"}
+_MESSAGES = "messages-tuple"
+"""The mode of the events `messages`; those of other modes have the mode's name."""
+_TOOLS = "tools"
+"""The node that results are told of: LangGraph's own name for it."""
+MAX_VALUES_BYTES = 2_000_000
+"""Bound of the `values` in the middle of a run, which have the whole thread each time."""
 
-@dataclass(slots=True)
-class _Step:
-    id: str
-    metadata: str
-    spoken: int = 0
-    calls: int = 0
+
+def wanted_modes(asked: Any) -> Modes:
+    """The modes, of which `messages` is streamed like `messages-tuple`. Raises Fault."""
+    if asked in (None, []):
+        return ALL_MODES
+    names = [asked] if isinstance(asked, str) else asked
+    if not isinstance(names, list):
+        raise Fault("invalid_body", f"is {shown(asked)}: send a JSON array.")
+    for name in names:
+        if name not in MODES + OTHER_MODES:
+            raise Fault("invalid_stream_mode", f"has {shown(name)}: ask for {', '.join(MODES)}.")
+    return frozenset(_MESSAGES if name == "messages" else name for name in names) & ALL_MODES
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A part: the payload of its deltas, up to the text and from there on."""
-
-    part: Part
-    before: str
-    after: str
-
-
-class MessageChunks:
-    """Messages as chunks that LangChain adds up.
+class _OpenPart:
+    """A part of a message that LangChain adds up of chunks.
 
         [{"type": "AIMessageChunk", "id", "content", "tool_call_chunks"?}, metadata]
 
@@ -92,45 +79,53 @@ class MessageChunks:
     its id and name, then pieces of its arguments under the same `index`.
     """
 
-    def __init__(self) -> None:
-        self._steps: dict[str, _Step] = {}
-        self._told: dict[Path, _Told] = {}
-
-    def start(self, step: StepStart) -> None:
-        namespace = {"langgraph_checkpoint_ns": "|".join(step.namespace)} if step.namespace else {}
-        metadata = {"langgraph_node": step.node or "agent", **namespace}
-        self._steps[step.step_id] = _Step(quote(step.step_id), dumps(metadata))
-
-    def add(self, chunk: PartStart) -> str | None:
-        """The payload that a part begins with; None: it begins with its text."""
-        step, part = self._steps[chunk.step_id], chunk.part
-        head = f'[{{"type":"AIMessageChunk","id":{step.id},"content":'
-        tail = f"}},{step.metadata}]"
-        if isinstance(part, ToolCallPart):
-            start = f'{head}"","tool_call_chunks":[{{"type":"tool_call_chunk","index":{step.calls},'
-            step.calls += 1
-            before, after = f'{start}"id":null,"name":null,"args":', f"}}]{tail}"
-            self._told[chunk.path] = _Told(part, before, after)
-            name = f'"id":{quote(part.tool_call_id)},"name":{quote(part.tool_name)}'
-            return f'{start}{name},"args":""}}]{tail}'
-        before, after = _block(part, step.spoken)
-        step.spoken += 1
-        self._told[chunk.path] = _Told(part, f"{head}{before}", f"{after}{tail}")
-        return None
-
-    def delta(self, chunk: TextDelta) -> str:
-        told = self._told[chunk.path]
-        return f"{told.before}{quote(chunk.text)}{told.after}"
-
-    def call(self, path: Path) -> ToolCallPart:
-        part = self._told[path].part
-        assert isinstance(part, ToolCallPart), "arguments and results are a call's"
-        return part
+    part: chunks.Part
+    before: str
+    """The payload of a delta, up to its text."""
+    after: str
+    """The payload of a delta, behind its text."""
+    start: str | None = None
+    """The payload that a call begins with."""
 
 
-def _block(part: Part, index: int) -> tuple[str, str]:
+@dataclass(slots=True)
+class _Step:
+    """A step of the run; its message counts the blocks and the calls that it has so far."""
+
+    node: str
+    head: str
+    """The payload of a chunk of the message, up to its content."""
+    tail: str
+    """The end of that payload."""
+    blocks: int = 0
+    calls: int = 0
+
+    def open(self, part: chunks.Part) -> _OpenPart:
+        if isinstance(part, chunks.ToolCallPart):
+            return self._open_call(part)
+        before, after = _block(part, self.blocks)
+        self.blocks += 1
+        return _OpenPart(part, f"{self.head}{before}", f"{after}{self.tail}")
+
+    def _open_call(self, part: chunks.ToolCallPart) -> _OpenPart:
+        kind = f'{{"type":"tool_call_chunk","index":{self.calls}'
+        self.calls += 1
+        head, tail = f'{self.head}"","tool_call_chunks":[{kind},', f"}}]{self.tail}"
+        name = f'"id":{quote(part.tool_call_id)},"name":{quote(part.tool_name)}'
+        before = f'{head}"id":null,"name":null,"args":'
+        return _OpenPart(part, before, tail, f'{head}{name},"args":""{tail}')
+
+
+def _open_step(step: chunks.StepStart) -> _Step:
+    node = step.node or "agent"
+    namespace = {"langgraph_checkpoint_ns": "|".join(step.namespace)} if step.namespace else {}
+    head = f'[{{"type":"AIMessageChunk","id":{quote(step.step_id)},"content":'
+    return _Step(node, head, f"}},{dumps({'langgraph_node': node, **namespace})}]")
+
+
+def _block(part: chunks.Part, index: int) -> tuple[str, str]:
     """What stands around a piece of text."""
-    if isinstance(part, ReasoningPart):
+    if isinstance(part, chunks.ReasoningPart):
         summary = '"summary":[{"type":"summary_text","index":0,"text":'
         return f'[{{"type":"reasoning","index":{index},{summary}', "}]}]"
     if index == 0:
@@ -138,17 +133,11 @@ def _block(part: Part, index: int) -> tuple[str, str]:
     return f'[{{"type":"text","index":{index},"text":', "}]"
 
 
-_TOOLS = "tools"
-"""The node that results are told of: LangGraph's own name for it."""
-MAX_VALUES_BYTES = 2_000_000
-"""Of the `values` in the middle of a run, which have the whole thread each time."""
-
-
 def prologue(context: StreamContext, modes: Modes) -> list[str]:
-    events = [NamedEvent("metadata", dumps({"run_id": context.run_id, "attempt": 1}))]
+    events: list[str] = [NamedEvent("metadata", dumps({"run_id": context.run_id, "attempt": 1}))]
     if "values" in modes:
         events.append(NamedEvent("values", dumps(values(context.turns, context.graph_state))))
-    return [*events]
+    return events
 
 
 def end() -> NamedEvent:
@@ -160,130 +149,116 @@ class LangGraphEncoder:
         self._modes = modes
         self._thread = ToldThread(context.turns, context.message_id)
         self._earlier_calls = calls_of(context.turns)
-        self._chunks = MessageChunks()
-        self._nodes: dict[str, str] = {}
-        """Of each step that the run tells."""
-        self._interrupts: list[Interrupt] = []
+        self._steps: dict[str, _Step] = {}
+        self._parts: dict[chunks.Path, _OpenPart] = {}
+        self._interrupts: list[chunks.Interrupt] = []
         self._state = context.graph_state
         self._values_bytes = self._last_bytes = 0
-        """Of `values` in the middle of the run: all so far, and the last."""
-        self._error: Json | None = None
-        self._told: Mapping[type[Chunk], Callable[[Any], list[NamedEvent]]] = {
-            StepStart: self._step_start,
-            PartStart: self._part_start,
-            TextDelta: self._text_delta,
-            ArgsFinish: self._args_finish,
-            Result: self._result,
-            StepFinish: self._step_finish,
-            ToolSettled: self._settled,
-            ToolProgress: self._progress,
-            Custom: self._custom,
-            GraphState: self._graph_state,
-            Interrupt: self._interrupt,
-            Error: self._failed,
-            MessageFinish: self._finish,
-            Done: self._done,
+        """The size of `values` in the middle of the run: of all so far, and of the last."""
+        self._end: NamedEvent = end()
+        self._events: Mapping[type[chunks.Chunk], Callable[[Any], list[str]]] = {
+            chunks.StepStart: self._step_start,
+            chunks.PartStart: self._part_start,
+            chunks.TextDelta: self._text_delta,
+            chunks.ArgsFinish: self._args_finish,
+            chunks.Result: self._result,
+            chunks.StepFinish: self._step_finish,
+            chunks.ToolSettled: self._settled,
+            chunks.ToolProgress: self._progress,
+            chunks.Custom: lambda chunk: self._event("custom", chunk.value),
+            chunks.GraphState: self._graph_state,
+            chunks.Interrupt: self._interrupt,
+            chunks.Error: self._error,
+            chunks.MessageFinish: self._finish,
+            chunks.Done: lambda _chunk: [self._end],
         }
 
-    def encode(self, chunk: Chunk) -> list[str]:
-        gone = self._gone_with(chunk)
+    def encode(self, chunk: chunks.Chunk) -> list[str]:
+        removed = self._removed_by(chunk)
         self._thread.take(chunk)
-        if gone:
-            return [*self._take_back(gone)]
-        tell = self._told.get(type(chunk))
-        return [*tell(chunk)] if tell else []
+        if removed:
+            return self._removals(removed)
+        events = self._events.get(type(chunk))
+        return events(chunk) if events else []
 
-    def _step_start(self, chunk: StepStart) -> list[NamedEvent]:
-        self._nodes[chunk.step_id] = chunk.node or "agent"
-        self._chunks.start(chunk)
+    def _step_start(self, chunk: chunks.StepStart) -> list[str]:
+        self._steps[chunk.step_id] = _open_step(chunk)
         return []
 
-    def _part_start(self, chunk: PartStart) -> list[NamedEvent]:
-        head = self._chunks.add(chunk)
-        return self._as_message(head) if head else []
+    def _part_start(self, chunk: chunks.PartStart) -> list[str]:
+        part = self._parts[chunk.path] = self._steps[chunk.step_id].open(chunk.part)
+        return self._message(part.start) if part.start else []
 
-    def _text_delta(self, chunk: TextDelta) -> list[NamedEvent]:
-        if "messages-tuple" not in self._modes:
-            return []
-        return [NamedEvent("messages", self._chunks.delta(chunk))]
+    def _text_delta(self, chunk: chunks.TextDelta) -> list[str]:
+        part = self._parts[chunk.path]
+        return self._message(f"{part.before}{quote(chunk.text)}{part.after}")
 
-    def _args_finish(self, chunk: ArgsFinish) -> list[NamedEvent]:
-        call = self._chunks.call(chunk.path)
+    def _args_finish(self, chunk: chunks.ArgsFinish) -> list[str]:
+        call = self._call(chunk.path)
         if chunk.disposition != "server":
             return []
         return self._tool("on_tool_start", call.tool_call_id, call.tool_name, input=chunk.args)
 
-    def _result(self, chunk: Result) -> list[NamedEvent]:
-        part = self._chunks.call(chunk.path)
-        call = ToolCall(
-            part.tool_call_id,
-            part.tool_name,
-            "",
-            None,
-            "server",
-            chunk.end,
-            chunk.result,
-            chunk.result_id,
-        )
-        return self._answered(call)
+    def _result(self, chunk: chunks.Result) -> list[str]:
+        part = self._call(chunk.path)
+        ended = {"end": chunk.end, "result": chunk.result, "result_id": chunk.result_id}
+        return self._answered(ToolCall(part.tool_call_id, part.tool_name, "", None, **ended))
 
-    def _answered(self, call: ToolCall) -> list[NamedEvent]:
+    def _call(self, path: chunks.Path) -> chunks.ToolCallPart:
+        part = self._parts[path].part
+        assert isinstance(part, chunks.ToolCallPart), "arguments and results are a call's"
+        return part
+
+    def _answered(self, call: ToolCall) -> list[str]:
         message = tool_message(call)
-        how = "on_tool_error" if call.is_error else "on_tool_end"
+        name = "on_tool_error" if call.is_error else "on_tool_end"
         said = {"error" if call.is_error else "output": call.result}
         return [
-            *self._tool(how, call.tool_call_id, call.tool_name, **said),
+            *self._tool(name, call.tool_call_id, call.tool_name, **said),
             *self._update(_TOOLS, [message]),
-            *self._as_message(dumps([message, {"langgraph_node": _TOOLS}])),
+            *self._event("messages", [message, {"langgraph_node": _TOOLS}]),
         ]
 
-    def _step_finish(self, chunk: StepFinish) -> list[NamedEvent]:
+    def _step_finish(self, chunk: chunks.StepFinish) -> list[str]:
         if "updates" not in self._modes:
             return []
         step = self._thread.message.step(chunk.step_id)
-        return self._update(self._nodes[step.step_id], [ai_message(step)]) if step.parts else []
+        node = self._steps[chunk.step_id].node
+        return self._update(node, [ai_message(step)]) if step.parts else []
 
-    def _gone_with(self, chunk: Chunk) -> list[str]:
+    def _removed_by(self, chunk: chunks.Chunk) -> list[str]:
         """The ids of the messages that the thread loses by this."""
         match chunk:
-            case StepWithdrawn():
+            case chunks.StepWithdrawn():
                 return step_ids(self._thread.message.step(chunk.step_id))
-            case MessagesRemoved():
+            case chunks.MessagesRemoved():
                 ids = {*chunk.ids}
                 return [id for turn in self._thread.turns() for id in ids_in(turn, ids)]
         return []
 
-    def _take_back(self, ids: Iterable[str]) -> list[NamedEvent]:
-        removals = [{"type": "remove", "id": id} for id in ids]
-        taken_back = [
-            event
-            for removal in removals
-            for event in self._as_message(dumps([removal, {"langgraph_node": "agent"}]))
-        ]
-        return [*(self._update("agent", removals) if removals else []), *taken_back]
+    def _removals(self, ids: Sequence[str]) -> list[str]:
+        node, removals = "agent", [{"type": "remove", "id": id} for id in ids]
+        events = self._update(node, removals)
+        for removal in removals:
+            events += self._event("messages", [removal, {"langgraph_node": node}])
+        return events
 
-    def _settled(self, chunk: ToolSettled) -> list[NamedEvent]:
+    def _settled(self, chunk: chunks.ToolSettled) -> list[str]:
         call = self._earlier_calls.get(chunk.tool_call_id)
         if call is None or call.end:
             return []
         settled = self._earlier_calls[chunk.tool_call_id] = settle_call(call, chunk)
         return self._answered(settled)
 
-    def _progress(self, chunk: ToolProgress) -> list[NamedEvent]:
+    def _progress(self, chunk: chunks.ToolProgress) -> list[str]:
         return self._tool("on_tool_event", chunk.tool_call_id, None, data=chunk.data)
 
-    def _custom(self, chunk: Custom) -> list[NamedEvent]:
-        return [NamedEvent("custom", dumps(chunk.value))] if "custom" in self._modes else []
-
-    def _graph_state(self, chunk: GraphState) -> list[NamedEvent]:
+    def _graph_state(self, chunk: chunks.GraphState) -> list[str]:
+        """All values, as long as there is room for as much again; the end has them anyway."""
         before, self._state = self._state, merged(self._state or {}, chunk)
         # The first of a run has what went ahead of it, as a rule.
         if "values" not in self._modes or dumps(before) == dumps(self._state):
             return []
-        return self._in_between()
-
-    def _in_between(self) -> list[NamedEvent]:
-        """All values, as long as there is room for as much again; the end has them anyway."""
         if self._values_bytes + self._last_bytes > MAX_VALUES_BYTES:
             return []
         text = dumps(values(self._thread.turns(), self._state))
@@ -291,44 +266,37 @@ class LangGraphEncoder:
         self._values_bytes += self._last_bytes
         return [NamedEvent("values", text)]
 
-    def _interrupt(self, chunk: Interrupt) -> list[NamedEvent]:
+    def _interrupt(self, chunk: chunks.Interrupt) -> list[str]:
         self._interrupts.append(chunk)
         return []
 
-    def _failed(self, chunk: Error) -> list[NamedEvent]:
+    def _error(self, chunk: chunks.Error) -> list[str]:
         said = {"code": chunk.code, "message": chunk.message, "id": chunk.error_id}
-        self._error = error_json(said)
+        self._end = NamedEvent("error", dumps(error_json(said)))
         return []
 
-    def _finish(self, _chunk: MessageFinish) -> list[NamedEvent]:
+    def _finish(self, _chunk: chunks.MessageFinish) -> list[str]:
         """The thread as the run leaves it."""
         turns = self._thread.turns()
         asked = open_interrupts(turns, self._interrupts)
-        events = []
-        if asked and "updates" in self._modes:
-            events.append(NamedEvent("updates", dumps({"__interrupt__": asked})))
+        events = self._event("updates", {"__interrupt__": asked}) if asked else []
         if "values" in self._modes:
             state = values(turns, self._state)
-            events.append(NamedEvent("values", dumps(state)))
+            events += self._event("values", state)
             if asked is not None:
-                events.append(NamedEvent("values", dumps({**state, "__interrupt__": asked})))
+                events += self._event("values", {**state, "__interrupt__": asked})
         return events
 
-    def _done(self, _chunk: Done) -> list[NamedEvent]:
-        return [end() if self._error is None else NamedEvent("error", dumps(self._error))]
+    def _update(self, node: str, messages: Sequence[Json]) -> list[str]:
+        return self._event("updates", {node: {"messages": messages}})
 
-    def _as_message(self, payload: str) -> list[NamedEvent]:
-        return [NamedEvent("messages", payload)] if "messages-tuple" in self._modes else []
-
-    def _update(self, node: str, messages: Sequence[Json]) -> list[NamedEvent]:
-        if "updates" not in self._modes:
-            return []
-        return [NamedEvent("updates", dumps({node: {"messages": messages}}))]
-
-    def _tool(self, event: str, call_id: str, name: str | None, **said: Any) -> list[NamedEvent]:
-        if "tools" not in self._modes:
-            return []
+    def _tool(self, event: str, call_id: str, name: str | None, **said: Any) -> list[str]:
         named = {} if name is None else {"name": name}
-        return [
-            NamedEvent("tools", dumps({"event": event, "toolCallId": call_id, **named, **said}))
-        ]
+        return self._event("tools", {"event": event, "toolCallId": call_id, **named, **said})
+
+    def _event(self, name: str, data: Any) -> list[str]:
+        mode = _MESSAGES if name == "messages" else name
+        return [NamedEvent(name, dumps(data))] if mode in self._modes else []
+
+    def _message(self, payload: str) -> list[str]:
+        return [NamedEvent("messages", payload)] if _MESSAGES in self._modes else []

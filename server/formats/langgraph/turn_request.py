@@ -1,114 +1,121 @@
 """LangGraph SDK: what a submission means for its thread, which says whose checkpoint it names, what
-of it is new, and which questions its `resume` answers."""
+of it is new, and which questions its `resume` answers.
+
+A `resume` is decisions if calls of our own tools wait for an approval:
+
+    {"decisions": [decision]}           one for each call, in the interrupt's order
+    decision                            if one call waits
+    {call id: decision}                 of some or all calls
+    {interrupt id: any of these}
+
+    decision = {"type": "approve"} | {"type": "reject", "message"?}
+             | {"type": "edit", "edited_action": {"name", "args"}}
+             | {"approved", "reason"?, "args"?}
+
+The first form of a decision is that of LangChain's `HumanInTheLoopMiddleware` (langchain 1.4), the
+second that of every other body.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
+from pydantic import AliasChoices, Field
+
+from turnstream.server.formats.fields import Fields, Otherwise, Text, an_object, read, shown
 from turnstream.server.formats.langchain_messages import Json
-from turnstream.server.formats.langgraph.body import Submission
-from turnstream.server.formats.langgraph.decisions import decisions
-from turnstream.server.formats.langgraph.snapshot import asked_calls
+from turnstream.server.formats.langgraph.body import Submission, new_answers, new_message
+from turnstream.server.formats.langgraph.snapshot import approvals_id, asked_calls, last_calls
 from turnstream.server.formats.langgraph.states import SavedThread, boundary
-from turnstream.server.turns.chunks import Interrupt
-from turnstream.server.turns.messages import AssistantTurn, ToolCall
+from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import (
+    ApprovalAnswer,
     Branch,
     InvalidRequest,
     Resume,
-    ToolAnswer,
     TurnRequest,
-    UserMessage,
 )
+
+
+class Decisions(Fields):
+    decisions: list[Any]
+
+
+class Decision(Fields):
+    type: Annotated[
+        Literal["approve", "edit", "reject"],
+        Otherwise("invalid_approval", "send approve, edit or reject"),
+    ]
+    message: Text | None = None
+    reason: Text | None = None
+    args: dict[str, Any] | None = None
+    edited_action: Any = Field(None, validation_alias=AliasChoices("edited_action", "editedAction"))
+
+
+class EditedAction(Fields):
+    name: Any = None
+    args: dict[str, Any]
 
 
 def turn_request(asked: Submission, thread: SavedThread, graph: str | None) -> TurnRequest:
     """`thread` is the branch of it that has the checkpoint. Raises InvalidRequest."""
-    messages = thread.messages
-    count = _count(asked, messages)
-    message = asked.messages.message({one["id"] for one in messages[:count]})
+    given, limits, messages = asked.messages, asked.limits, thread.messages
+    place = asked.branches_at
+    count = len(messages) if place is None else boundary(messages, place)
+    message = new_message(given, {one["id"] for one in messages[:count]}, limits)
     is_branch = count < len(messages) or thread.head is not None
-    answers = () if is_branch else _answers(asked, thread, message)
-    return TurnRequest(
+    pending = set() if is_branch else _pending(thread)
+    answers = tuple(new_answers(given, pending, limits, beside_message=message is not None))
+    request = replace(
+        asked.request,
         thread_id=thread.thread_id,
         message=message,
         answers=answers,
-        answers_are_copies=True,
         head=thread.head,
-        values=asked.values,
         graph=graph,
-        on_busy=asked.on_busy,
-        must_exist=asked.must_exist,
-        based_on=asked.based_on,
-        **_action(asked, thread, messages, count, message, answers),
     )
-
-
-def _count(asked: Submission, messages: Sequence[Json]) -> int:
-    """How many of the thread's messages the run begins behind."""
-    place = asked.branches_at
-    return len(messages) if place is None else boundary(messages, place)
-
-
-def _answers(
-    asked: Submission, thread: SavedThread, message: UserMessage | None
-) -> tuple[ToolAnswer, ...]:
-    return asked.messages.answers(_pending(thread), beside_message=message is not None)
-
-
-def _pending(thread: SavedThread) -> set[str]:
-    """The calls that a client may answer."""
-    last = thread.turns[-1] if thread.turns else None
-    if not isinstance(last, AssistantTurn):
-        return set()
-    return {
-        part.tool_call_id
-        for part in last.parts
-        if isinstance(part, ToolCall)
-        and part.end is None
-        and (part.disposition in ("client", "approval") or part.awaits_approval)
-    }
-
-
-def _action(
-    asked: Submission,
-    thread: SavedThread,
-    messages: Sequence[Json],
-    count: int,
-    message: UserMessage | None,
-    answers: Sequence[ToolAnswer],
-) -> Mapping[str, Any]:
-    """What the request does beside its message and its answers."""
-    if asked.resume is not None:
-        if message or answers:
-            raise InvalidRequest(
-                "conflicting_actions",
-                "The body has command.resume and new messages: send one of them.",
-            )
-        return _resuming(asked.resume, thread)
+    if request.resume is not None:
+        return _resuming(request, request.resume, thread)
     if count < len(messages):
-        return {"branch": _branch(messages, count, edits=message is not None)}
+        return replace(request, branch=_branch(messages, count, edits=message is not None))
     if message or answers:
-        return {}
-    if not asked.messages.given and thread.head is None:
-        return _going_on(thread.interrupts)
+        return request
+    if not given and thread.head is None:
+        return _going_on(request, thread)
     raise InvalidRequest(
         "nothing_to_do", "The request brings nothing that the thread does not have.", 409
     )
 
 
-def _resuming(resume: Resume, thread: SavedThread) -> Mapping[str, Any]:
-    """The answer is for the calls that wait for an approval, or for the graph's own interrupts."""
+def _pending(thread: SavedThread) -> set[str]:
+    """The calls that a client may answer."""
+    return {
+        call.tool_call_id
+        for call in last_calls(thread.turns)
+        if call.end is None and (call.disposition in ("client", "approval") or call.awaits_approval)
+    }
+
+
+def _resuming(request: TurnRequest, resume: Resume, thread: SavedThread) -> TurnRequest:
+    """Answer the calls that wait for an approval, or the graph's own interrupts."""
+    if request.message or request.answers:
+        raise InvalidRequest(
+            "conflicting_actions",
+            "The body has command.resume and new messages: send one of them.",
+        )
     calls = asked_calls(thread.turns)
     if not calls or thread.interrupts:
-        return {"resume": resume}
-    return {"approvals": decisions(resume.value, calls)}
+        return request
+    return replace(request, resume=None, approvals=decisions(resume.value, calls))
 
 
-def _going_on(interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
-    """No input and no command: LangGraph goes on from the last checkpoint, past breakpoints too."""
+def _going_on(request: TurnRequest, thread: SavedThread) -> TurnRequest:
+    """Go on from the last checkpoint, past breakpoints too, as LangGraph does without input and
+    command."""
+    interrupts = thread.interrupts
     if interrupts and all(one.is_breakpoint for one in interrupts):
-        return {"resume": Resume({one.id: None for one in interrupts})}
-    return {"continue_": True}
+        return replace(request, resume=Resume({one.id: None for one in interrupts}))
+    return replace(request, continue_=True)
 
 
 def _branch(messages: Sequence[Json], count: int, *, edits: bool) -> Branch:
@@ -129,3 +136,62 @@ def _branch(messages: Sequence[Json], count: int, *, edits: bool) -> Branch:
             "nothing_to_do", "Behind this checkpoint there is no answer to make anew.", 409
         )
     return Branch("regenerate", questions[-1])
+
+
+def decisions(value: Any, calls: Sequence[ToolCall]) -> tuple[ApprovalAnswer, ...]:
+    """Raises InvalidRequest."""
+    answer = an_object(value, "command.resume")
+    id = approvals_id(calls)
+    if len(answer) == 1 and next(iter(answer)).startswith("approval:"):
+        if id not in answer:
+            raise InvalidRequest(
+                "unknown_interrupt",
+                f"The thread has no interrupt {shown(next(iter(answer)))} that is open. It waits "
+                f"for {id!r}.",
+                409,
+            )
+        answer = an_object(answer[id], f"command.resume[{id!r}]")
+    by_call = _by_call(answer, calls)
+    given = [call for call in calls if call.tool_call_id in by_call]
+    return tuple(_decision(call, by_call[call.tool_call_id]) for call in given)
+
+
+def _by_call(answer: Mapping[str, Any], calls: Sequence[ToolCall]) -> Mapping[str, Any]:
+    ids = [call.tool_call_id for call in calls]
+    if answer and answer.keys() <= {*ids}:
+        return answer
+    given = [answer]
+    if "decisions" in answer:
+        given = read(Decisions, answer, None, "command.resume").decisions
+    if len(given) != len(calls):
+        raise InvalidRequest(
+            "invalid_resume",
+            f"{len(calls)} calls wait for an approval, command.resume decides on {len(given)}: "
+            'send {"decisions": [...]} with one for each, or an object of decisions by call id.',
+        )
+    return dict(zip(ids, given, strict=True))
+
+
+def _decision(call: ToolCall, value: Any) -> ApprovalAnswer:
+    where = f"The decision on {call.tool_call_id!r}"
+    fields = an_object(value, where)
+    if isinstance(fields.get("approved"), bool):
+        fields = {"type": "approve" if fields["approved"] else "reject", **fields}
+    given = read(Decision, fields, None, where)
+    question = call.approval.id if call.approval else None
+    reason = given.reason if given.message is None else given.message
+    if given.type == "reject":
+        return ApprovalAnswer(call.tool_call_id, False, reason, approval_id=question)
+    args = given.args if given.type == "approve" else _edited(call, given, where)
+    return ApprovalAnswer(call.tool_call_id, True, reason, args, question)
+
+
+def _edited(call: ToolCall, given: Decision, where: str) -> Mapping[str, Any]:
+    action = read(EditedAction, given.edited_action, None, f"{where}.edited_action")
+    if action.name not in (None, call.tool_name):
+        raise InvalidRequest(
+            "invalid_approval",
+            f"{where}.edited_action names {shown(action.name)}: only the arguments of "
+            f"{call.tool_name!r} may be edited.",
+        )
+    return action.args

@@ -116,12 +116,11 @@ def graph_named(request: ApiRequest, assistant_id: str) -> str:
 
 
 def _assistant(request: ApiRequest, name: str) -> LangGraphAssistantJson:
-    described = request.state["graphs"].by_name[name].attached.description
     return {
         "assistant_id": name,
         "graph_id": name,
         "name": name,
-        "description": described or None,
+        "description": request.state["graphs"].by_name[name].attached.description or None,
         "created_at": _EPOCH,
         "updated_at": _EPOCH,
         "config": {},

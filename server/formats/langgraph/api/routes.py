@@ -3,46 +3,29 @@
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from turnstream.server.formats.langgraph.api.assistants import (
-    ApiKeyHeader,
-    Assistant,
-    AssistantSearch,
-    Info,
-)
-from turnstream.server.formats.langgraph.api.runs import Run, RunCancel, Runs, RunsStream, RunStream
-from turnstream.server.formats.langgraph.api.threads import (
-    Thread,
-    ThreadHistory,
-    Threads,
-    ThreadSearch,
-    ThreadState,
-    ThreadStateAt,
-)
+from turnstream.server.formats.langgraph.api import assistants, runs, threads
 from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.permitted import Permitted
 
-_THREAD = "/langgraph/threads/{thread_id}"
+_LAYERS = [Middleware(one) for one in (assistants.ApiKeyHeader, Authenticated, Permitted)]
+_ENDPOINTS = {
+    "info": assistants.Info,
+    "assistants/search": assistants.AssistantSearch,
+    "assistants/{assistant_id}": assistants.Assistant,
+    "threads": threads.Threads,
+    "threads/search": threads.ThreadSearch,
+    "threads/{thread_id}": threads.Thread,
+    "threads/{thread_id}/state": threads.ThreadState,
+    "threads/{thread_id}/state/{checkpoint_id}": threads.ThreadStateAt,
+    "threads/{thread_id}/history": threads.ThreadHistory,
+    "threads/{thread_id}/runs": runs.Runs,
+    "threads/{thread_id}/runs/stream": runs.RunsStream,
+    "threads/{thread_id}/runs/{run_id}": runs.Run,
+    "threads/{thread_id}/runs/{run_id}/stream": runs.RunStream,
+    "threads/{thread_id}/runs/{run_id}/cancel": runs.RunCancel,
+}
 
 ROUTES = tuple(
-    Route(
-        path,
-        endpoint,
-        middleware=[Middleware(ApiKeyHeader), Middleware(Authenticated), Middleware(Permitted)],
-    )
-    for path, endpoint in (
-        ("/langgraph/info", Info),
-        ("/langgraph/assistants/search", AssistantSearch),
-        ("/langgraph/assistants/{assistant_id}", Assistant),
-        ("/langgraph/threads", Threads),
-        ("/langgraph/threads/search", ThreadSearch),
-        (_THREAD, Thread),
-        (f"{_THREAD}/state", ThreadState),
-        (f"{_THREAD}/state/{{checkpoint_id}}", ThreadStateAt),
-        (f"{_THREAD}/history", ThreadHistory),
-        (f"{_THREAD}/runs", Runs),
-        (f"{_THREAD}/runs/stream", RunsStream),
-        (f"{_THREAD}/runs/{{run_id}}", Run),
-        (f"{_THREAD}/runs/{{run_id}}/stream", RunStream),
-        (f"{_THREAD}/runs/{{run_id}}/cancel", RunCancel),
-    )
+    Route(f"/langgraph/{path}", endpoint, middleware=_LAYERS)
+    for path, endpoint in _ENDPOINTS.items()
 )

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -14,61 +13,34 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.server.formats.fields import thread_id
+from turnstream.server.formats.fields import at, thread_id
 from turnstream.server.formats.format import StreamContext
-from turnstream.server.formats.langgraph import WIRE_FORMAT
+from turnstream.server.formats.langgraph import WIRE_FORMAT, stream
 from turnstream.server.formats.langgraph.api.assistants import Nothing, graph_named
 from turnstream.server.formats.langgraph.api.saved import branch_at, find_thread
-from turnstream.server.formats.langgraph.modes import (
-    ALL_MODES,
-    MODES,
-    OTHER_MODES,
-    Modes,
-    modes,
-)
 from turnstream.server.formats.langgraph.states import SavedThread
-from turnstream.server.http.chat import (
-    IGNORED,
-    RUN_HEADERS,
-    ignored_header,
-    run_headers,
-    stream_refusals,
-    stream_run,
-    unseen_headers,
-)
-from turnstream.server.http.cursors import position
-from turnstream.server.http.openapi.operation import (
-    EVENTS,
-    Answer,
-    Operation,
-    Parameter,
-    Time,
-    one_of,
-    refer,
-)
+from turnstream.server.http import chat
+from turnstream.server.http.cursors import Position, position
+from turnstream.server.http.openapi import operation
+from turnstream.server.http.openapi.operation import EVENTS, Answer, Operation, Parameter, Time
 from turnstream.server.http.problems import problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, principal, rights, thread_key
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.turns import problem_codes
 from turnstream.server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, RunEnded
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.problem_codes import (
-    BODY_FIELDS,
-    LANGGRAPH_FIELDS,
-    START,
-    STORAGE,
-    VERSION,
-    pick,
-)
+from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.server.turns.requests import InvalidRequest
 
 if TYPE_CHECKING:
     from turnstream.server.formats.langgraph.body import Submission
 
-NAME = "langgraph"
 FROM_THE_START = "-1"
 """As `Last-Event-ID`: clients that join a run which they have not read."""
+YES = ("1", "true")
+"""The values of a flag of the query that is set."""
 Status = Literal["running", "success", "interrupted", "error"]
 STATUS: Mapping[str, Status] = {
     "live": "running",
@@ -94,7 +66,10 @@ class LangGraphRunJson(TypedDict):
 
 
 _PLACES = ("X-Thread-Id", "X-Run-Id", "Content-Location", "Location")
-_EVENT = {**refer("LangGraph.Event"), "description": "One event; `error` or `end` is the last."}
+_STREAM = {
+    **operation.refer("LangGraph.Event"),
+    "description": "One event; `error` or `end` is the last.",
+}
 _STREAMED = "The run as an event stream."
 _FOUND = STORAGE | pick("thread_not_found", "run_not_found")
 _OF_OTHER_BODIES = pick(
@@ -103,19 +78,24 @@ _OF_OTHER_BODIES = pick(
     *("tool_name_taken", "tool_not_allowed", "client_tools_not_supported", "interrupt_pending"),
     *("unknown_graph", "unknown_model", "model_not_selectable", "idempotency_key_reused"),
 )
-_FIELDS = LANGGRAPH_FIELDS | pick("assistant_not_found", "unknown_checkpoint")
-_START = ((BODY_FIELDS | START) - _OF_OTHER_BODIES) | _FIELDS | VERSION | STORAGE
+_OF_THIS_BODY = problem_codes.LANGGRAPH_FIELDS | pick("assistant_not_found", "unknown_checkpoint")
+_START = (
+    (problem_codes.BODY_FIELDS | problem_codes.START) - _OF_OTHER_BODIES
+    | _OF_THIS_BODY
+    | problem_codes.VERSION
+    | STORAGE
+)
 _PATH = {"thread_id": "ThreadId"}
 _HELLO = {"type": "text", "text": "Hello"}
 _ASKED = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hello"}]}}
-_NAMES = "|".join((*MODES, *OTHER_MODES))
+_NAMES = "|".join((*stream.MODES, *stream.OTHER_MODES))
 _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
 
 
 class Runs(HTTPEndpoint):
     @Operation(
         "langgraphCreateRun",
-        Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(IGNORED,)),
+        Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(chat.IGNORED,)),
         _START,
         path=_PATH,
         body="LangGraph.RunBody",
@@ -125,19 +105,25 @@ class Runs(HTTPEndpoint):
         """Start a run and wait for nothing."""
         run, asked, graph = await _start(request)
         if isinstance(run, StreamLost):
-            place, headers = (run.key, run.run_id), _unseen_headers(run)
+            key, run_id, headers = run.key, run.run_id, _unseen_headers(run)
         else:
-            place = run.header.key, run.header.run_id
-            headers = {**run_headers(run), **_places(run, asked.modes)}
+            key, run_id = run.header.key, run.header.run_id
+            headers = {**chat.run_headers(run), **_places(run, asked.modes)}
+        headers |= chat.ignored_header(asked.ignored)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        headers |= ignored_header(asked.ignored)
-        return JSONResponse(_run(*place, graph, now, "running"), headers=headers)
+        return JSONResponse(_run(key, run_id, graph, now, "running"), headers=headers)
 
 
 class RunsStream(HTTPEndpoint):
     @Operation(
         "langgraphStreamRun",
-        Answer(_STREAMED, _EVENT, EVENTS, headers=_PLACES, may_have=(*RUN_HEADERS, IGNORED)),
+        Answer(
+            _STREAMED,
+            _STREAM,
+            EVENTS,
+            headers=_PLACES,
+            may_have=(*chat.RUN_HEADERS, chat.IGNORED),
+        ),
         _START,
         path=_PATH,
         body="LangGraph.RunBody",
@@ -159,11 +145,11 @@ class RunsStream(HTTPEndpoint):
         """
         request.state["streams"].check(rights(request))  # before the run begins
         run, asked, _ = await _start(request)
-        ignored = ignored_header(asked.ignored)
+        ignored = chat.ignored_header(asked.ignored)
         try:
             if isinstance(run, StreamLost):
                 raise run
-            with stream_refusals(run):
+            with chat.stream_refusals(run):
                 return await _stream(
                     request, run, asked.modes, stops=asked.stops_with_reader, headers=ignored
                 )
@@ -176,17 +162,19 @@ class Run(HTTPEndpoint):
     @Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
     async def get(self, request: ApiRequest) -> Response:
         """Load the status of a run."""
-        place = await _find(request)
-        entry, graphs = place.entry, request.state["graphs"]
+        entry, run = await _find(request)
+        graphs, run_id = request.state["graphs"], request.path_params["run_id"]
         graph = graphs.name_of(entry) or graphs.default
-        status = await _status(place)
-        return JSONResponse(_run(place.key, place.run_id, graph, entry.updated_at, status))
+        status = STATUS[entry.run_state]
+        if run is not None and entry.run_id != run_id:
+            status = await _logged_status(run)
+        return JSONResponse(_run(thread_key(request), run_id, graph, entry.updated_at, status))
 
 
 class RunStream(HTTPEndpoint):
     @Operation(
         "langgraphJoinRun",
-        Answer(_STREAMED, _EVENT, EVENTS, may_have=_PLACES),
+        Answer(_STREAMED, _STREAM, EVENTS, may_have=_PLACES),
         _FOUND | pick("limit_reached", "limit_exceeded", "invalid_stream_mode"),
         query={
             "stream_mode": Parameter(
@@ -205,25 +193,27 @@ class RunStream(HTTPEndpoint):
         From its first event, or after the event whose id is given. A cursor that is unknown gets a
         stream that says so; of a run that is held no longer there is its end alone.
         """
-        place, query = await _find(request), request.query_params
+        _, run = await _find(request)
+        query, streams = request.query_params, request.state["streams"]
         # Python's client sends an empty one for none.
         named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
-        asked = modes(named)
-        format = WIRE_FORMAT
-        if place.run is None:
-            ending = format.idle(StreamContext(place.key.thread_id, ""), asked)
-            return request.state["streams"].whole(format, ending, principal(request).id)
-        after, cursor = 0, request.headers.get("last-event-id")
-        if cursor and cursor != FROM_THE_START:
-            found = await position(request.state["reader"], place.key, cursor)
-            if found == "done":
-                ending = format.idle(StreamContext(place.key.thread_id, ""), asked)
-                return request.state["streams"].whole(format, ending, principal(request).id)
-            if found == "lost" or found.run.header.run_id != place.run_id:
-                return request.state["streams"].cursor_lost(format)
-            after = found.after
-        stops = query.get("cancel_on_disconnect", "0") in ("1", "true")
-        return await _stream(request, place.run, asked, after=after, stops=stops)
+        with at("stream_mode"):
+            modes = stream.wanted_modes(named)
+        place = "done" if run is None else await _position(request, run)
+        if run is None or place == "done":
+            ending = WIRE_FORMAT.idle(StreamContext(request.path_params["thread_id"], ""), modes)
+            return streams.whole(WIRE_FORMAT, ending, principal(request).id)
+        if place == "lost" or place.run.header.run_id != run.header.run_id:
+            return streams.cursor_lost(WIRE_FORMAT)
+        stops = query.get("cancel_on_disconnect") in YES
+        return await _stream(request, run, modes, after=place.after, stops=stops)
+
+
+async def _position(request: ApiRequest, run: LoggedRun) -> Position | Literal["done", "lost"]:
+    cursor = request.headers.get("last-event-id") or FROM_THE_START
+    if cursor == FROM_THE_START:
+        return Position(run, 0)
+    return await position(request.state["reader"], run.header.key, cursor)
 
 
 class RunCancel(HTTPEndpoint):
@@ -236,25 +226,26 @@ class RunCancel(HTTPEndpoint):
         _FOUND | pick("unsupported_option"),
         query={
             "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
-            "action": Parameter("The text of the run is kept.", one_of(["interrupt"])),
+            "action": Parameter("The text of the run is kept.", operation.one_of(["interrupt"])),
         },
     )
     async def post(self, request: ApiRequest) -> Response:
         """Stop a run."""
-        query = request.query_params
+        query, runs = request.query_params, request.state["runs"]
         action = query.get("action", "interrupt")
         if action != "interrupt":
             raise InvalidRequest(
                 "unsupported_option",
                 f"action is {action[:20]!r}: a run can be interrupted, and what it said is kept.",
             )
-        place = await _find(request)
-        if query.get("wait", "0") in ("1", "true"):
-            if await request.state["store"].holder(place.key) == place.run_id:
-                await request.state["runs"].stop(place.key)
-            return Response(status_code=204)
-        request.state["runs"].ask_to_stop(place.key, place.run_id)
-        return JSONResponse({}, 202)
+        await _find(request)
+        key, run_id = thread_key(request), request.path_params["run_id"]
+        if query.get("wait") not in YES:
+            runs.ask_to_stop(key, run_id)
+            return JSONResponse({}, 202)
+        if await request.state["store"].holder(key) == run_id:
+            await runs.stop(key)
+        return Response(status_code=204)
 
 
 async def _start(request: ApiRequest) -> tuple[LoggedRun | StreamLost, "Submission", str]:
@@ -264,46 +255,40 @@ async def _start(request: ApiRequest) -> tuple[LoggedRun | StreamLost, "Submissi
     from turnstream.server.formats.langgraph.body import parse
     from turnstream.server.formats.langgraph.turn_request import turn_request
 
-    key = thread_key(request)
-    thread_id(key.thread_id)
+    id = thread_id(request.path_params["thread_id"])
     read = partial(parse, limits=request.state["body_limits"])
     asked, _ = await request.state["bodies"].read(request, read)
     graph = graph_named(request, asked.assistant_id)
-    found = await find_thread(request, key) if asked.is_about_thread else None
-    thread = found.thread if found else SavedThread.of(key.thread_id, ())
+    found = await find_thread(request) if asked.is_about_thread else None
+    thread = found.thread if found else SavedThread(id, (), ())
     if found and asked.branches_at is not None:
         thread = await branch_at(request, found, asked.branches_at)
     turn = turn_request(asked, thread, graph)
     try:
-        run = await request.state["runs"].start(principal(request), turn, NAME)
+        run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
     except StreamLost as lost:
-        return lost, asked, graph or request.state["graphs"].default
+        return lost, asked, graph
     return run, asked, run.header.graph
-
-
-def _unseen_headers(lost: StreamLost) -> dict[str, str]:
-    place = _place(lost.key, lost.run_id)
-    return {**unseen_headers(lost), "Content-Location": place, "Location": f"{place}/stream"}
 
 
 async def _stream(
     request: ApiRequest,
     run: LoggedRun,
-    asked: Modes,
+    modes: stream.Modes,
     *,
     after: int = 0,
     stops: bool,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     header, runs = run.header, request.state["runs"]
-    return await stream_run(
+    return await chat.stream_run(
         request,
         run,
         WIRE_FORMAT,
-        asked,
+        modes,
         after=after,
         replay=True,
-        headers={**_places(run, asked), **(headers or {})},
+        headers={**_places(run, modes), **(headers or {})},
         left=partial(runs.ask_to_stop, header.key, header.run_id) if stops else None,
     )
 
@@ -312,26 +297,22 @@ def _place(key: ThreadKey, run_id: str) -> str:
     return f"/threads/{key.thread_id}/runs/{run_id}"
 
 
-def _places(run: LoggedRun, asked: Modes) -> dict[str, str]:
+def _places(run: LoggedRun, modes: stream.Modes) -> dict[str, str]:
     """A client that joins again repeats nothing of what it asked: the address says it."""
     place = _place(run.header.key, run.header.run_id)
-    query = urlencode([("stream_mode", name) for name in sorted(asked)])
-    told = "" if asked == ALL_MODES else f"?{query}"
+    query = urlencode([("stream_mode", name) for name in sorted(modes)])
+    told = "" if modes == stream.ALL_MODES else f"?{query}"
     return {"Content-Location": place, "Location": f"{place}/stream{told}"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A run that a request's address names; `run` is None if its log is held no more."""
-
-    key: ThreadKey
-    run_id: str
-    entry: ThreadEntry
-    run: LoggedRun | None
+def _unseen_headers(lost: StreamLost) -> dict[str, str]:
+    place = _place(lost.key, lost.run_id)
+    return {**chat.unseen_headers(lost), "Content-Location": place, "Location": f"{place}/stream"}
 
 
-async def _find(request: ApiRequest) -> _Place:
-    """Raises Problem."""
+async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
+    """The thread and the run that a request's address names. The run is None if its log is no
+    longer held. Raises Problem."""
     key, run_id = thread_key(request), request.path_params["run_id"]
     entry = await request.state["store"].get(key)
     if entry is None:
@@ -339,15 +320,12 @@ async def _find(request: ApiRequest) -> _Place:
     run = await request.state["reader"].find(key, run_id)
     if run is None and entry.run_id != run_id:
         raise problem("run_not_found")
-    return _Place(key, run_id, entry, run)
+    return entry, run
 
 
-async def _status(place: _Place) -> Status:
-    if place.entry.run_id == place.run_id:
-        return STATUS[place.entry.run_state]
-    assert place.run is not None, "an older run is found by its log"
+async def _logged_status(run: LoggedRun) -> Status:
     status: Status = "success"
-    async for batch in place.run.log.read(0):
+    async for batch in run.log.read(0):
         status = next((told for _, chunk in batch if (told := _ending(chunk))), status)
     return status
 

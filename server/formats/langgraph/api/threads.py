@@ -5,7 +5,7 @@ name threads that nobody has made yet.
 """
 
 import secrets
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any, Literal, NotRequired
@@ -15,25 +15,13 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.server.formats.fields import Fields, Otherwise, Text, ThreadId, read
+from turnstream.server.formats.fields import AnyFields, Fields, Otherwise, Text, ThreadId, read
+from turnstream.server.formats.langgraph.api import saved
 from turnstream.server.formats.langgraph.api.assistants import Nothing, graph_named
-from turnstream.server.formats.langgraph.api.saved import Found, branch_at, branches_of, find_thread
-from turnstream.server.formats.langgraph.api.states import history_json, state_json
 from turnstream.server.formats.langgraph.snapshot import open_interrupts
-from turnstream.server.formats.langgraph.states import (
-    SavedThread,
-    boundary,
-    empty_state,
-    state,
-)
-from turnstream.server.http.openapi.operation import (
-    Answer,
-    Operation,
-    Time,
-    component,
-    says,
-    whole_number,
-)
+from turnstream.server.formats.langgraph.states import boundary, empty_state, state
+from turnstream.server.http.openapi import operation
+from turnstream.server.http.openapi.operation import Answer, Operation, Time, component, says
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
 from turnstream.server.storage.interfaces import ThreadEntry
@@ -103,7 +91,7 @@ def _whole(value: Any) -> Any:
 
 def _bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
     remedy = Otherwise("invalid_limit", f"ask for {least} to {most}")
-    schema = WithJsonSchema(whole_number(least, most, default))
+    schema = WithJsonSchema(operation.whole_number(least, most, default))
     return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
 
 
@@ -123,6 +111,41 @@ class LangGraphNewThreadBody(Fields):
         component("LangGraph.AnyMetadata"),
         says("`graph_id`: the graph of a first run that names none. Nothing else is kept."),
     ] = None
+
+
+class LangGraphSearchBody(Fields):
+    limit: Annotated[int, *_bounded(1, MAX_FOUND, STATES)] | None = None
+    offset: Annotated[int, *_bounded(0, MAX_SEARCHED, 0)] | None = None
+    status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")] = None
+    metadata: Annotated[
+        dict[str, Any] | None,
+        _OR_NOTHING,
+        component("LangGraph.AnyMetadata"),
+        says("`graph_id` or `assistant_id`: a graph. No thread has other metadata."),
+    ] = None
+
+
+class Checkpoint(Fields):
+    checkpoint_id: Text | None = None
+
+
+class LangGraphHistoryBody(Fields):
+    limit: Annotated[int, *_bounded(1, MAX_STATES, STATES)] | None = None
+    before: Annotated[
+        Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
+    ] = None
+
+    @property
+    def before_id(self) -> str | None:
+        """Raises InvalidRequest."""
+        before = self.before
+        place = before if isinstance(before, dict) else {"checkpoint_id": before}
+        return read(Checkpoint, place.get("configurable", place), None, "before").checkpoint_id
+
+
+async def _body(request: ApiRequest, model: type[AnyFields]) -> AnyFields:
+    body, _ = await request.state["bodies"].read(request, partial(read, model))
+    return body
 
 
 class Threads(HTTPEndpoint):
@@ -145,36 +168,17 @@ class Threads(HTTPEndpoint):
 
         Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
         """
-        asked, _ = await request.state["bodies"].read(
-            request, partial(read, LangGraphNewThreadBody)
-        )
+        asked = await _body(request, LangGraphNewThreadBody)
         id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
         named = asked.metadata.graph_id if asked.metadata else None
         graph = None if named is None else graph_named(request, named)
         entry = await request.state["store"].get(ThreadKey(owner(request), id))
         if entry is None:
             entry = await request.state["runs"].create(principal(request), id, graph)
-            new: LangGraphThreadJson = {
-                **_thread(request, entry),
-                "interrupts": {},
-                "values": None,
-            }
-            return JSONResponse(new)
+            return JSONResponse({**_thread(request, entry), "interrupts": {}, "values": None})
         if asked.if_exists != "do_nothing":
             raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
         return JSONResponse({**_thread(request, entry), "interrupts": {}})
-
-
-class LangGraphSearchBody(Fields):
-    limit: Annotated[int, *_bounded(1, MAX_FOUND, STATES)] | None = None
-    offset: Annotated[int, *_bounded(0, MAX_SEARCHED, 0)] | None = None
-    status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")] = None
-    metadata: Annotated[
-        dict[str, Any] | None,
-        _OR_NOTHING,
-        component("LangGraph.AnyMetadata"),
-        says("`graph_id` or `assistant_id`: a graph. No thread has other metadata."),
-    ] = None
 
 
 class ThreadSearch(HTTPEndpoint):
@@ -192,132 +196,19 @@ class ThreadSearch(HTTPEndpoint):
     )
     async def post(self, request: ApiRequest) -> Response:
         """List threads, newest first."""
-        asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphSearchBody))
+        asked = await _body(request, LangGraphSearchBody)
         limit, offset = asked.limit or STATES, asked.offset or 0
         graphs, status = _graphs_asked(request, asked.metadata or {}), asked.status
         if len(graphs) > 1 or None in graphs:
             return JSONResponse([])
-        left = limit + offset
         found: list[ThreadEntry] = []
         async for entry in _entries(request):
-            if _matches(request, entry, status, graphs):
+            is_of_graph = not graphs or request.state["graphs"].name_of(entry) in graphs
+            if is_of_graph and status in (None, _status(entry)):
                 found.append(entry)
-                if len(found) == left:
+                if len(found) == limit + offset:
                     break
         return JSONResponse([_listed(request, entry) for entry in found[offset:]])
-
-
-class Thread(HTTPEndpoint):
-    @Operation(
-        "langgraphGetThread",
-        Answer("The thread.", LangGraphThreadJson),
-        STORAGE | pick("thread_not_found"),
-    )
-    async def get(self, request: ApiRequest) -> Response:
-        """Load a thread with its messages."""
-        found = await _known(request)
-        asked = open_interrupts(found.thread.turns, found.thread.interrupts) or []
-        rest = {"interrupts": {one["id"]: [one] for one in asked}}
-        return await _as_response(found.thread, {**_thread(request, found.entry), **rest}, None)
-
-    @Operation(
-        "langgraphDeleteThread", {204: Answer("There is no such thread, or no more.")}, STORAGE
-    )
-    async def delete(self, request: ApiRequest) -> Response:
-        """Delete a thread.
-
-        A live run is stopped first.
-        """
-        await request.state["runs"].delete(thread_key(request), at_once=True)
-        return Response(status_code=204)
-
-
-class ThreadState(HTTPEndpoint):
-    @Operation("langgraphGetState", _STATE, STORAGE)
-    async def get(self, request: ApiRequest) -> Response:
-        """Load the newest state of a thread."""
-        found = await find_thread(request, thread_key(request))
-        if found is None or not found.entry.run_id:
-            return JSONResponse(empty_state())
-        return await _state_after(found, found.thread, len(found.thread.messages))
-
-
-class ThreadStateAt(HTTPEndpoint):
-    @Operation("langgraphGetStateAt", _STATE, STORAGE | pick("unknown_checkpoint"))
-    async def get(self, request: ApiRequest) -> Response:
-        """Load the state of a checkpoint."""
-        found = await find_thread(request, thread_key(request))
-        if found is None or not found.entry.run_id:
-            return JSONResponse(empty_state())
-        named = request.path_params["checkpoint_id"]
-        thread = await branch_at(request, found, named)
-        return await _state_after(found, thread, boundary(thread.messages, named))
-
-
-class Checkpoint(Fields):
-    checkpoint_id: Text | None = None
-
-
-class LangGraphHistoryBody(Fields):
-    limit: Annotated[int, *_bounded(1, MAX_STATES, STATES)] | None = None
-    before: Annotated[
-        Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
-    ] = None
-
-    @property
-    def before_id(self) -> str | None:
-        """Raises InvalidRequest."""
-        before = self.before
-        place = before if isinstance(before, dict) else {"checkpoint_id": before}
-        return read(Checkpoint, place.get("configurable", place), None, "before").checkpoint_id
-
-
-class ThreadHistory(HTTPEndpoint):
-    post_only_reads = True
-
-    @Operation(
-        "langgraphGetHistory",
-        Answer("A state for each message, and one ahead of all.", list[State]),
-        STORAGE | pick("invalid_body", "invalid_text", "invalid_limit", "unknown_checkpoint"),
-        body=LangGraphHistoryBody,
-        examples={
-            "of a thread": {"limit": 10},
-            "of one that no run has begun": {},
-            "before the first state": {"before": {"checkpoint_id": "start"}},
-        },
-    )
-    async def post(self, request: ApiRequest) -> Response:
-        """List the states of a thread, newest first.
-
-        Those of branches that were left come before the states that both branches have.
-        """
-        asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphHistoryBody))
-        limit, before = asked.limit or STATES, asked.before_id
-        found = await find_thread(request, thread_key(request))
-        if found is None or not found.entry.run_id:
-            return JSONResponse([])
-        async with aclosing(branches_of(request, found)) as branches:
-            body = await history_json(branches, limit, before, found.entry.updated_at)
-        return Response(body, media_type="application/json")
-
-
-async def _state_after(found: Found, thread: SavedThread, count: int) -> Response:
-    """Respond with the state after so many messages."""
-    values = state(thread, thread.messages, count, found.entry.updated_at)
-    return await _as_response(thread, values, count)
-
-
-async def _as_response(thread: SavedThread, rest: Mapping[str, Any], count: int | None) -> Response:
-    body = await state_json(thread, rest, count)
-    return Response(body, media_type="application/json")
-
-
-async def _known(request: ApiRequest) -> Found:
-    key = thread_key(request)
-    found = await find_thread(request, key)
-    if found is None:
-        raise unknown_thread(key)
-    return found
 
 
 async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
@@ -340,12 +231,95 @@ def _graphs_asked(request: ApiRequest, asked: Mapping[str, Any]) -> set[str | No
     }
 
 
-def _matches(
-    request: ApiRequest, entry: ThreadEntry, status: Any, graphs: Collection[str | None]
-) -> bool:
-    if status is not None and STATUS.get(entry.run_state, "idle") != status:
-        return False
-    return not graphs or request.state["graphs"].name_of(entry) in graphs
+class Thread(HTTPEndpoint):
+    @Operation(
+        "langgraphGetThread",
+        Answer("The thread.", LangGraphThreadJson),
+        STORAGE | pick("thread_not_found"),
+    )
+    async def get(self, request: ApiRequest) -> Response:
+        """Load a thread with its messages."""
+        found = await saved.find_thread(request)
+        if found is None:
+            raise unknown_thread(thread_key(request))
+        thread = found.thread
+        asked = open_interrupts(thread.turns, thread.interrupts) or []
+        interrupts = {"interrupts": {one["id"]: [one] for one in asked}}
+        rest = {**_thread(request, found.entry), **interrupts}
+        return _json(await saved.state_json(thread, len(thread.messages), rest))
+
+    @Operation(
+        "langgraphDeleteThread", {204: Answer("There is no such thread, or no more.")}, STORAGE
+    )
+    async def delete(self, request: ApiRequest) -> Response:
+        """Delete a thread.
+
+        A live run is stopped first.
+        """
+        await request.state["runs"].delete(thread_key(request), at_once=True)
+        return Response(status_code=204)
+
+
+class ThreadState(HTTPEndpoint):
+    @Operation("langgraphGetState", _STATE, STORAGE)
+    async def get(self, request: ApiRequest) -> Response:
+        """Load the newest state of a thread."""
+        return await _state(request, None)
+
+
+class ThreadStateAt(HTTPEndpoint):
+    @Operation("langgraphGetStateAt", _STATE, STORAGE | pick("unknown_checkpoint"))
+    async def get(self, request: ApiRequest) -> Response:
+        """Load the state of a checkpoint."""
+        return await _state(request, request.path_params["checkpoint_id"])
+
+
+async def _state(request: ApiRequest, checkpoint_id: str | None) -> Response:
+    found = await saved.find_thread(request)
+    if found is None or not found.entry.run_id:
+        return JSONResponse(empty_state())
+    thread, count = found.thread, len(found.thread.messages)
+    if checkpoint_id is not None:
+        thread = await saved.branch_at(request, found, checkpoint_id)
+        count = boundary(thread.messages, checkpoint_id)
+    rest = state(thread, count, found.entry.updated_at)
+    return _json(await saved.state_json(thread, count, rest))
+
+
+class ThreadHistory(HTTPEndpoint):
+    post_only_reads = True
+
+    @Operation(
+        "langgraphGetHistory",
+        Answer("A state for each message, and one ahead of all.", list[State]),
+        STORAGE | pick("invalid_body", "invalid_text", "invalid_limit", "unknown_checkpoint"),
+        body=LangGraphHistoryBody,
+        examples={
+            "of a thread": {"limit": 10},
+            "of one that no run has begun": {},
+            "before the first state": {"before": {"checkpoint_id": "start"}},
+        },
+    )
+    async def post(self, request: ApiRequest) -> Response:
+        """List the states of a thread, newest first.
+
+        Those of branches that were left come before the states that both branches have.
+        """
+        asked = await _body(request, LangGraphHistoryBody)
+        limit, before = asked.limit or STATES, asked.before_id
+        found = await saved.find_thread(request)
+        if found is None or not found.entry.run_id:
+            return JSONResponse([])
+        async with aclosing(saved.branches_of(request, found)) as branches:
+            return _json(await saved.history_json(branches, limit, before, found.entry.updated_at))
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type="application/json")
+
+
+def _status(entry: ThreadEntry) -> Status:
+    return STATUS.get(entry.run_state, "idle")
 
 
 def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
@@ -357,7 +331,7 @@ def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
         "created_at": entry.created_at,
         "updated_at": entry.updated_at,
         "metadata": metadata,
-        "status": STATUS.get(entry.run_state, "idle"),
+        "status": _status(entry),
         "config": {},
     }
 
