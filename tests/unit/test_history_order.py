@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from turnstream.server.formats.langgraph.api.saved import history_json
+from turnstream.server.formats.langgraph.api import history_json
 from turnstream.server.formats.langgraph.states import SavedThread
 
 Path = tuple[str, ...]

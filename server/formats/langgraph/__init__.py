@@ -44,7 +44,7 @@ def _schemas() -> Schemas:
 
 
 def _routes() -> Sequence[Any]:
-    from turnstream.server.formats.langgraph.api.routes import ROUTES
+    from turnstream.server.formats.langgraph.api import ROUTES
 
     return ROUTES
 

@@ -19,7 +19,7 @@ approval are one interrupt, whose value has the shape of LangChain's `HumanInThe
      "tool_call_id", "name", "args", "description"       (if it is one call)}
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from turnstream.server.formats import langchain_messages as langchain
 from turnstream.server.formats.langchain_messages import Json
@@ -38,6 +38,17 @@ def _turn_messages(turn: Turn) -> list[Json]:
     if isinstance(turn, AssistantTurn):
         return [message for step in turn.steps for message in _step_messages(step)]
     return [langchain.human_message(turn)]
+
+
+def message_ids(turns: Iterable[Turn]) -> Iterator[str]:
+    """List the ids of the messages, in their order; a step without parts has none."""
+    for turn in turns:
+        if not isinstance(turn, AssistantTurn):
+            yield turn.id
+            continue
+        for step in turn.steps:
+            results = [call.result_id for call in _calls(step.parts)]
+            yield from [step.step_id, *filter(None, results)] if step.parts else []
 
 
 def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:
@@ -85,19 +96,6 @@ def _call(call: ToolCall) -> Json:
     if call.args is None:
         return {**head, "args": {}, "partial_json": call.args_text}
     return {**head, "args": call.args}
-
-
-def ids_in(turn: Turn, ids: set[str]) -> Iterable[str]:
-    """The ids of a turn's messages that go with these user messages and steps."""
-    if not isinstance(turn, AssistantTurn):
-        return [turn.id] if turn.id in ids else []
-    return [id for step in turn.steps if step.step_id in ids for id in step_ids(step)]
-
-
-def step_ids(step: Step) -> list[str]:
-    """The ids of a step's messages: it has none as long as it has no part."""
-    results = [call.result_id for call in _calls(step.parts)]
-    return [step.step_id, *[id for id in results if id]] if step.parts else []
 
 
 def open_interrupts(turns: Sequence[Turn], interrupts: Sequence[Interrupt]) -> list[Json] | None:

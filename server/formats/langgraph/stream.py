@@ -31,9 +31,8 @@ from turnstream.server.formats.json_text import dumps, quote
 from turnstream.server.formats.langchain_messages import Json, tool_message
 from turnstream.server.formats.langgraph.snapshot import (
     ai_message,
-    ids_in,
+    message_ids,
     open_interrupts,
-    step_ids,
     values,
 )
 from turnstream.server.formats.langgraph.states import error_json
@@ -174,10 +173,9 @@ class LangGraphEncoder:
         }
 
     def encode(self, chunk: chunks.Chunk) -> list[str]:
-        removed = self._removed_by(chunk)
+        if isinstance(chunk, chunks.StepWithdrawn | chunks.MessagesRemoved):
+            return self._removed(chunk)
         self._thread.take(chunk)
-        if removed:
-            return self._removals(removed)
         events = self._events.get(type(chunk))
         return events(chunk) if events else []
 
@@ -226,19 +224,13 @@ class LangGraphEncoder:
         node = self._steps[chunk.step_id].node
         return self._update(node, [ai_message(step)]) if step.parts else []
 
-    def _removed_by(self, chunk: chunks.Chunk) -> list[str]:
-        """The ids of the messages that the thread loses by this."""
-        match chunk:
-            case chunks.StepWithdrawn():
-                return step_ids(self._thread.message.step(chunk.step_id))
-            case chunks.MessagesRemoved():
-                ids = {*chunk.ids}
-                return [id for turn in self._thread.turns() for id in ids_in(turn, ids)]
-        return []
-
-    def _removals(self, ids: Sequence[str]) -> list[str]:
-        node, removals = "agent", [{"type": "remove", "id": id} for id in ids]
-        events = self._update(node, removals)
+    def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
+        """Take back the messages that the thread loses."""
+        before = [*message_ids(self._thread.turns())]
+        self._thread.take(chunk)
+        kept, node = {*message_ids(self._thread.turns())}, "agent"
+        removals = [{"type": "remove", "id": id} for id in before if id not in kept]
+        events = self._update(node, removals) if removals else []
         for removal in removals:
             events += self._event("messages", [removal, {"langgraph_node": node}])
         return events

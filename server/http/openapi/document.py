@@ -33,7 +33,7 @@ from turnstream.server.formats.body_schemas import (
     ref,
 )
 from turnstream.server.formats.langgraph import schemas as langgraph
-from turnstream.server.formats.langgraph.api.assistants import ApiKeyHeader
+from turnstream.server.formats.langgraph.api import ApiKeyHeader
 from turnstream.server.formats.metadata_schemas import INTERRUPT
 from turnstream.server.formats.schemas import body_components, message_components
 from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated

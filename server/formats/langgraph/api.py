@@ -1,0 +1,946 @@
+"""LangGraph SDK: the endpoints under `/langgraph`: what the server is, its graphs as assistants,
+threads with their states and their history, and runs.
+
+The state of a thread without a run is empty, as that of a thread that is not there: clients also
+name threads that nobody has made yet. `Content-Location` and `Location` are without the prefix:
+clients put their `apiUrl` before them.
+"""
+
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
+from urllib.parse import urlencode
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from starlette.endpoints import HTTPEndpoint
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import TypedDict
+
+from turnstream.server.formats import fields
+from turnstream.server.formats.fields import Fields, Otherwise, Text, read, shown
+from turnstream.server.formats.format import StreamContext
+from turnstream.server.formats.langgraph import WIRE_FORMAT, states, stream
+from turnstream.server.formats.langgraph.snapshot import messages, open_interrupts
+from turnstream.server.formats.langgraph.states import SavedThread, checkpoints
+from turnstream.server.http import chat
+from turnstream.server.http.authenticated import Authenticated
+from turnstream.server.http.cursors import Position, position
+from turnstream.server.http.openapi import operation
+from turnstream.server.http.openapi.operation import Answer, Operation, Parameter, component, says
+from turnstream.server.http.permitted import Permitted
+from turnstream.server.http.problems import Problem, problem, unknown_thread
+from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
+from turnstream.server.http.thread_json import as_json, written
+from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.turns import chunks, problem_codes
+from turnstream.server.turns.header import RunHeader, ThreadKey
+from turnstream.server.turns.messages import Turn
+from turnstream.server.turns.problem_codes import STORAGE, pick
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.tools.threads import beside_loop
+
+if TYPE_CHECKING:
+    from turnstream.server.formats.langgraph.body import Submission
+
+Nothing = Annotated[dict[str, Any], Field(max_length=0)]
+_EPOCH = "1970-01-01T00:00:00+00:00"
+"""Graphs are code: nobody has made them at a time."""
+_WANTED = {"description": "The name of the only one that is wanted."}
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyHeader:
+    """ASGI middleware of a route: the clients of this protocol send a key as `X-Api-Key`, and know
+    no other header for it."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        keys = [value for name, value in headers if name == b"x-api-key"]
+        if keys and all(name != b"authorization" for name, _ in headers):
+            bearers = [(b"authorization", b"Bearer " + key) for key in keys]
+            scope = {**scope, "headers": [*headers, *bearers]}
+        await self.app(scope, receive, send)
+
+
+class LangGraphFlagsJson(TypedDict):
+    assistants: bool
+    crons: bool
+    langsmith: bool
+
+
+class LangGraphInfoJson(TypedDict):
+    version: str
+    flags: LangGraphFlagsJson
+
+
+class LangGraphAssistantJson(TypedDict):
+    assistant_id: str
+    graph_id: str
+    name: str
+    description: str | None
+    created_at: operation.Time
+    updated_at: operation.Time
+    config: Nothing
+    context: Nothing
+    metadata: Nothing
+    version: Literal[1]
+
+
+class Info(HTTPEndpoint):
+    @Operation(
+        "langgraphInfo",
+        Answer(
+            "The version, and the parts of LangGraph's server that there are.", LangGraphInfoJson
+        ),
+    )
+    async def get(self, _request: ApiRequest) -> Response:
+        """Describe the server."""
+        flags: LangGraphFlagsJson = {"assistants": True, "crons": False, "langsmith": False}
+        return JSONResponse(LangGraphInfoJson(version=version("turnstream"), flags=flags))
+
+
+class AssistantSearch(HTTPEndpoint):
+    @Operation(
+        "langgraphSearchAssistants",
+        Answer("The default first.", list[LangGraphAssistantJson]),
+        pick("invalid_body"),
+        body={"type": "object", "properties": {"graph_id": _WANTED}},
+        examples={"all": {}, "one that there is not": {"graph_id": "none"}},
+    )
+    async def post(self, request: ApiRequest) -> Response:
+        """List the graphs, as assistants."""
+        body, _ = await request.state["bodies"].read(request, fields.an_object)
+        asked = body.get("graph_id")
+        names = [name for name in request.state["graphs"].by_name if asked in (None, name)]
+        return JSONResponse([_assistant(request, name) for name in names])
+
+
+class Assistant(HTTPEndpoint):
+    @Operation(
+        "langgraphGetAssistant",
+        Answer("A graph.", LangGraphAssistantJson),
+        pick("assistant_not_found"),
+    )
+    async def get(self, request: ApiRequest) -> Response:
+        """Load a graph, as an assistant."""
+        name = graph_named(request, request.path_params["assistant_id"])
+        return JSONResponse(_assistant(request, name))
+
+
+def graph_named(request: ApiRequest, assistant_id: str) -> str:
+    """The graph that an assistant's id names. Raises Problem."""
+    graphs = request.state["graphs"]
+    if (name := graphs.find(assistant_id)) is None:
+        raise Problem(
+            404,
+            "assistant_not_found",
+            f"There is no assistant {shown(assistant_id)}; there {graphs.listed}.",
+        )
+    return name
+
+
+def _assistant(request: ApiRequest, name: str) -> LangGraphAssistantJson:
+    return {
+        "assistant_id": name,
+        "graph_id": name,
+        "name": name,
+        "description": request.state["graphs"].by_name[name].attached.description or None,
+        "created_at": _EPOCH,
+        "updated_at": _EPOCH,
+        "config": {},
+        "context": {},
+        "metadata": {},
+        "version": 1,
+    }
+
+
+# threads
+
+MAX_HISTORY_BYTES = 20_000_000
+"""The size of a history, whose states each have all messages up to a boundary. Older states are
+left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    entry: ThreadEntry
+    thread: SavedThread
+
+
+async def find_thread(request: ApiRequest) -> Found | None:
+    """The thread of one moment, a live run as far as it goes: read again if a run began or ended.
+    None: no run has begun it."""
+    store, key = request.state["store"], thread_key(request)
+    entry = await store.get(key)
+    while entry is not None:
+        thread = await _read(request, key, entry)
+        again = await store.get(key)
+        if again == entry:
+            return Found(entry, thread)
+        entry = again
+    return None
+
+
+async def _read(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> SavedThread:
+    reader, id = request.state["reader"], key.thread_id
+    live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
+    if live is not None:
+        told = await reader.progress(live)
+        show = partial(_shown, id, told.turns, graph_state=told.graph_state)
+        return await beside_loop(len(told.turns), show)
+    saved = await reader.state(key, entry.graph)
+    rest = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
+    return await beside_loop(len(saved.messages), lambda: _shown(id, reader.shown(saved), **rest))
+
+
+def _shown(thread_id: str, turns: Sequence[Turn], **rest: Any) -> SavedThread:
+    return SavedThread(thread_id, turns, messages(turns), **rest)
+
+
+async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> SavedThread:
+    """The thread, or a branch that it has left, whichever has the checkpoint.
+
+    Raises InvalidRequest if none has.
+    """
+    async with aclosing(branches_of(request, found)) as branches:
+        async for branch in branches:
+            if checkpoint_id in dict(checkpoints(branch.messages)):
+                return branch
+    raise states.unknown_checkpoint(checkpoint_id)
+
+
+async def branches_of(request: ApiRequest, found: Found) -> AsyncGenerator[SavedThread]:
+    """The thread, then the branches that it has left; these are read when they are asked for."""
+    yield found.thread
+    reader, id = request.state["reader"], found.thread.thread_id
+    left = reader.left_branches(thread_key(request), found.entry.graph)
+    async with aclosing(left) as branches:
+        async for head, turns in branches:
+            yield await beside_loop(len(turns), partial(_shown, id, turns, head=head))
+
+
+async def history_json(
+    branches: AsyncIterator[SavedThread], limit: int, before: str | None, created_at: str
+) -> bytes:
+    """List at most `limit` states: those of the first branch, then the new states of each further
+    branch. With `before`, the list begins after the state of that checkpoint; without it, the
+    states have the order in which clients find where a message is first seen. A branch that goes on
+    where the thread ends is left out: clients would take it for the thread.
+
+    Raises InvalidRequest if no state has the checkpoint `before`.
+    """
+    known, pieces, size = set[str](), dict[str, bytes](), 0
+    paths: list[list[str]] = []
+    is_behind = before is None
+    async for thread in branches:
+        path = [id for id, _ in checkpoints(thread.messages)][::-1]
+        if paths and paths[0][-1] in path:
+            continue
+        paths.append(path)
+        new = _new_states(thread, known)
+        if not is_behind:
+            ids = [id for id, _ in new]
+            is_behind = before in ids
+            new = new[ids.index(before) + 1 :] if before in ids else []
+        texts = await written(thread.messages if new else ())
+        for id, count in new[: limit - len(pieces)]:
+            piece = _with_values(thread, texts[:count], states.state(thread, count, created_at))
+            size += len(piece)
+            if pieces and size > MAX_HISTORY_BYTES:
+                break
+            pieces[id] = piece
+        if len(pieces) == limit or size > MAX_HISTORY_BYTES:
+            break
+    if before is not None and not is_behind:
+        raise states.unknown_checkpoint(before)
+    ids = [*pieces] if before is not None else _ancestors_last(pieces, paths)
+    return b"[" + b",".join(pieces[id] for id in ids) + b"]"
+
+
+def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[str]:
+    """Order the states so that each comes after its descendants; of two siblings, the one of the
+    earlier branch comes first. `paths` are the branches, each from its beginning.
+
+    `useStream` takes the last state that has a message for the one that it is first seen in, and
+    the first that follows a state for the way to the thread as it is.
+    """
+    first = {id: place for place, path in [*enumerate(paths)][::-1] for id in path}
+    in_order = sorted(paths, key=lambda path: [first[id] for id in path])
+    places = {
+        id: (place, -depth) for place, path in enumerate(in_order) for depth, id in enumerate(path)
+    }
+    return sorted(ids, key=places.__getitem__)
+
+
+def _new_states(thread: SavedThread, known: set[str]) -> Sequence[tuple[str, int]]:
+    """Add the unknown states to `known` and return them, the newest first. Each is the id of its
+    checkpoint and the number of its messages. All branches that have a message have the same
+    messages before it."""
+    new = [one for one in checkpoints(thread.messages) if one[0] not in known]
+    known |= {id for id, _ in new}
+    return new
+
+
+async def _state_response(thread: SavedThread, count: int, rest: Mapping[str, Any]) -> Response:
+    """Answer with one object: the `values` after the first `count` messages, and `rest`."""
+    return _json(_with_values(thread, await written(thread.messages[:count]), rest))
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type=operation.JSON)
+
+
+def _with_values(thread: SavedThread, texts: Sequence[bytes], rest: Mapping[str, Any]) -> bytes:
+    """Only the newest state has the graph's own values."""
+    is_newest = len(texts) == len(thread.messages) and not thread.head
+    own = thread.graph_state if is_newest else None
+    members = (b",", as_json(own)[1:-1]) if own else ()
+    values = b"".join((b'{"messages":[', b",".join(texts), b"]", *members, b"}"))
+    return b"".join((b'{"values":', values, b",", as_json(rest)[1:]))
+
+
+_ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
+Values = Annotated[Mapping[str, Any], component("LangGraph.Values")]
+State = Annotated[Mapping[str, Any], component("LangGraph.State")]
+Interrupts = list[Annotated[Mapping[str, Any], component("LangGraph.Interrupt")]]
+
+MAX_STATES = 1000
+STATES = 10
+"""LangGraph's own default."""
+MAX_FOUND = 1000
+MAX_SEARCHED = 10_000
+"""Threads that one search looks through, the newest."""
+PAGE_SIZE = 100
+_THREAD_STATUS: Mapping[str, _ThreadStatus] = {
+    "live": "busy",
+    "waiting": "interrupted",
+    "failed": "error",
+}
+"""By run state; of any other a thread is idle."""
+
+
+class LangGraphMetadataJson(TypedDict, total=False):
+    graph_id: str
+    assistant_id: str
+    title: str
+
+
+class LangGraphBareThreadJson(TypedDict):
+    thread_id: str
+    created_at: operation.Time
+    updated_at: operation.Time
+    metadata: LangGraphMetadataJson
+    status: _ThreadStatus
+    config: Nothing
+
+
+class LangGraphThreadJson(LangGraphBareThreadJson):
+    """A thread. The values of a thread that no run has begun are null, or left out if the thread
+    was there when its id was asked for."""
+
+    interrupts: Annotated[Mapping[str, Interrupts], says("By their ids.")]
+    values: NotRequired[Values | None]
+
+
+class LangGraphFirstMessageJson(TypedDict):
+    type: Literal["human"]
+    content: str
+
+
+class LangGraphTitleJson(TypedDict):
+    messages: Annotated[list[LangGraphFirstMessageJson], Field(max_length=1)]
+
+
+class LangGraphThreadEntryJson(LangGraphBareThreadJson):
+    interrupts: Nothing
+    values: Annotated[LangGraphTitleJson, says("The title as the first message.")]
+
+
+_STATE = Answer("The state; an empty one while no run has begun the thread.", "LangGraph.State")
+
+
+def _whole(value: Any) -> Any:
+    """A float without a fraction is an integer in JSON Schema."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
+    remedy = Otherwise("invalid_limit", f"ask for {least} to {most}")
+    schema = WithJsonSchema(operation.whole_number(least, most, default))
+    return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
+
+
+_OR_NOTHING = BeforeValidator(lambda value: value or None)
+
+
+class GraphMetadata(Fields):
+    graph_id: Text | None = None
+
+
+class LangGraphNewThreadBody(Fields):
+    thread_id: Annotated[fields.ThreadId, component("ThreadId")] | None = None
+    if_exists: Annotated[Any, says("With `do_nothing` an existing thread is the answer.")] = None
+    metadata: Annotated[
+        GraphMetadata | None,
+        _OR_NOTHING,
+        component("LangGraph.AnyMetadata"),
+        says("`graph_id`: the graph of a first run that names none. Nothing else is kept."),
+    ] = None
+
+
+class LangGraphSearchBody(Fields):
+    limit: Annotated[int, *_bounded(1, MAX_FOUND, STATES)] | None = None
+    offset: Annotated[int, *_bounded(0, MAX_SEARCHED, 0)] | None = None
+    status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")] = None
+    metadata: Annotated[
+        dict[str, Any] | None,
+        _OR_NOTHING,
+        component("LangGraph.AnyMetadata"),
+        says("`graph_id` or `assistant_id`: a graph. No thread has other metadata."),
+    ] = None
+
+
+class Checkpoint(Fields):
+    checkpoint_id: Text | None = None
+
+
+class LangGraphHistoryBody(Fields):
+    limit: Annotated[int, *_bounded(1, MAX_STATES, STATES)] | None = None
+    before: Annotated[
+        Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
+    ] = None
+
+    @property
+    def before_id(self) -> str | None:
+        """Raises InvalidRequest."""
+        before = self.before
+        place = before if isinstance(before, dict) else {"checkpoint_id": before}
+        return read(Checkpoint, place.get("configurable", place), None, "before").checkpoint_id
+
+
+async def _body(request: ApiRequest, model: type[fields.AnyFields]) -> fields.AnyFields:
+    body, _ = await request.state["bodies"].read(request, partial(read, model))
+    return body
+
+
+class Threads(HTTPEndpoint):
+    @Operation(
+        "langgraphCreateThread",
+        Answer("The thread.", LangGraphThreadJson),
+        problem_codes.CAPACITY
+        | STORAGE
+        | pick("invalid_body", "invalid_thread_id", "thread_exists", "assistant_not_found")
+        | pick("limit_exceeded"),
+        body=LangGraphNewThreadBody,
+        examples={
+            "a new one": {},
+            "one with an id of the client's": {"thread_id": "t1"},
+            "one for a graph": {"metadata": {"graph_id": "chat"}},
+        },
+    )
+    async def post(self, request: ApiRequest) -> Response:
+        """Make a thread.
+
+        Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
+        """
+        asked = await _body(request, LangGraphNewThreadBody)
+        id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
+        named = asked.metadata.graph_id if asked.metadata else None
+        graph = None if named is None else graph_named(request, named)
+        entry = await request.state["store"].get(ThreadKey(owner(request), id))
+        if entry is None:
+            entry = await request.state["runs"].create(principal(request), id, graph)
+            return JSONResponse({**_thread(request, entry), "interrupts": {}, "values": None})
+        if asked.if_exists != "do_nothing":
+            raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
+        return JSONResponse({**_thread(request, entry), "interrupts": {}})
+
+
+class ThreadSearch(HTTPEndpoint):
+    post_only_reads = True
+
+    @Operation(
+        "langgraphSearchThreads",
+        Answer("The threads that match.", list[LangGraphThreadEntryJson]),
+        STORAGE | pick("invalid_body", "invalid_limit"),
+        body=LangGraphSearchBody,
+        examples={
+            "a page": {"limit": 10, "offset": 0, "status": "idle"},
+            "those of a graph": {"metadata": {"graph_id": "chat"}},
+        },
+    )
+    async def post(self, request: ApiRequest) -> Response:
+        """List threads, newest first."""
+        asked = await _body(request, LangGraphSearchBody)
+        limit, offset = asked.limit or STATES, asked.offset or 0
+        graphs, status = _graphs_asked(request, asked.metadata or {}), asked.status
+        if len(graphs) > 1 or None in graphs:
+            return JSONResponse([])
+        found: list[ThreadEntry] = []
+        async for entry in _entries(request):
+            is_of_graph = not graphs or request.state["graphs"].name_of(entry) in graphs
+            if is_of_graph and status in (None, _status(entry)):
+                found.append(entry)
+                if len(found) == limit + offset:
+                    break
+        return JSONResponse([_listed(request, entry) for entry in found[offset:]])
+
+
+async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
+    store, cursor = request.state["store"], None
+    for _ in range(MAX_SEARCHED // PAGE_SIZE):
+        page = await store.page(owner(request), PAGE_SIZE, cursor)
+        for entry in page.entries:
+            yield entry
+        cursor = page.cursor
+        if not cursor:
+            return
+
+
+def _graphs_asked(request: ApiRequest, asked: Mapping[str, Any]) -> set[str | None]:
+    """The graphs that the metadata of a search name; None stands for what no thread has."""
+    find = request.state["graphs"].find
+    return {
+        find(value) if name in ("graph_id", "assistant_id") and isinstance(value, str) else None
+        for name, value in asked.items()
+    }
+
+
+class Thread(HTTPEndpoint):
+    @Operation(
+        "langgraphGetThread",
+        Answer("The thread.", LangGraphThreadJson),
+        STORAGE | pick("thread_not_found"),
+    )
+    async def get(self, request: ApiRequest) -> Response:
+        """Load a thread with its messages."""
+        found = await find_thread(request)
+        if found is None:
+            raise unknown_thread(thread_key(request))
+        thread = found.thread
+        asked = open_interrupts(thread.turns, thread.interrupts) or []
+        interrupts = {"interrupts": {one["id"]: [one] for one in asked}}
+        rest = {**_thread(request, found.entry), **interrupts}
+        return await _state_response(thread, len(thread.messages), rest)
+
+    @Operation(
+        "langgraphDeleteThread", {204: Answer("There is no such thread, or no more.")}, STORAGE
+    )
+    async def delete(self, request: ApiRequest) -> Response:
+        """Delete a thread.
+
+        A live run is stopped first.
+        """
+        await request.state["runs"].delete(thread_key(request), at_once=True)
+        return Response(status_code=204)
+
+
+class ThreadState(HTTPEndpoint):
+    @Operation("langgraphGetState", _STATE, STORAGE)
+    async def get(self, request: ApiRequest) -> Response:
+        """Load the newest state of a thread."""
+        return await _state(request, None)
+
+
+class ThreadStateAt(HTTPEndpoint):
+    @Operation("langgraphGetStateAt", _STATE, STORAGE | pick("unknown_checkpoint"))
+    async def get(self, request: ApiRequest) -> Response:
+        """Load the state of a checkpoint."""
+        return await _state(request, request.path_params["checkpoint_id"])
+
+
+async def _state(request: ApiRequest, checkpoint_id: str | None) -> Response:
+    found = await find_thread(request)
+    if found is None or not found.entry.run_id:
+        return JSONResponse(states.empty_state())
+    thread, count = found.thread, len(found.thread.messages)
+    if checkpoint_id is not None:
+        thread = await branch_at(request, found, checkpoint_id)
+        count = states.boundary(thread.messages, checkpoint_id)
+    rest = states.state(thread, count, found.entry.updated_at)
+    return await _state_response(thread, count, rest)
+
+
+class ThreadHistory(HTTPEndpoint):
+    post_only_reads = True
+
+    @Operation(
+        "langgraphGetHistory",
+        Answer("A state for each message, and one ahead of all.", list[State]),
+        STORAGE | pick("invalid_body", "invalid_text", "invalid_limit", "unknown_checkpoint"),
+        body=LangGraphHistoryBody,
+        examples={
+            "of a thread": {"limit": 10},
+            "of one that no run has begun": {},
+            "before the first state": {"before": {"checkpoint_id": "start"}},
+        },
+    )
+    async def post(self, request: ApiRequest) -> Response:
+        """List the states of a thread, newest first.
+
+        Those of branches that were left come before the states that both branches have.
+        """
+        asked = await _body(request, LangGraphHistoryBody)
+        limit, before = asked.limit or STATES, asked.before_id
+        found = await find_thread(request)
+        if found is None or not found.entry.run_id:
+            return JSONResponse([])
+        async with aclosing(branches_of(request, found)) as branches:
+            return _json(await history_json(branches, limit, before, found.entry.updated_at))
+
+
+def _status(entry: ThreadEntry) -> _ThreadStatus:
+    return _THREAD_STATUS.get(entry.run_state, "idle")
+
+
+def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
+    metadata: LangGraphMetadataJson = {"title": entry.title}
+    if graph := request.state["graphs"].name_of(entry):
+        metadata |= {"graph_id": graph, "assistant_id": graph}
+    return {
+        "thread_id": entry.id,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "metadata": metadata,
+        "status": _status(entry),
+        "config": {},
+    }
+
+
+def _listed(request: ApiRequest, entry: ThreadEntry) -> LangGraphThreadEntryJson:
+    first: LangGraphFirstMessageJson = {"type": "human", "content": entry.title}
+    title: LangGraphTitleJson = {"messages": [first] if entry.title else []}
+    return {**_thread(request, entry), "interrupts": {}, "values": title}
+
+
+# runs
+
+FROM_THE_START = "-1"
+"""As `Last-Event-ID`: clients that join a run which they have not read."""
+YES = ("1", "true")
+"""The values of a flag of the query that is set."""
+_RunStatus = Literal["running", "success", "interrupted", "error"]
+_RUN_STATUS: Mapping[str, _RunStatus] = {
+    "live": "running",
+    "finished": "success",
+    "waiting": "interrupted",
+    "stopped": "interrupted",
+    "failed": "error",
+    "interrupted": "error",
+}
+"""By the state of a thread's last run."""
+
+
+class LangGraphRunJson(TypedDict):
+    run_id: str
+    thread_id: str
+    assistant_id: str
+    created_at: operation.Time
+    updated_at: operation.Time
+    status: _RunStatus
+    metadata: Nothing
+    kwargs: Nothing
+    multitask_strategy: Literal["reject"]
+
+
+_PLACES = ("X-Thread-Id", "X-Run-Id", "Content-Location", "Location")
+_LAST = "One event; `error` or `end` is the last."
+_EVENT = {**operation.refer("LangGraph.Event"), "description": _LAST}
+_STREAM = partial(Answer, "The run as an event stream.", _EVENT, operation.EVENTS)
+_FOUND = STORAGE | pick("thread_not_found", "run_not_found")
+_OF_OTHER_BODIES = pick(
+    *("missing_action", "invalid_protocol", "invalid_on_busy", "invalid_trigger"),
+    *("invalid_on_interrupt", "unsupported_command", "invalid_tool", "too_many_tools"),
+    *("tool_name_taken", "tool_not_allowed", "client_tools_not_supported", "interrupt_pending"),
+    *("unknown_graph", "unknown_model", "model_not_selectable", "idempotency_key_reused"),
+)
+_OF_THIS_BODY = problem_codes.LANGGRAPH_FIELDS | pick("assistant_not_found", "unknown_checkpoint")
+_START = (
+    (problem_codes.BODY_FIELDS | problem_codes.START) - _OF_OTHER_BODIES
+    | _OF_THIS_BODY
+    | problem_codes.VERSION
+    | STORAGE
+)
+_PATH = {"thread_id": "ThreadId"}
+_HELLO = {"type": "text", "text": "Hello"}
+_ASKED = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hello"}]}}
+_NAMES = "|".join((*stream.MODES, *stream.OTHER_MODES))
+_MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
+
+
+class Runs(HTTPEndpoint):
+    @Operation(
+        "langgraphCreateRun",
+        Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(chat.IGNORED,)),
+        _START,
+        path=_PATH,
+        body="LangGraph.RunBody",
+        examples={"a message": _ASKED},
+    )
+    async def post(self, request: ApiRequest) -> Response:
+        """Start a run and wait for nothing."""
+        turn, asked, graph = await _read_run(request)
+        named: RunHeader | StreamLost
+        try:
+            run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
+            named, headers = run.header, chat.run_headers(run) | _places(run.header, asked.modes)
+        except StreamLost as lost:
+            named, headers = lost, chat.unseen_headers(lost) | _places(lost)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        started = _run(named.key, named.run_id, graph, now, "running")
+        return JSONResponse(started, headers=headers | chat.ignored_header(asked.ignored))
+
+
+class RunsStream(HTTPEndpoint):
+    @Operation(
+        "langgraphStreamRun",
+        _STREAM(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
+        _START,
+        path=_PATH,
+        body="LangGraph.RunBody",
+        examples={
+            "a message": _ASKED,
+            "a message of blocks": {
+                "assistant_id": "chat",
+                "input": {"messages": [{"role": "user", "content": [_HELLO]}]},
+                "stream_mode": ["messages-tuple", "values"],
+                "multitask_strategy": "interrupt",
+            },
+            "the last answer anew": {**_ASKED, "checkpoint": {"checkpoint_id": "start"}},
+        },
+    )
+    async def post(self, request: ApiRequest) -> Response:
+        """Start a run and stream it.
+
+        `Content-Location` and `Location` name the run and its stream, without `/langgraph`.
+        """
+        request.state["streams"].check(rights(request))  # before the run begins
+        turn, asked, _ = await _read_run(request)
+        ignored = chat.ignored_header(asked.ignored)
+        try:
+            run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
+            with chat.stream_refusals(run):
+                stops = asked.stops_with_reader
+                return await _stream(request, run, asked.modes, stops=stops, headers=ignored)
+        except StreamLost as lost:
+            headers = chat.unseen_headers(lost) | _places(lost) | ignored
+            return request.state["streams"].cursor_lost(WIRE_FORMAT, headers)
+
+
+class Run(HTTPEndpoint):
+    @Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
+    async def get(self, request: ApiRequest) -> Response:
+        """Load the status of a run."""
+        entry, run = await _find(request)
+        graphs, run_id = request.state["graphs"], request.path_params["run_id"]
+        graph = graphs.name_of(entry) or graphs.default
+        status = _RUN_STATUS[entry.run_state]
+        if run is not None and entry.run_id != run_id:
+            status = await _logged_status(run)
+        return JSONResponse(_run(thread_key(request), run_id, graph, entry.updated_at, status))
+
+
+class RunStream(HTTPEndpoint):
+    @Operation(
+        "langgraphJoinRun",
+        _STREAM(may_have=_PLACES),
+        _FOUND | pick("limit_reached", "limit_exceeded", "invalid_stream_mode"),
+        query={
+            "stream_mode": Parameter(
+                "The modes of the stream; several in one value are separated by commas.",
+                {"type": "array", "items": _MODES},
+            ),
+            "cancel_on_disconnect": Parameter(
+                "`1` or `true`: the run ends when this reader leaves."
+            ),
+        },
+        headers={"Last-Event-ID": Parameter("The last event that the client has; `-1` for none.")},
+    )
+    async def get(self, request: ApiRequest) -> Response:
+        """Read a run's stream.
+
+        From its first event, or after the event whose id is given. A cursor that is unknown gets a
+        stream that says so; of a run that is held no longer there is its end alone.
+        """
+        _, run = await _find(request)
+        query, streams = request.query_params, request.state["streams"]
+        # Python's client sends an empty one for none.
+        named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
+        with fields.at("stream_mode"):
+            modes = stream.wanted_modes(named)
+        place = "done" if run is None else await _position(request, run)
+        if run is None or place == "done":
+            ending = WIRE_FORMAT.idle(StreamContext(request.path_params["thread_id"], ""), modes)
+            return streams.whole(WIRE_FORMAT, ending, principal(request).id)
+        if place == "lost" or place.run.header.run_id != run.header.run_id:
+            return streams.cursor_lost(WIRE_FORMAT)
+        stops = query.get("cancel_on_disconnect") in YES
+        return await _stream(request, run, modes, after=place.after, stops=stops)
+
+
+async def _position(request: ApiRequest, run: LoggedRun) -> Position | Literal["done", "lost"]:
+    cursor = request.headers.get("last-event-id") or FROM_THE_START
+    if cursor == FROM_THE_START:
+        return Position(run, 0)
+    return await position(request.state["reader"], run.header.key, cursor)
+
+
+class RunCancel(HTTPEndpoint):
+    @Operation(
+        "langgraphCancelRun",
+        {
+            202: Answer("The run is asked to stop.", {"type": "object", "maxProperties": 0}),
+            204: Answer("With `wait`: the thread is saved and free, also if the run had ended."),
+        },
+        _FOUND | pick("unsupported_option"),
+        query={
+            "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
+            "action": Parameter("The text of the run is kept.", operation.one_of(["interrupt"])),
+        },
+    )
+    async def post(self, request: ApiRequest) -> Response:
+        """Stop a run."""
+        query, runs = request.query_params, request.state["runs"]
+        action = query.get("action", "interrupt")
+        if action != "interrupt":
+            raise InvalidRequest(
+                "unsupported_option",
+                f"action is {action[:20]!r}: a run can be interrupted, and what it said is kept.",
+            )
+        await _find(request)
+        key, run_id = thread_key(request), request.path_params["run_id"]
+        if query.get("wait") not in YES:
+            runs.ask_to_stop(key, run_id)
+            return JSONResponse({}, 202)
+        if await request.state["store"].holder(key) == run_id:
+            await runs.stop(key)
+        return Response(status_code=204)
+
+
+async def _read_run(request: ApiRequest) -> tuple[TurnRequest, "Submission", str]:
+    """The request of a run's body, the body, and the name of the graph. Raises Problem,
+    InvalidRequest."""
+    # The many models of a body are made when one comes.
+    from turnstream.server.formats.langgraph.body import parse
+    from turnstream.server.formats.langgraph.turn_request import turn_request
+
+    id = fields.thread_id(request.path_params["thread_id"])
+    read = partial(parse, limits=request.state["body_limits"])
+    asked, _ = await request.state["bodies"].read(request, read)
+    graph = graph_named(request, asked.assistant_id)
+    found = await find_thread(request) if asked.is_about_thread else None
+    thread = found.thread if found else SavedThread(id, (), ())
+    if found and asked.branches_at is not None:
+        thread = await branch_at(request, found, asked.branches_at)
+    return turn_request(asked, thread, graph), asked, graph
+
+
+async def _stream(
+    request: ApiRequest,
+    run: LoggedRun,
+    modes: stream.Modes,
+    *,
+    after: int = 0,
+    stops: bool,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Stream a run for one reader, which may stop the run when it leaves."""
+    stop = partial(request.state["runs"].ask_to_stop, run.header.key, run.header.run_id)
+    return await chat.stream_run(
+        request,
+        run,
+        WIRE_FORMAT,
+        modes,
+        after=after,
+        replay=True,
+        headers={**_places(run.header, modes), **(headers or {})},
+        left=stop if stops else None,
+    )
+
+
+def _places(run: RunHeader | StreamLost, modes: stream.Modes = stream.ALL_MODES) -> dict[str, str]:
+    """Name the run and its stream. A client that joins again repeats nothing of what it asked: the
+    address says it."""
+    place = f"/threads/{run.key.thread_id}/runs/{run.run_id}"
+    query = urlencode([("stream_mode", name) for name in sorted(modes)])
+    told = "" if modes == stream.ALL_MODES else f"?{query}"
+    return {"Content-Location": place, "Location": f"{place}/stream{told}"}
+
+
+async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
+    """The thread and the run that a request's address names. The run is None if its log is no
+    longer held. Raises Problem."""
+    key, run_id = thread_key(request), request.path_params["run_id"]
+    entry = await request.state["store"].get(key)
+    if entry is None:
+        raise unknown_thread(key)
+    run = await request.state["reader"].find(key, run_id)
+    if run is None and entry.run_id != run_id:
+        raise problem("run_not_found")
+    return entry, run
+
+
+async def _logged_status(run: LoggedRun) -> _RunStatus:
+    status: _RunStatus = "success"
+    async for batch in run.log.read(0):
+        status = next((told for _, chunk in batch if (told := _ending(chunk))), status)
+    return status
+
+
+def _ending(chunk: chunks.Chunk) -> _RunStatus | None:
+    """How a run ended, if this chunk says it."""
+    match chunk:
+        case chunks.Error():
+            return "error"
+        case chunks.RunEnded() | chunks.Interrupt() | chunks.MessageFinish("tool-calls"):
+            return "interrupted"
+    return None
+
+
+def _run(key: ThreadKey, run_id: str, graph: str, at: str, status: _RunStatus) -> LangGraphRunJson:
+    return {
+        "run_id": run_id,
+        "thread_id": key.thread_id,
+        "assistant_id": graph,
+        "created_at": at,
+        "updated_at": at,
+        "status": status,
+        "metadata": {},
+        "kwargs": {},
+        "multitask_strategy": "reject",
+    }
+
+
+_THREAD = "/langgraph/threads/{thread_id}"
+_LAYERS = [Middleware(one) for one in (ApiKeyHeader, Authenticated, Permitted)]
+ROUTES = tuple(
+    Route(path, endpoint, middleware=_LAYERS)
+    for path, endpoint in (
+        ("/langgraph/info", Info),
+        ("/langgraph/assistants/search", AssistantSearch),
+        ("/langgraph/assistants/{assistant_id}", Assistant),
+        ("/langgraph/threads", Threads),
+        ("/langgraph/threads/search", ThreadSearch),
+        (_THREAD, Thread),
+        (f"{_THREAD}/state", ThreadState),
+        (f"{_THREAD}/state/{{checkpoint_id}}", ThreadStateAt),
+        (f"{_THREAD}/history", ThreadHistory),
+        (f"{_THREAD}/runs", Runs),
+        (f"{_THREAD}/runs/stream", RunsStream),
+        (f"{_THREAD}/runs/{{run_id}}", Run),
+        (f"{_THREAD}/runs/{{run_id}}/stream", RunStream),
+        (f"{_THREAD}/runs/{{run_id}}/cancel", RunCancel),
+    )
+)
