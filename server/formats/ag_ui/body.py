@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from turnstream.server.formats import content, fields, graph_values, tool_fields
-from turnstream.server.formats.ag_ui.interrupts import approval_of
+from turnstream.server.formats.ag_ui.snapshot import approval_of
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, without_effect
 from turnstream.server.formats.format import Parsed
 from turnstream.server.turns.requests import (

@@ -1,4 +1,5 @@
-"""AG-UI: a history to `Message[]`, as a client holds it after the streams of its turns.
+"""AG-UI: a history to `Message[]`, as a client holds it after the streams of its turns, and to the
+`Interrupt`s that wait for an answer.
 
     {"id", "role": "user", "content": text or [part]}
     {"id", "role": "assistant", "content"?, "toolCalls"?: [{"id", "type": "function", "function"}]}
@@ -7,17 +8,85 @@
 
 A tool message stands behind the assistant message that made the call. No message has an `error`: a
 stream cannot give it one, so a failed call says in its `content` what failed.
+
+    {"id", "reason": "tool_call", "message", "toolCallId", "responseSchema", "metadata"}
+    {"id", "reason": "input_required" | "confirmation", "message"?, "responseSchema"?, "metadata"}
+
+The first interrupt is a call that waits for an approval. Its id names the call and the question:
+`approval:{call id}:{approval id}`, both percent-encoded. assistant-ui shows it as an approval only
+if the schema requires nothing but `approved`. The second is an interrupt of the graph, under its
+own id; a breakpoint is a `confirmation`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote, unquote
 
-from turnstream.server.formats.ag_ui.placing import StepMessages
 from turnstream.server.formats.json_text import dumps
-from turnstream.server.turns.messages import Reasoning, Step, Text, ToolCall, Turn, UserTurn
+from turnstream.server.formats.metadata import interrupt_json
+from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.messages import (
+    AssistantTurn,
+    Reasoning,
+    Step,
+    Text,
+    ToolCall,
+    Turn,
+    UserTurn,
+)
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 
 Message = dict[str, Any]
+
+_APPROVAL = "approval"
+_DECISION = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean"},
+        "reason": {"type": "string"},
+        "editedArgs": {"type": "object"},
+    },
+    "required": ["approved"],
+}
+
+
+class StepMessages:
+    """The ids of one step's messages, in the order of its parts. The same parts give the same ids
+    whether they are streamed or loaded.
+
+    A step is one message under the step's own id: a text, then any number of calls. A reasoning is
+    a message of its own. A text that does not come first, and a call that follows a reasoning,
+    begin another message: a client adds whatever has the id of a message to that message, so the
+    order would be lost.
+    """
+
+    def __init__(self, step_id: str) -> None:
+        self._step_id = step_id
+        self._parts = 0
+        self._is_named = False
+        """Whether a message has the step's id."""
+        self._latest: str | None = None
+        """The message that a call joins."""
+
+    def of_reasoning(self) -> str:
+        self._latest = None
+        return self._numbered()
+
+    def of_text(self) -> str:
+        numbered = self._numbered()
+        self._latest = numbered if self._is_named else self._step_id
+        self._is_named = True
+        return self._latest
+
+    def of_call(self) -> str:
+        if self._latest is None:
+            return self.of_text()
+        self._parts += 1
+        return self._latest
+
+    def _numbered(self) -> str:
+        position, self._parts = self._parts, self._parts + 1
+        return f"{self._step_id}.{position}"
 
 
 def snapshot(turns: Sequence[Turn]) -> list[Message]:
@@ -58,17 +127,17 @@ def _source(url: str) -> dict[str, str]:
 def _step(step: Step) -> Iterator[Message]:
     messages: dict[str, Message] = {}
     results: dict[str, list[Message]] = {}
-    placing = StepMessages(step.step_id)
+    ids = StepMessages(step.step_id)
     for part in step.parts:
         match part:
             case Reasoning(text):
-                id = placing.of_reasoning()
+                id = ids.of_reasoning()
                 messages[id] = {"id": id, "role": "reasoning", "content": text}
             case Text(text):
-                id = placing.of_text()
+                id = ids.of_text()
                 messages[id] = {"id": id, "role": "assistant", "content": text}
             case ToolCall():
-                id = placing.of_call()
+                id = ids.of_call()
                 message = messages.setdefault(id, {"id": id, "role": "assistant"})
                 message.setdefault("toolCalls", []).append(_call(part))
                 if part.end is not None:
@@ -84,19 +153,66 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def result_message(call: ToolCall) -> Message:
-    """The tool message of a call that has ended."""
+    """The tool message of a call that has ended: a string as it is, anything else as JSON."""
     return {
-        "id": result_id(call.tool_call_id, call.result_id),
+        "id": call.result_id or f"{call.tool_call_id}.result",
         "role": "tool",
         "toolCallId": call.tool_call_id,
-        "content": result_text(call.result),
+        "content": call.result if isinstance(call.result, str) else dumps(call.result),
     }
 
 
-def result_id(tool_call_id: str, id: str | None) -> str:
-    return id or f"{tool_call_id}.result"
+def pending_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> Mapping[str, Any]:
+    """`pendingInterrupts`, as an agent keeps them."""
+    waiting = open_interrupts(turns, asked)
+    return {"pendingInterrupts": waiting} if waiting else {}
 
 
-def result_text(result: Any) -> str:
-    """A string as it is, anything else as JSON."""
-    return result if isinstance(result, str) else dumps(result)
+def open_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> list[dict[str, Any]]:
+    """What the thread waits for; `asked` are the graph's interrupts that are open."""
+    last = turns[-1] if turns else None
+    parts = last.parts if isinstance(last, AssistantTurn) else ()
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    waiting = {call.tool_call_id: call for call in calls if call.awaits_approval}
+    # Of an interrupt that asks to approve calls each call is a question of its own.
+    others = [
+        one for one in asked if not one.tool_call_ids or waiting.keys().isdisjoint(one.approvals)
+    ]
+    return [*map(_approval, waiting.values()), *map(_interrupt, others)]
+
+
+def _approval(call: ToolCall) -> dict[str, Any]:
+    assert call.approval is not None
+    ids = (_APPROVAL, call.tool_call_id, call.approval.id)
+    again = {"mayHaveRun": True} if call.approval.may_have_run else {}
+    return {
+        "id": ":".join(quote(id, safe="") for id in ids),
+        "reason": "tool_call",
+        "message": f"Run {call.tool_name}?",
+        "toolCallId": call.tool_call_id,
+        "responseSchema": _DECISION,
+        "metadata": {"toolName": call.tool_name, **again},
+    }
+
+
+def _interrupt(interrupt: Interrupt) -> dict[str, Any]:
+    if interrupt.is_breakpoint:
+        reason, message = "confirmation", f"Go on with {interrupt.node}?"
+    else:
+        reason, message = "input_required", interrupt.value
+    schema = interrupt.response_schema
+    return {
+        "id": interrupt.id,
+        "reason": reason,
+        **({"message": message} if isinstance(message, str) else {}),
+        **({"responseSchema": schema} if isinstance(schema, dict) else {}),
+        "metadata": interrupt_json(interrupt),
+    }
+
+
+def approval_of(interrupt_id: str) -> tuple[str, str] | None:
+    """The call and the question that an id names; None if the interrupt is the graph's."""
+    match interrupt_id.split(":"):
+        case [kind, call_id, approval_id] if kind == _APPROVAL:
+            return unquote(call_id), unquote(approval_id)
+    return None

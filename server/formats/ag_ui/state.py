@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from turnstream.server.formats.ag_ui.replay import Payload
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.turns.graph_state import GraphState, Values, merged
+
+Payload = dict[str, Any]
 
 
 def state_snapshot(values: Values) -> Payload:
