@@ -17,15 +17,11 @@ Json = dict[str, Any]
 
 
 def human_message(turn: UserTurn) -> Json:
-    return {"type": "human", "id": turn.id, "content": _human_content(turn.content)}
-
-
-def _human_content(content: Sequence[UserContent]) -> str | list[Json]:
-    match content:
+    match turn.content:
         case [TextContent(text)]:
-            return text
-        case _:
-            return [_human_block(item) for item in content]
+            return {"type": "human", "id": turn.id, "content": text}
+        case content:
+            return {"type": "human", "id": turn.id, "content": [*map(_human_block, content)]}
 
 
 def _human_block(item: UserContent) -> Json:
@@ -38,7 +34,7 @@ def _human_block(item: UserContent) -> Json:
 
 
 def ai_content(parts: Sequence[MessagePart]) -> str | list[Json]:
-    """Of a model's message: tool calls are beside its content."""
+    """The content of a model's message; tool calls stand beside it."""
     match [part for part in parts if not isinstance(part, ToolCall)]:
         case []:
             return ""

@@ -25,16 +25,9 @@ from urllib.parse import quote, unquote
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.metadata import interrupt_json
 from turnstream.server.turns.chunks import Interrupt
-from turnstream.server.turns.messages import (
-    AssistantTurn,
-    Reasoning,
-    Step,
-    Text,
-    ToolCall,
-    Turn,
-    UserTurn,
-)
+from turnstream.server.turns.messages import Reasoning, Step, Text, ToolCall, Turn, UserTurn
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
+from turnstream.server.turns.told_thread import calls_of
 
 Message = dict[str, Any]
 
@@ -170,10 +163,7 @@ def pending_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> Map
 
 def open_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> list[dict[str, Any]]:
     """What the thread waits for; `asked` are the graph's interrupts that are open."""
-    last = turns[-1] if turns else None
-    parts = last.parts if isinstance(last, AssistantTurn) else ()
-    calls = [part for part in parts if isinstance(part, ToolCall)]
-    waiting = {call.tool_call_id: call for call in calls if call.awaits_approval}
+    waiting = {id: call for id, call in calls_of(turns[-1:]).items() if call.awaits_approval}
     # Of an interrupt that asks to approve calls each call is a question of its own.
     others = [
         one for one in asked if not one.tool_call_ids or waiting.keys().isdisjoint(one.approvals)

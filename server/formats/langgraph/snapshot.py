@@ -23,9 +23,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from turnstream.server.formats import langchain_messages as langchain
 from turnstream.server.formats.langchain_messages import Json
+from turnstream.server.formats.metadata import given
 from turnstream.server.turns.chunks import Interrupt, Usage
 from turnstream.server.turns.graph_state import Values
 from turnstream.server.turns.messages import AssistantTurn, MessagePart, Step, ToolCall, Turn
+from turnstream.server.turns.told_thread import calls_of
 
 DECISIONS = ("approve", "edit", "reject")
 
@@ -108,21 +110,14 @@ def open_interrupts(turns: Sequence[Turn], interrupts: Sequence[Interrupt]) -> l
 
 
 def _interrupt(interrupt: Interrupt) -> Json:
-    schema = interrupt.response_schema
-    asked = {"id": interrupt.id, "value": interrupt.value}
-    return asked if schema is None else {**asked, "response_schema": schema}
-
-
-def last_calls(turns: Sequence[Turn]) -> list[ToolCall]:
-    """The calls of the answer that a thread ends with, if it ends with one."""
-    last = turns[-1] if turns else None
-    return _calls(last.parts) if isinstance(last, AssistantTurn) else []
+    schema = given(response_schema=interrupt.response_schema)
+    return {"id": interrupt.id, "value": interrupt.value, **schema}
 
 
 def asked_calls(turns: Sequence[Turn]) -> list[ToolCall]:
     """The calls of our own tools that wait for an approval. Those that a graph asks about by an
     interrupt have another disposition."""
-    calls = last_calls(turns)
+    calls = calls_of(turns[-1:]).values()
     return [call for call in calls if call.disposition == "approval" and call.awaits_approval]
 
 

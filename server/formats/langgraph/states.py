@@ -20,6 +20,7 @@ from typing import Any
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph.snapshot import asked_calls, open_interrupts
+from turnstream.server.formats.metadata import given
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.graph_state import Values
 from turnstream.server.turns.messages import AssistantTurn, Turn
@@ -113,8 +114,7 @@ def _tasks(thread: SavedThread) -> list[Json]:
 
 def error_json(error: Mapping[str, Any]) -> Json:
     """`{"error": code, "message", "id"?}`, as a stream's `error` and a task have it."""
-    known = {"error": error["code"], "message": error["message"], "id": error.get("id")}
-    return {key: value for key, value in known.items() if value is not None}
+    return given(error=error["code"], message=error["message"], id=error.get("id"))
 
 
 def _task(id: str, name: str, interrupts: Sequence[Json], error: str | None = None) -> Json:

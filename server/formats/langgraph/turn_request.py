@@ -25,7 +25,7 @@ from pydantic import AliasChoices, Field
 from turnstream.server.formats.fields import Fields, Otherwise, Text, an_object, read, shown
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph.body import Submission, new_answers, new_message
-from turnstream.server.formats.langgraph.snapshot import approvals_id, asked_calls, last_calls
+from turnstream.server.formats.langgraph.snapshot import approvals_id, asked_calls
 from turnstream.server.formats.langgraph.states import SavedThread, boundary
 from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import (
@@ -35,6 +35,7 @@ from turnstream.server.turns.requests import (
     Resume,
     TurnRequest,
 )
+from turnstream.server.turns.told_thread import calls_of
 
 
 class Decisions(Fields):
@@ -91,7 +92,7 @@ def _pending(thread: SavedThread) -> set[str]:
     """The calls that a client may answer."""
     return {
         call.tool_call_id
-        for call in last_calls(thread.turns)
+        for call in calls_of(thread.turns[-1:]).values()
         if call.end is None and (call.disposition in ("client", "approval") or call.awaits_approval)
     }
 
