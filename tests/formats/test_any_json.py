@@ -15,8 +15,8 @@ from tests.support.examples import bodies
 from tests.support.samples import sample
 from turnstream.server.formats import BodyLimits, ag_ui, parse
 from turnstream.server.formats.langgraph.body import parse as langgraph_parse
-from turnstream.server.formats.langgraph.states import SavedThread
-from turnstream.server.formats.langgraph.turn_request import turn_request
+from turnstream.server.formats.langgraph.body import turn_request
+from turnstream.server.formats.langgraph.snapshot import SavedThread
 from turnstream.server.turns.requests import InvalidRequest
 
 RECORDED = Path(__file__).parent.parent / "data" / "protocol-examples"

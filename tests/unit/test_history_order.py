@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from turnstream.server.formats.langgraph.api import history_json
-from turnstream.server.formats.langgraph.states import SavedThread
+from turnstream.server.formats.langgraph.snapshot import SavedThread
 
 Path = tuple[str, ...]
 """The ids of a branch's messages."""

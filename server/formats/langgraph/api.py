@@ -27,9 +27,8 @@ from typing_extensions import TypedDict
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fields, Otherwise, Text, read, shown
 from turnstream.server.formats.format import StreamContext
-from turnstream.server.formats.langgraph import WIRE_FORMAT, states, stream
-from turnstream.server.formats.langgraph.snapshot import messages, open_interrupts
-from turnstream.server.formats.langgraph.states import SavedThread, checkpoints
+from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot, stream
+from turnstream.server.formats.langgraph.snapshot import SavedThread, checkpoints
 from turnstream.server.http import chat
 from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.cursors import Position, position
@@ -206,7 +205,7 @@ async def _read(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> Save
 
 
 def _shown(thread_id: str, turns: Sequence[Turn], **rest: Any) -> SavedThread:
-    return SavedThread(thread_id, turns, messages(turns), **rest)
+    return SavedThread(thread_id, turns, snapshot.messages(turns), **rest)
 
 
 async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> SavedThread:
@@ -218,7 +217,7 @@ async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> Sa
         async for branch in branches:
             if checkpoint_id in dict(checkpoints(branch.messages)):
                 return branch
-    raise states.unknown_checkpoint(checkpoint_id)
+    raise snapshot.unknown_checkpoint(checkpoint_id)
 
 
 async def branches_of(request: ApiRequest, found: Found) -> AsyncGenerator[SavedThread]:
@@ -256,7 +255,7 @@ async def history_json(
             new = new[ids.index(before) + 1 :] if before in ids else []
         texts = await written(thread.messages if new else ())
         for id, count in new[: limit - len(pieces)]:
-            piece = _with_values(thread, texts[:count], states.state(thread, count, created_at))
+            piece = _with_values(thread, texts[:count], snapshot.state(thread, count, created_at))
             size += len(piece)
             if pieces and size > MAX_HISTORY_BYTES:
                 break
@@ -264,7 +263,7 @@ async def history_json(
         if len(pieces) == limit or size > MAX_HISTORY_BYTES:
             break
     if before is not None and not is_behind:
-        raise states.unknown_checkpoint(before)
+        raise snapshot.unknown_checkpoint(before)
     ids = [*pieces] if before is not None else _ancestors_last(pieces, paths)
     return b"[" + b",".join(pieces[id] for id in ids) + b"]"
 
@@ -530,7 +529,7 @@ class Thread(HTTPEndpoint):
         if found is None:
             raise unknown_thread(thread_key(request))
         thread = found.thread
-        asked = open_interrupts(thread.turns, thread.interrupts) or []
+        asked = snapshot.open_interrupts(thread.turns, thread.interrupts) or []
         interrupts = {"interrupts": {one["id"]: [one] for one in asked}}
         rest = {**_thread(request, found.entry), **interrupts}
         return await _state_response(thread, len(thread.messages), rest)
@@ -564,12 +563,12 @@ class ThreadStateAt(HTTPEndpoint):
 async def _state(request: ApiRequest, checkpoint_id: str | None) -> Response:
     found = await find_thread(request)
     if found is None or not found.entry.run_id:
-        return JSONResponse(states.empty_state())
+        return JSONResponse(snapshot.empty_state())
     thread, count = found.thread, len(found.thread.messages)
     if checkpoint_id is not None:
         thread = await branch_at(request, found, checkpoint_id)
-        count = states.boundary(thread.messages, checkpoint_id)
-    rest = states.state(thread, count, found.entry.updated_at)
+        count = snapshot.boundary(thread.messages, checkpoint_id)
+    rest = snapshot.state(thread, count, found.entry.updated_at)
     return await _state_response(thread, count, rest)
 
 
@@ -833,8 +832,7 @@ async def _read_run(request: ApiRequest) -> tuple[TurnRequest, "Submission", str
     """The request of a run's body, the body, and the name of the graph. Raises Problem,
     InvalidRequest."""
     # The many models of a body are made when one comes.
-    from turnstream.server.formats.langgraph.body import parse
-    from turnstream.server.formats.langgraph.turn_request import turn_request
+    from turnstream.server.formats.langgraph.body import parse, turn_request
 
     id = fields.thread_id(request.path_params["thread_id"])
     read = partial(parse, limits=request.state["body_limits"])

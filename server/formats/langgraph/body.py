@@ -1,4 +1,6 @@
-"""LangGraph SDK: the body of a run (`@langchain/langgraph-sdk` 1.15 and 2.0.0, Python 0.4.14).
+"""LangGraph SDK: the body of a run (`@langchain/langgraph-sdk` 1.15 and 2.0.0, Python 0.4.14), and
+what it means for its thread, which says whose checkpoint it names, what of it is new, and which
+questions its `resume` answers.
 
 `input` has what is new, but some clients send messages again that the thread has: those are passed
 over, by their ids. A `tool` message is the answer to a call that waits for the client; one that an
@@ -9,14 +11,29 @@ Messages of the model are read only for their ids.
 `if_not_exists` is `must_exist` of other bodies; without it a thread is begun, where LangGraph's own
 server refuses. `based_on` is ours: of all keys, `metadata` is where clients may put theirs. What
 would change what the run does is refused.
+
+A `resume` is decisions if calls of our own tools wait for an approval:
+
+    {"decisions": [decision]}           one for each call, in the interrupt's order
+    decision                            if one call waits
+    {call id: decision}                 of some or all calls
+    {interrupt id: any of these}
+
+    decision = {"type": "approve"} | {"type": "reject", "message"?}
+             | {"type": "edit", "edited_action": {"name", "args"}}
+             | {"approved", "reason"?, "args"?}
+
+The first form of a decision is that of LangChain's `HumanInTheLoopMiddleware` (langchain 1.4), the
+second that of every other body.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -25,21 +42,16 @@ from pydantic import (
 )
 
 from turnstream.server.formats import content, fields
-from turnstream.server.formats.fields import (
-    BodyLimits,
-    Fault,
-    Fields,
-    Otherwise,
-    Text,
-    depends_on_server,
-    read,
-    shown,
-    without_effect,
-)
+from turnstream.server.formats.fields import BodyLimits, Fields, Text, read, shown, without_effect
 from turnstream.server.formats.graph_values import Answers, Values, refuse_native
+from turnstream.server.formats.langchain_messages import Json
+from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.langgraph.stream import ALL_MODES, Modes, wanted_modes
 from turnstream.server.formats.tool_fields import CallId, value_of
+from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import (
+    ApprovalAnswer,
+    Branch,
     GraphValues,
     InvalidRequest,
     Resume,
@@ -47,6 +59,7 @@ from turnstream.server.turns.requests import (
     TurnRequest,
     UserMessage,
 )
+from turnstream.server.turns.told_thread import calls_of
 
 OF_THE_THREAD = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "assistant_id")
 """Keys of `configurable` that have no effect there."""
@@ -67,7 +80,11 @@ _REMEDIES = {
     "must_exist": "send if_not_exists",
     "based_on": "send it in metadata",
 }
-_STRATEGIES = "send reject or interrupt; runs of a thread do not queue up, and none is rolled back"
+_BODY = fields.Otherwise("invalid_body")
+_STRATEGY = fields.Otherwise(
+    "invalid_multitask_strategy",
+    "send reject or interrupt; runs of a thread do not queue up, and none is rolled back",
+)
 _TYPES = {"user": "human", "assistant": "ai"}
 _CANCELLED = {"cancelled": True}
 _DATA, _KINDS = ("data", "base64"), ("mime_type", "mimeType")
@@ -137,7 +154,7 @@ class CallAnswer(Fields):
 
 def _omitted(value: Any) -> None:
     if value:
-        raise Fault("unsupported_option", "is not supported: leave it out.")
+        raise fields.Fault("unsupported_option", "is not supported: leave it out.")
 
 
 Refused = Annotated[Any, AfterValidator(_omitted), WithJsonSchema(OMITTED)]
@@ -158,7 +175,7 @@ class RunConfigurable(RunCheckpoint):
 
 
 class RunConfig(Fields):
-    configurable: Annotated[RunConfigurable, depends_on_server("configurable")] | None = None
+    configurable: Annotated[RunConfigurable, fields.depends_on_server("configurable")] | None = None
 
 
 class RunMetadata(Fields):
@@ -171,23 +188,37 @@ class RunBody(Fields):
     webhook: Refused = None
     after_seconds: Refused = None
     assistant_id: Text = Field(description="A graph, or the id that LangGraph gives it.")
-    input: Annotated[dict[str, Any], depends_on_server("input")] | None = None
+    input: Annotated[dict[str, Any], fields.depends_on_server("input")] | None = None
     command: RunCommand | None = None
     checkpoint: RunCheckpoint | None = None
     checkpoint_id: Text | None = None
     config: RunConfig | None = None
-    context: Annotated[dict[str, Any], depends_on_server("context")] | None = None
+    context: Annotated[dict[str, Any], fields.depends_on_server("context")] | None = None
     stream_mode: Annotated[Any, AfterValidator(wanted_modes)] = ALL_MODES
-    multitask_strategy: (
-        Annotated[
-            Literal["reject", "interrupt"],
-            Otherwise("invalid_multitask_strategy", _STRATEGIES),
-        ]
-        | None
-    ) = None
-    on_disconnect: Annotated[Literal["cancel", "continue"], Otherwise("invalid_body")] | None = None
-    if_not_exists: Annotated[Literal["create", "reject"], Otherwise("invalid_body")] | None = None
+    multitask_strategy: Annotated[Literal["reject", "interrupt"], _STRATEGY] | None = None
+    on_disconnect: Annotated[Literal["cancel", "continue"], _BODY] | None = None
+    if_not_exists: Annotated[Literal["create", "reject"], _BODY] | None = None
     metadata: Any = Field(None, description="Nothing but `based_on` is read.")
+
+
+class Decisions(Fields):
+    decisions: list[Any]
+
+
+class Decision(Fields):
+    type: Annotated[
+        Literal["approve", "edit", "reject"],
+        fields.Otherwise("invalid_approval", "send approve, edit or reject"),
+    ]
+    message: Text | None = None
+    reason: Text | None = None
+    args: dict[str, Any] | None = None
+    edited_action: Any = Field(None, validation_alias=AliasChoices("edited_action", "editedAction"))
+
+
+class EditedAction(Fields):
+    name: Any = None
+    args: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,27 +330,6 @@ def new_message(
     return UserMessage(together.content, said[-1].id)
 
 
-def new_answers(
-    given: Sequence[InputMessage],
-    pending: Collection[str],
-    limits: BodyLimits,
-    *,
-    beside_message: bool,
-) -> Iterator[ToolAnswer]:
-    """Yield the answers to pending calls. Beside a message, which closes what is left, an answer
-    that only cancels is left out.
-
-    Raises InvalidRequest.
-    """
-    for one in given:
-        call_id = one.fields.get("tool_call_id")
-        is_answer = one.kind == "tool" and not (one.id or "").startswith(MADE_UP)
-        if is_answer and isinstance(call_id, str) and call_id in pending:
-            answer = read(CallAnswer, one.fields, limits, one.where).answer
-            if not (beside_message and answer.is_error and answer.result == _CANCELLED):
-                yield answer
-
-
 def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits) -> GraphValues:
     own = {
         name: value
@@ -339,3 +349,153 @@ def _ignored(
     yield from without_effect(body.get("command") or {}, RunCommand, "command.")
     yield from without_effect(metadata, RunMetadata, "metadata.")
     yield from (f"config.configurable.{key}" for key in configurable if key.startswith(RESERVED))
+
+
+def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | None) -> TurnRequest:
+    """Make a submission the request that it is on its thread, or on the branch of the thread that
+    has its checkpoint. Raises InvalidRequest."""
+    given, messages = asked.messages, thread.messages
+    place = asked.branches_at
+    count = len(messages) if place is None else snapshot.boundary(messages, place)
+    message = new_message(given, {one["id"] for one in messages[:count]}, asked.limits)
+    is_branch = count < len(messages) or thread.head is not None
+    answers = () if is_branch else tuple(_answers(asked, thread, beside_message=bool(message)))
+    request = replace(
+        asked.request,
+        thread_id=thread.thread_id,
+        message=message,
+        answers=answers,
+        head=thread.head,
+        graph=graph,
+    )
+    if request.resume is not None:
+        return _resuming(request, request.resume, thread)
+    if count < len(messages):
+        return replace(request, branch=_branch(messages, count, edits=message is not None))
+    if message or answers:
+        return request
+    if not given and thread.head is None:
+        return _going_on(request, thread)
+    raise InvalidRequest(
+        "nothing_to_do", "The request brings nothing that the thread does not have.", 409
+    )
+
+
+def _answers(
+    asked: Submission, thread: snapshot.SavedThread, *, beside_message: bool
+) -> Iterator[ToolAnswer]:
+    """Yield the answers to calls that wait for the client. Beside a message, which closes what is
+    left, an answer that only cancels is left out. Raises InvalidRequest."""
+    pending = {
+        id
+        for id, call in calls_of(thread.turns[-1:]).items()
+        if call.end is None and (call.disposition in ("client", "approval") or call.awaits_approval)
+    }
+    for one in asked.messages:
+        call_id = one.fields.get("tool_call_id")
+        is_answer = one.kind == "tool" and not (one.id or "").startswith(MADE_UP)
+        if is_answer and isinstance(call_id, str) and call_id in pending:
+            answer = read(CallAnswer, one.fields, asked.limits, one.where).answer
+            if not (beside_message and answer.is_error and answer.result == _CANCELLED):
+                yield answer
+
+
+def _resuming(request: TurnRequest, resume: Resume, thread: snapshot.SavedThread) -> TurnRequest:
+    """Answer the calls that wait for an approval, or the graph's own interrupts."""
+    if request.message or request.answers:
+        raise InvalidRequest(
+            "conflicting_actions",
+            "The body has command.resume and new messages: send one of them.",
+        )
+    calls = snapshot.asked_calls(thread.turns)
+    if not calls or thread.interrupts:
+        return request
+    return replace(request, resume=None, approvals=decisions(resume.value, calls))
+
+
+def _going_on(request: TurnRequest, thread: snapshot.SavedThread) -> TurnRequest:
+    """Go on from the last checkpoint, past breakpoints too, as LangGraph does without input and
+    command."""
+    interrupts = thread.interrupts
+    if interrupts and all(one.is_breakpoint for one in interrupts):
+        return replace(request, resume=Resume({one.id: None for one in interrupts}))
+    return replace(request, continue_=True)
+
+
+def _branch(messages: Sequence[Json], count: int, *, edits: bool) -> Branch:
+    """A message replaces the user's that follows the checkpoint; without one, the answer that
+    follows is made anew, from its question on."""
+    follows = messages[count]
+    if edits:
+        if follows["type"] != "human":
+            raise InvalidRequest(
+                "unsupported_checkpoint",
+                "A message replaces one of the user's: take the checkpoint that is the parent of "
+                "the state in which that message is first seen.",
+            )
+        return Branch("edit", follows["id"])
+    questions = [one["id"] for one in messages[:count] if one["type"] == "human"]
+    if follows["type"] == "human" or not questions:
+        raise InvalidRequest(
+            "nothing_to_do", "Behind this checkpoint there is no answer to make anew.", 409
+        )
+    return Branch("regenerate", questions[-1])
+
+
+def decisions(value: Any, calls: Sequence[ToolCall]) -> tuple[ApprovalAnswer, ...]:
+    """Raises InvalidRequest."""
+    answer = fields.an_object(value, "command.resume")
+    id = snapshot.approvals_id(calls)
+    if len(answer) == 1 and next(iter(answer)).startswith("approval:"):
+        if id not in answer:
+            raise InvalidRequest(
+                "unknown_interrupt",
+                f"The thread has no interrupt {shown(next(iter(answer)))} that is open. It waits "
+                f"for {id!r}.",
+                409,
+            )
+        answer = fields.an_object(answer[id], f"command.resume[{id!r}]")
+    by_call = _by_call(answer, calls)
+    given = [call for call in calls if call.tool_call_id in by_call]
+    return tuple(_decision(call, by_call[call.tool_call_id]) for call in given)
+
+
+def _by_call(answer: Mapping[str, Any], calls: Sequence[ToolCall]) -> Mapping[str, Any]:
+    ids = [call.tool_call_id for call in calls]
+    if answer and answer.keys() <= {*ids}:
+        return answer
+    given = [answer]
+    if "decisions" in answer:
+        given = read(Decisions, answer, None, "command.resume").decisions
+    if len(given) != len(calls):
+        raise InvalidRequest(
+            "invalid_resume",
+            f"{len(calls)} calls wait for an approval, command.resume decides on {len(given)}: "
+            'send {"decisions": [...]} with one for each, or an object of decisions by call id.',
+        )
+    return dict(zip(ids, given, strict=True))
+
+
+def _decision(call: ToolCall, value: Any) -> ApprovalAnswer:
+    where = f"The decision on {call.tool_call_id!r}"
+    decision = fields.an_object(value, where)
+    if isinstance(decision.get("approved"), bool):
+        decision = {"type": "approve" if decision["approved"] else "reject", **decision}
+    given = read(Decision, decision, None, where)
+    question = call.approval.id if call.approval else None
+    reason = given.reason if given.message is None else given.message
+    if given.type == "reject":
+        return ApprovalAnswer(call.tool_call_id, False, reason, approval_id=question)
+    args = given.args if given.type == "approve" else _edited(call, given, where)
+    return ApprovalAnswer(call.tool_call_id, True, reason, args, question)
+
+
+def _edited(call: ToolCall, given: Decision, where: str) -> Mapping[str, Any]:
+    action = read(EditedAction, given.edited_action, None, f"{where}.edited_action")
+    if action.name not in (None, call.tool_name):
+        raise InvalidRequest(
+            "invalid_approval",
+            f"{where}.edited_action names {shown(action.name)}: only the arguments of "
+            f"{call.tool_name!r} may be edited.",
+        )
+    return action.args

@@ -24,18 +24,12 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     found["RunConfig"] = _config(found["RunConfig"])
     given = body_schemas.some(whole["properties"]["input"])
     given = variant(given, (), messages=_one_or_more(ref("LangGraph.InputMessage")))
-    run = variant(
-        whole,
-        (),
-        input=nullable(given),
-        stream_mode=_one_or_more(MODE),
-        metadata={
-            **whole["properties"]["metadata"],
-            **any_of(metadata, {"not": OBJECT}),
-        },
-        **body_schemas.refused(body.OF_BODY),
-    )
-    return {"LangGraph.RunBody": run}
+    said = {
+        "input": nullable(given),
+        "stream_mode": _one_or_more(MODE),
+        "metadata": whole["properties"]["metadata"] | any_of(metadata, {"not": OBJECT}),
+    }
+    return {"LangGraph.RunBody": variant(whole, (), **said, **body_schemas.refused(body.OF_BODY))}
 
 
 def _one_or_more(one: Schema) -> Schema:

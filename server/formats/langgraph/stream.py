@@ -31,11 +31,11 @@ from turnstream.server.formats.json_text import dumps, quote
 from turnstream.server.formats.langchain_messages import Json, tool_message
 from turnstream.server.formats.langgraph.snapshot import (
     ai_message,
+    error_json,
     message_ids,
     open_interrupts,
     values,
 )
-from turnstream.server.formats.langgraph.states import error_json
 from turnstream.server.turns import chunks
 from turnstream.server.turns.graph_state import merged
 from turnstream.server.turns.messages import ToolCall, settle_call
