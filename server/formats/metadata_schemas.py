@@ -29,9 +29,7 @@ USAGE = record(
     {"cachedInputTokens": COUNT, "reasoningTokens": COUNT}, inputTokens=COUNT, outputTokens=COUNT
 )
 TIMING = record(
-    firstTokenMs=COUNT,
-    modelMs=COUNT,
-    toolMs={"type": "object", "additionalProperties": COUNT},
+    firstTokenMs=COUNT, modelMs=COUNT, toolMs={"type": "object", "additionalProperties": COUNT}
 )
 ENDED = record({"limit": TEXT, "value": {"type": "number"}}, reason=choice(*get_args(EndReason)))
 ERROR = record({"id": TEXT}, code=TEXT, message=TEXT)

@@ -14,7 +14,6 @@ end what the thread has: a client cannot take back a message, nor move one.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from turnstream.server.formats.ag_ui.replay import replaced, result_of
@@ -27,38 +26,32 @@ from turnstream.server.turns import chunks
 from turnstream.server.turns.messages import ToolCall, settle_call
 from turnstream.server.turns.told_thread import ToldThread, calls_of
 
-
-@dataclass(slots=True)
-class _OpenPart:
-    delta: str
-    """The payload of a delta, up to its text."""
-    end: list[Payload]
-    """The events that end a text or a reasoning. A call ends with its arguments."""
-    call: ToolCall | None = None
+_OpenPart = tuple[str, list[Payload]]
+"""The payload of a delta, up to its text, and the events that end a text or a reasoning. A call
+ends with its arguments."""
 
 
-def _open_text(id: str) -> tuple[_OpenPart, list[Payload]]:
+def _open_text(id: str) -> tuple[list[Payload], _OpenPart]:
     start, end = ({"type": f"TEXT_MESSAGE_{edge}", "messageId": id} for edge in ("START", "END"))
-    part = _OpenPart(_delta("TEXT_MESSAGE_CONTENT", "messageId", id), [end])
-    return part, [{**start, "role": "assistant"}]
+    delta = _delta("TEXT_MESSAGE_CONTENT", "messageId", id)
+    return [{**start, "role": "assistant"}], (delta, [end])
 
 
-def _open_reasoning(id: str) -> tuple[_OpenPart, list[Payload]]:
+def _open_reasoning(id: str) -> tuple[list[Payload], _OpenPart]:
     edges = ("START", "MESSAGE_START", "MESSAGE_END", "END")
     start, first, last, end = ({"type": f"REASONING_{edge}", "messageId": id} for edge in edges)
-    part = _OpenPart(_delta("REASONING_MESSAGE_CONTENT", "messageId", id), [last, end])
-    return part, [start, {**first, "role": "reasoning"}]
+    delta = _delta("REASONING_MESSAGE_CONTENT", "messageId", id)
+    return [start, {**first, "role": "reasoning"}], (delta, [last, end])
 
 
-def _open_call(part: chunks.ToolCallPart, message_id: str) -> tuple[_OpenPart, list[Payload]]:
-    call = ToolCall(part.tool_call_id, part.tool_name, "", None, part.disposition)
+def _open_call(part: chunks.ToolCallPart, message_id: str) -> tuple[list[Payload], _OpenPart]:
     start = {
         "type": "TOOL_CALL_START",
         "toolCallId": part.tool_call_id,
         "toolCallName": part.tool_name,
         "parentMessageId": message_id,
     }
-    return _OpenPart(_delta("TOOL_CALL_ARGS", "toolCallId", part.tool_call_id), [], call), [start]
+    return [start], (_delta("TOOL_CALL_ARGS", "toolCallId", part.tool_call_id), [])
 
 
 def _delta(type: str, key: str, id: str) -> str:
@@ -72,6 +65,7 @@ class AgUiEncoder:
         self._thread = ToldThread(context.turns, context.message_id)
         self._steps: dict[str, StepMessages] = {}
         self._open: dict[chunks.Path, _OpenPart] = {}
+        self._calls: dict[chunks.Path, chunks.ToolCallPart] = {}
         self._earlier_calls = calls_of(context.turns)
         self._is_in_order = True
         """True while a client has the thread's messages, in the thread's order."""
@@ -83,7 +77,7 @@ class AgUiEncoder:
             chunks.PartStart: self._part_start,
             chunks.ArgsFinish: self._args_finish,
             chunks.Result: self._result,
-            chunks.PartFinish: lambda chunk: self._open.pop(chunk.path).end,
+            chunks.PartFinish: lambda chunk: self._open.pop(chunk.path)[1],
             chunks.StepWithdrawn: self._disorder,
             chunks.MessagesRemoved: self._disorder,
             chunks.Interrupt: self._interrupt,
@@ -97,7 +91,7 @@ class AgUiEncoder:
     def encode(self, chunk: chunks.Chunk) -> list[str]:
         self._thread.take(chunk)
         if type(chunk) is chunks.TextDelta:
-            return [f"{self._open[chunk.path].delta}{quote(chunk.text)}}}"]
+            return [f"{self._open[chunk.path][0]}{quote(chunk.text)}}}"]
         self._last[type(chunk)] = chunk
         payloads = self._payloads.get(type(chunk))
         return [*map(dumps, payloads(chunk))] if payloads else []
@@ -114,25 +108,22 @@ class AgUiEncoder:
             self._is_in_order = False
         match chunk.part:
             case chunks.ToolCallPart():
-                part, start = _open_call(chunk.part, messages.of_call())
+                self._calls[chunk.path] = chunk.part
+                start, part = _open_call(chunk.part, messages.of_call())
             case chunks.ReasoningPart():
-                part, start = _open_reasoning(messages.of_reasoning())
+                start, part = _open_reasoning(messages.of_reasoning())
             case _:
-                part, start = _open_text(messages.of_text())
+                start, part = _open_text(messages.of_text())
         self._open[chunk.path] = part
         return start
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[Payload]:
-        return [{"type": "TOOL_CALL_END", "toolCallId": self._call(chunk.path).tool_call_id}]
+        return [{"type": "TOOL_CALL_END", "toolCallId": self._calls[chunk.path].tool_call_id}]
 
     def _result(self, chunk: chunks.Result) -> list[Payload]:
+        part = self._calls[chunk.path]
         ended = {"end": chunk.end, "result": chunk.result, "result_id": chunk.result_id}
-        return [result_of(replace(self._call(chunk.path), **ended))]
-
-    def _call(self, path: chunks.Path) -> ToolCall:
-        call = self._open[path].call
-        assert call is not None, f"part {path} is no tool call"
-        return call
+        return [result_of(ToolCall(part.tool_call_id, part.tool_name, "", None, **ended))]
 
     def _settled(self, chunk: chunks.ToolSettled) -> list[Payload]:
         """A client that lacks what the thread has from the beginning gets it ahead of the run."""

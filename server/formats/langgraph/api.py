@@ -209,10 +209,8 @@ def _shown(thread_id: str, turns: Sequence[Turn], **rest: Any) -> SavedThread:
 
 
 async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> SavedThread:
-    """The thread, or a branch that it has left, whichever has the checkpoint.
-
-    Raises InvalidRequest if none has.
-    """
+    """The thread, or a branch that it has left, whichever has the checkpoint. Raises InvalidRequest
+    if none has."""
     async with aclosing(branches_of(request, found)) as branches:
         async for branch in branches:
             if checkpoint_id in dict(checkpoints(branch.messages)):
@@ -244,11 +242,14 @@ async def history_json(
     paths: list[list[str]] = []
     is_behind = before is None
     async for thread in branches:
-        path = [id for id, _ in checkpoints(thread.messages)][::-1]
+        states = checkpoints(thread.messages)
+        path = [id for id, _ in states][::-1]
         if paths and paths[0][-1] in path:
             continue
         paths.append(path)
-        new = _new_states(thread, known)
+        # All branches that have a message have the same messages before it.
+        new = [(id, count) for id, count in states if id not in known]
+        known.update(path)
         if not is_behind:
             ids = [id for id, _ in new]
             is_behind = before in ids
@@ -281,15 +282,6 @@ def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[
         id: (place, -depth) for place, path in enumerate(in_order) for depth, id in enumerate(path)
     }
     return sorted(ids, key=places.__getitem__)
-
-
-def _new_states(thread: SavedThread, known: set[str]) -> Sequence[tuple[str, int]]:
-    """Add the unknown states to `known` and return them, the newest first. Each is the id of its
-    checkpoint and the number of its messages. All branches that have a message have the same
-    messages before it."""
-    new = [one for one in checkpoints(thread.messages) if one[0] not in known]
-    known |= {id for id, _ in new}
-    return new
 
 
 async def _state_response(thread: SavedThread, count: int, rest: Mapping[str, Any]) -> Response:

@@ -311,10 +311,8 @@ def _message(value: Any, where: str, limits: BodyLimits) -> InputMessage:
 def new_message(
     given: Sequence[InputMessage], known: Collection[str], limits: BodyLimits
 ) -> UserMessage | None:
-    """Return the user's new message; `known` are the ids of the thread's messages.
-
-    Raises InvalidRequest.
-    """
+    """Return the user's new message; `known` are the ids of the thread's messages. Raises
+    InvalidRequest."""
     new = [one for one in given if one.id is None or one.id not in known]
     for one in new:
         if one.kind not in ("human", "tool"):
@@ -404,8 +402,7 @@ def _resuming(request: TurnRequest, resume: Resume, thread: snapshot.SavedThread
     """Answer the calls that wait for an approval, or the graph's own interrupts."""
     if request.message or request.answers:
         raise InvalidRequest(
-            "conflicting_actions",
-            "The body has command.resume and new messages: send one of them.",
+            "conflicting_actions", "The body has command.resume and new messages: send one of them."
         )
     calls = snapshot.asked_calls(thread.turns)
     if not calls or thread.interrupts:

@@ -67,9 +67,9 @@ def wanted_modes(asked: Any) -> Modes:
     return frozenset(_MESSAGES if name == "messages" else name for name in names) & ALL_MODES
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenPart:
-    """A part of a message that LangChain adds up of chunks.
+@dataclass(slots=True)
+class _Step:
+    """A message of the run as chunks that LangChain adds up.
 
         [{"type": "AIMessageChunk", "id", "content", "tool_call_chunks"?}, metadata]
 
@@ -78,58 +78,33 @@ class _OpenPart:
     its id and name, then pieces of its arguments under the same `index`.
     """
 
-    part: chunks.Part
-    before: str
-    """The payload of a delta, up to its text."""
-    after: str
-    """The payload of a delta, behind its text."""
-    start: str | None = None
-    """The payload that a call begins with."""
-
-
-@dataclass(slots=True)
-class _Step:
-    """A step of the run; its message counts the blocks and the calls that it has so far."""
-
     node: str
     head: str
-    """The payload of a chunk of the message, up to its content."""
+    """The payload of a chunk, up to its content."""
     tail: str
-    """The end of that payload."""
+    """The payload of a chunk, from behind its fields."""
     blocks: int = 0
     calls: int = 0
 
-    def open(self, part: chunks.Part) -> _OpenPart:
-        if isinstance(part, chunks.ToolCallPart):
-            return self._open_call(part)
-        before, after = _block(part, self.blocks)
-        self.blocks += 1
-        return _OpenPart(part, f"{self.head}{before}", f"{after}{self.tail}")
+    def block(self, part: chunks.Part) -> tuple[str, str]:
+        """Begin a text or a reasoning: return the payload around each piece of its text."""
+        index, self.blocks = self.blocks, self.blocks + 1
+        if isinstance(part, chunks.ReasoningPart):
+            summary = '"summary":[{"type":"summary_text","index":0,"text":'
+            head = f'{self.head}[{{"type":"reasoning","index":{index},{summary}'
+            return head, f"}}]}}]{self.tail}"
+        if index == 0:
+            return self.head, self.tail
+        return f'{self.head}[{{"type":"text","index":{index},"text":', f"}}]{self.tail}"
 
-    def _open_call(self, part: chunks.ToolCallPart) -> _OpenPart:
+    def call(self, part: chunks.ToolCallPart) -> tuple[str, tuple[str, str]]:
+        """Begin a call: return its first payload, and the payload around each piece of its
+        arguments."""
         kind = f'{{"type":"tool_call_chunk","index":{self.calls}'
         self.calls += 1
         head, tail = f'{self.head}"","tool_call_chunks":[{kind},', f"}}]{self.tail}"
         name = f'"id":{quote(part.tool_call_id)},"name":{quote(part.tool_name)}'
-        before = f'{head}"id":null,"name":null,"args":'
-        return _OpenPart(part, before, tail, f'{head}{name},"args":""{tail}')
-
-
-def _open_step(step: chunks.StepStart) -> _Step:
-    node = step.node or "agent"
-    namespace = {"langgraph_checkpoint_ns": "|".join(step.namespace)} if step.namespace else {}
-    head = f'[{{"type":"AIMessageChunk","id":{quote(step.step_id)},"content":'
-    return _Step(node, head, f"}},{dumps({'langgraph_node': node, **namespace})}]")
-
-
-def _block(part: chunks.Part, index: int) -> tuple[str, str]:
-    """What stands around a piece of text."""
-    if isinstance(part, chunks.ReasoningPart):
-        summary = '"summary":[{"type":"summary_text","index":0,"text":'
-        return f'[{{"type":"reasoning","index":{index},{summary}', "}]}]"
-    if index == 0:
-        return "", ""
-    return f'[{{"type":"text","index":{index},"text":', "}]"
+        return f'{head}{name},"args":""{tail}', (f'{head}"id":null,"name":null,"args":', tail)
 
 
 def prologue(context: StreamContext, modes: Modes) -> list[str]:
@@ -149,7 +124,9 @@ class LangGraphEncoder:
         self._thread = ToldThread(context.turns, context.message_id)
         self._earlier_calls = calls_of(context.turns)
         self._steps: dict[str, _Step] = {}
-        self._parts: dict[chunks.Path, _OpenPart] = {}
+        self._calls: dict[chunks.Path, chunks.ToolCallPart] = {}
+        self._around: dict[chunks.Path, tuple[str, str]] = {}
+        """By part: the payload around a piece of its text."""
         self._interrupts: list[chunks.Interrupt] = []
         self._state = context.graph_state
         self._values_bytes = self._last_bytes = 0
@@ -180,32 +157,37 @@ class LangGraphEncoder:
         return events(chunk) if events else []
 
     def _step_start(self, chunk: chunks.StepStart) -> list[str]:
-        self._steps[chunk.step_id] = _open_step(chunk)
+        metadata = {"langgraph_node": chunk.node or "agent"}
+        if chunk.namespace:
+            metadata["langgraph_checkpoint_ns"] = "|".join(chunk.namespace)
+        head = f'[{{"type":"AIMessageChunk","id":{quote(chunk.step_id)},"content":'
+        tail = f"}},{dumps(metadata)}]"
+        self._steps[chunk.step_id] = _Step(metadata["langgraph_node"], head, tail)
         return []
 
     def _part_start(self, chunk: chunks.PartStart) -> list[str]:
-        part = self._parts[chunk.path] = self._steps[chunk.step_id].open(chunk.part)
-        return self._message(part.start) if part.start else []
+        step, path, part = self._steps[chunk.step_id], chunk.path, chunk.part
+        if not isinstance(part, chunks.ToolCallPart):
+            self._around[path] = step.block(part)
+            return []
+        self._calls[path] = part
+        start, self._around[path] = step.call(part)
+        return self._message(start)
 
     def _text_delta(self, chunk: chunks.TextDelta) -> list[str]:
-        part = self._parts[chunk.path]
-        return self._message(f"{part.before}{quote(chunk.text)}{part.after}")
+        before, after = self._around[chunk.path]
+        return self._message(f"{before}{quote(chunk.text)}{after}")
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[str]:
-        call = self._call(chunk.path)
+        call = self._calls[chunk.path]
         if chunk.disposition != "server":
             return []
         return self._tool("on_tool_start", call.tool_call_id, call.tool_name, input=chunk.args)
 
     def _result(self, chunk: chunks.Result) -> list[str]:
-        part = self._call(chunk.path)
+        part = self._calls[chunk.path]
         ended = {"end": chunk.end, "result": chunk.result, "result_id": chunk.result_id}
         return self._answered(ToolCall(part.tool_call_id, part.tool_name, "", None, **ended))
-
-    def _call(self, path: chunks.Path) -> chunks.ToolCallPart:
-        part = self._parts[path].part
-        assert isinstance(part, chunks.ToolCallPart), "arguments and results are a call's"
-        return part
 
     def _answered(self, call: ToolCall) -> list[str]:
         message = tool_message(call)
