@@ -21,6 +21,10 @@ def list_of(items: Schema, **bounds: Any) -> Schema:
     return {"type": "array", "items": items, **bounds}
 
 
+def described(schema: Schema, description: str) -> Schema:
+    return {**schema, "description": description}
+
+
 def any_of(*choices: Schema) -> Schema:
     return {"anyOf": [*choices]}
 
@@ -34,11 +38,11 @@ TIMING = record(
 ENDED = record({"limit": TEXT, "value": {"type": "number"}}, reason=choice(*get_args(EndReason)))
 ERROR = record({"id": TEXT}, code=TEXT, message=TEXT)
 VERSIONS = {
-    "version": {**TEXT, "description": "The version that is shown."},
-    "versions": {
-        **list_of(TEXT, minItems=2),
-        "description": "Of a message that has several, in the order in which they were made.",
-    },
+    "version": described(TEXT, "The version that is shown."),
+    "versions": described(
+        list_of(TEXT, minItems=2),
+        "Of a message that has several, in the order in which they were made.",
+    ),
 }
 _DECIDED = {"approved": {"type": "boolean"}, "by": TEXT, "reason": TEXT, "args": OBJECT}
 APPROVAL = record({"mayHaveRun": {"const": True}, **_DECIDED}, id=TEXT)

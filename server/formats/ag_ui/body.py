@@ -72,10 +72,9 @@ class SourcePart(content.Image):
         return ImageContent(self.source.url, self.metadata or None)
 
 
-_HELD, _NOT_HELD = {"type": "string", "minLength": 1}, {"type": "null"}
 _FORMS: list[Any] = [
-    {"required": ["data"], "properties": {"data": _HELD}},
-    {"required": ["url"], "properties": {"data": _NOT_HELD}},
+    {"required": ["data"], "properties": {"data": {"type": "string", "minLength": 1}}},
+    {"required": ["url"], "properties": {"data": {"type": "null"}}},
 ]
 
 
@@ -184,17 +183,18 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
 def _of_graph(given: Any) -> tuple[Mapping[str, Any], list[str]]:
     """Return the props that are about the run, and the names of the others."""
     props = given if isinstance(given, dict) else {}
-    config, command = props.get("runConfig"), props.get("command")
-    inner = [key for key in ("runConfig", "command") if isinstance(props.get(key), dict)]
-    ignored = without_effect(props, ForwardedProps, "forwardedProps.", inner)
-    if isinstance(config, dict):
-        props = {**props, **config}
-        ignored += without_effect(config, ForwardedProps, "forwardedProps.runConfig.")
-    if isinstance(command, dict):
-        answer = props.get("resume")
-        props = {**props, "resume": command.get("resume") if answer is None else answer}
-        ignored += [f"forwardedProps.command.{key}" for key in command if key != "resume"]
-    return props, ignored
+    inner = {
+        key: props[key] for key in ("runConfig", "command") if isinstance(props.get(key), dict)
+    }
+    config, command = inner.get("runConfig", {}), inner.get("command", {})
+    ignored = [
+        *without_effect(props, ForwardedProps, "forwardedProps.", [*inner]),
+        *without_effect(config, ForwardedProps, "forwardedProps.runConfig."),
+        *(f"forwardedProps.command.{key}" for key in command if key != "resume"),
+    ]
+    props = {**props, **config}
+    answer = props.get("resume")
+    return {**props, "resume": command.get("resume") if answer is None else answer}, ignored
 
 
 def _branch(message: UserMessage, edited: str | None) -> Branch | None:

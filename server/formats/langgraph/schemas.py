@@ -8,11 +8,19 @@ from turnstream.server.formats import body_schemas
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, nullable, ref, variant
 from turnstream.server.formats.langgraph import body
 from turnstream.server.formats.langgraph.stream import MODES, OTHER_MODES
-from turnstream.server.formats.metadata_schemas import COUNT, OBJECT, TEXT, any_of, list_of, record
+from turnstream.server.formats.metadata_schemas import (
+    COUNT,
+    TEXT,
+    any_of,
+    described,
+    list_of,
+    record,
+)
 from turnstream.server.turns.terms import FinishReason
 
 MODELS = (body.RunBody, body.RunMetadata, body.HumanMessage, body.CallAnswer)
 MODE = choice(*MODES, *OTHER_MODES)
+_OBJECT: Schema = {"type": "object"}
 OMITTED: Schema = body.OMITTED
 CHECKPOINT_ID: Schema = nullable(TEXT)
 
@@ -27,7 +35,7 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     said = {
         "input": nullable(given),
         "stream_mode": _one_or_more(MODE),
-        "metadata": whole["properties"]["metadata"] | any_of(metadata, {"not": OBJECT}),
+        "metadata": whole["properties"]["metadata"] | any_of(metadata, {"not": _OBJECT}),
     }
     return {"LangGraph.RunBody": variant(whole, (), **said, **body_schemas.refused(body.OF_BODY))}
 
@@ -52,16 +60,12 @@ def _input_message(human: Schema, answer: Schema) -> Schema:
     fields = {name: Schema() for name in answer["properties"]}
     loose = body_schemas.an_object((), **fields, id=nullable(TEXT))
     known = body_schemas.an_object(["id"], id=TEXT)
-    return {
-        **any_of(
-            text,
-            *_of_type(human, choice("human", "user")),
-            *_of_type(loose, choice("tool")),
-            *_of_type(known, TEXT),
-        ),
-        "description": "A message of the user, or the answer to a call that waits for the "
-        "client. One whose `id` the thread has is passed over.",
-    }
+    kinds = (human, choice("human", "user")), (loose, choice("tool")), (known, TEXT)
+    return described(
+        any_of(text, *(one for message, kind in kinds for one in _of_type(message, kind))),
+        "A message of the user, or the answer to a call that waits for the client. One whose `id` "
+        "the thread has is passed over.",
+    )
 
 
 def _of_type(message: Schema, kind: Schema) -> list[Schema]:
@@ -74,35 +78,23 @@ def _content(*blocks: Schema) -> Schema:
     return any_of(TEXT, list_of(any_of(*blocks)))
 
 
-_REASONING = record(
-    type="reasoning",
-    summary=list_of(record(type="summary_text", text=TEXT), minItems=1, maxItems=1),
-)
+_SUMMARY = record(type="summary_text", text=TEXT)
+_REASONING = record(type="reasoning", summary=list_of(_SUMMARY, minItems=1, maxItems=1))
 _TEXT_BLOCK = record(type="text", text=TEXT)
 _IMAGE = record({"metadata": record(name=TEXT)}, type="image_url", image_url=record(url=TEXT))
-_CALL = record(
-    {"partial_json": {**TEXT, "description": "Of arguments that are not a JSON object."}},
-    type="tool_call",
-    id=TEXT,
-    name=TEXT,
-    args=OBJECT,
-)
+_MALFORMED = {"partial_json": described(TEXT, "Of arguments that are not a JSON object.")}
+_CALL = record(_MALFORMED, type="tool_call", id=TEXT, name=TEXT, args=_OBJECT)
 _USAGE = record(
     {
         "input_token_details": record(cache_read=COUNT),
         "output_token_details": record(reasoning=COUNT),
     },
-    input_tokens=COUNT,
-    output_tokens=COUNT,
-    total_tokens=COUNT,
+    **dict.fromkeys(("input_tokens", "output_tokens", "total_tokens"), COUNT),
 )
+_RESULT = described(TEXT, "What is not text is JSON.")
+_STATUS = choice("success", "error")
 _TOOL_MESSAGE = record(
-    type="tool",
-    id=TEXT,
-    tool_call_id=TEXT,
-    name=TEXT,
-    content={**TEXT, "description": "What is not text is JSON."},
-    status=choice("success", "error"),
+    type="tool", id=TEXT, tool_call_id=TEXT, name=TEXT, content=_RESULT, status=_STATUS
 )
 _MESSAGE = any_of(
     record(type="human", id=TEXT, content=_content(_TEXT_BLOCK, _IMAGE)),
@@ -120,10 +112,9 @@ _INTERRUPTS = list_of(ref("LangGraph.Interrupt"))
 
 
 def values() -> Schema:
-    return {
-        **body_schemas.an_object(["messages"], messages=list_of(ref("Message.langgraph"))),
-        "description": "Beside the messages, what clients see of the graph's own state, by name.",
-    }
+    known = body_schemas.an_object(["messages"], messages=list_of(ref("Message.langgraph")))
+    further = "Beside the messages, what clients see of the graph's own state, by name."
+    return described(known, further)
 
 
 def _json(data: Schema) -> Schema:
@@ -131,29 +122,24 @@ def _json(data: Schema) -> Schema:
     return {"contentMediaType": "application/json", "contentSchema": data}
 
 
-_TASK = record(
-    id=TEXT,
-    name=TEXT,
-    error={**nullable(TEXT), **_json(ref("LangGraph.Error"))},
-    interrupts=_INTERRUPTS,
-    checkpoint=NOTHING,
-    state=NOTHING,
-    result=NOTHING,
-)
+_FAILURE = nullable(TEXT) | _json(ref("LangGraph.Error"))
+_NOTHING = dict.fromkeys(("checkpoint", "state", "result"), NOTHING)
+_TASK = record(id=TEXT, name=TEXT, error=_FAILURE, interrupts=_INTERRUPTS, **_NOTHING)
+_PLACE = nullable(ref("LangGraph.Checkpoint"))
 _STATE = record(
     values=values(),
     next=list_of(TEXT),
     tasks=list_of(_TASK),
     metadata=nullable(record(step={"type": "integer", "minimum": -1}, source="loop")),
     created_at=nullable({**TEXT, "format": "date-time"}),
-    checkpoint=nullable(ref("LangGraph.Checkpoint")),
-    parent_checkpoint=nullable(ref("LangGraph.Checkpoint")),
+    checkpoint=_PLACE,
+    parent_checkpoint=_PLACE,
     interrupts=_INTERRUPTS,
 )
 
-_SUMMARY = record(type="summary_text", index={"const": 0}, text=TEXT)
+_SUMMARY_CHUNK = record(type="summary_text", index={"const": 0}, text=TEXT)
 _TEXT_CHUNK = record(type="text", index=COUNT, text=TEXT)
-_REASONING_CHUNK = record(type="reasoning", index=COUNT, summary=list_of(_SUMMARY))
+_REASONING_CHUNK = record(type="reasoning", index=COUNT, summary=list_of(_SUMMARY_CHUNK))
 _CALL_CHUNK = record(
     type="tool_call_chunk", index=COUNT, id=nullable(TEXT), name=nullable(TEXT), args=TEXT
 )
@@ -166,10 +152,10 @@ _CHUNK = record(
 _REMOVAL = record(type="remove", id=TEXT)
 _SOURCE = record({"langgraph_checkpoint_ns": TEXT}, langgraph_node=TEXT)
 # Not `prefixItems`: what tries events by their schemas does not know it inside a text.
-_MESSAGE_EVENT = {
-    **list_of(any_of(_CHUNK, _TOOL_MESSAGE, _REMOVAL, _SOURCE), minItems=2, maxItems=2),
-    "description": "A chunk of a message or a whole one, and what it is of.",
-}
+_MESSAGE_EVENT = described(
+    list_of(any_of(_CHUNK, _TOOL_MESSAGE, _REMOVAL, _SOURCE), minItems=2, maxItems=2),
+    "A chunk of a message or a whole one, and what it is of.",
+)
 _UPDATE = record(messages=list_of(any_of(ref("Message.langgraph"), _REMOVAL)))
 _TOOL_EVENT = record(
     {"name": TEXT, "input": {}, "data": {}, "output": {}, "error": {}},
@@ -190,7 +176,7 @@ _EVENTS: dict[str, Schema] = {
     "end": NOTHING,
 }
 """The data of events, by name. All but `values` and what ends a stream may be missing."""
-_ID = {**TEXT, "description": "The run's id, a colon, the number in the run."}
+_ID = described(TEXT, "The run's id, a colon, the number in the run.")
 
 
 def _event(name: str, data: Schema) -> Schema:
@@ -200,7 +186,7 @@ def _event(name: str, data: Schema) -> Schema:
 def components() -> dict[str, Schema]:
     """Return the schemas of answers, by name."""
     return {
-        "LangGraph.Interrupt": record({"response_schema": OBJECT}, id=TEXT, value={}),
+        "LangGraph.Interrupt": record({"response_schema": _OBJECT}, id=TEXT, value={}),
         "LangGraph.Checkpoint": record(
             thread_id=TEXT, checkpoint_ns={"const": ""}, checkpoint_id=TEXT
         ),
