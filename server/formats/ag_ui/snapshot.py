@@ -57,7 +57,7 @@ class StepMessages:
         self._step_id = step_id
         self._parts = 0
         self._is_named = False
-        """Whether a message has the step's id."""
+        """True once a message has the step's id."""
         self._latest: str | None = None
         """The message that a call joins."""
 
@@ -162,7 +162,7 @@ def pending_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> Map
 
 
 def open_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> list[dict[str, Any]]:
-    """What the thread waits for; `asked` are the graph's interrupts that are open."""
+    """The questions that the thread waits for; `asked` are the graph's open interrupts."""
     waiting = {id: call for id, call in calls_of(turns[-1:]).items() if call.awaits_approval}
     # Of an interrupt that asks to approve calls each call is a question of its own.
     others = [

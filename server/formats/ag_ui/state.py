@@ -41,8 +41,8 @@ def _of_value(before: Values, name: str, value: Any) -> list[Payload]:
 
 
 def patch(before: Any, after: Any, path: str) -> Iterator[Payload]:
-    """What makes one JSON value of another at a path. Of a list, what stands behind a change is
-    compared place by place."""
+    """Turn one JSON value into another at a path. Items of a list are compared place by place, also
+    behind a change."""
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _of_object(before, after, path)
     elif isinstance(before, list) and isinstance(after, list):

@@ -890,7 +890,7 @@ async def _logged_status(run: LoggedRun) -> _RunStatus:
 
 
 def _ending(chunk: chunks.Chunk) -> _RunStatus | None:
-    """How a run ended, if this chunk says it."""
+    """The way in which a run ended, if this chunk says it."""
     match chunk:
         case chunks.Error():
             return "error"

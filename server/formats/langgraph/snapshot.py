@@ -186,11 +186,11 @@ class SavedThread:
     messages: Sequence[Json]
     """The messages of the turns."""
     interrupts: Sequence[Interrupt] = ()
-    """Those that are open."""
+    """The open ones."""
     graph_state: Values | None = None
-    """What clients see of the graph's state; None: nothing."""
+    """The part of the graph's state that clients see; None: nothing."""
     head: str | None = None
-    """Of a branch that the thread has left: its last checkpoint, as LangGraph names it."""
+    """The last checkpoint of a branch that the thread has left, as LangGraph names it."""
 
 
 def checkpoint_id(messages: Sequence[Json], count: int) -> str:

@@ -24,6 +24,7 @@ it. An empty list is a breakpoint.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from turnstream.server.formats.fields import Fault, shown
 from turnstream.server.formats.format import NamedEvent, StreamContext
@@ -36,6 +37,7 @@ from turnstream.server.formats.langgraph.snapshot import (
     open_interrupts,
     values,
 )
+from turnstream.server.formats.metadata import given
 from turnstream.server.turns import chunks
 from turnstream.server.turns.graph_state import merged
 from turnstream.server.turns.messages import ToolCall, settle_call
@@ -71,18 +73,13 @@ def wanted_modes(asked: Any) -> Modes:
 class _Step:
     """A message of the run as chunks that LangChain adds up.
 
-        [{"type": "AIMessageChunk", "id", "content", "tool_call_chunks"?}, metadata]
-
     The first text of a message comes as strings, as long as nothing was said before it; all else as
     a list of one block, whose `index` says which block of the message goes on. A call comes with
     its id and name, then pieces of its arguments under the same `index`.
     """
 
-    node: str
-    head: str
-    """The payload of a chunk, up to its content."""
-    tail: str
-    """The payload of a chunk, from behind its fields."""
+    id: str
+    metadata: Json
     blocks: int = 0
     calls: int = 0
 
@@ -90,21 +87,33 @@ class _Step:
         """Begin a text or a reasoning: return the payload around each piece of its text."""
         index, self.blocks = self.blocks, self.blocks + 1
         if isinstance(part, chunks.ReasoningPart):
-            summary = '"summary":[{"type":"summary_text","index":0,"text":'
-            head = f'{self.head}[{{"type":"reasoning","index":{index},{summary}'
-            return head, f"}}]}}]{self.tail}"
-        if index == 0:
-            return self.head, self.tail
-        return f'{self.head}[{{"type":"text","index":{index},"text":', f"}}]{self.tail}"
+            summary = [{"type": "summary_text", "index": 0, "text": _PIECE}]
+            return _around(self._chunk([{"type": "reasoning", "index": index, "summary": summary}]))
+        text = {"type": "text", "index": index, "text": _PIECE}
+        return _around(self._chunk([text] if index else _PIECE))
 
     def call(self, part: chunks.ToolCallPart) -> tuple[str, tuple[str, str]]:
         """Begin a call: return its first payload, and the payload around each piece of its
         arguments."""
-        kind = f'{{"type":"tool_call_chunk","index":{self.calls}'
+        call = {"type": "tool_call_chunk", "index": self.calls}
         self.calls += 1
-        head, tail = f'{self.head}"","tool_call_chunks":[{kind},', f"}}]{self.tail}"
-        name = f'"id":{quote(part.tool_call_id)},"name":{quote(part.tool_name)}'
-        return f'{head}{name},"args":""{tail}', (f'{head}"id":null,"name":null,"args":', tail)
+        start = {**call, "id": part.tool_call_id, "name": part.tool_name, "args": ""}
+        piece = {**call, "id": None, "name": None, "args": _PIECE}
+        return dumps(self._chunk("", [start])), _around(self._chunk("", [piece]))
+
+    def _chunk(self, content: Any, calls: Sequence[Json] | None = None) -> list[Json]:
+        message = {"type": "AIMessageChunk", "id": self.id, "content": content}
+        return [{**message, **given(tool_call_chunks=calls)}, self.metadata]
+
+
+_PIECE = uuid4().hex
+"""Stands for a piece of text in a payload: no other text has it."""
+
+
+def _around(payload: Any) -> tuple[str, str]:
+    """Split the JSON of a payload at its piece of text."""
+    before, _, after = dumps(payload).partition(f'"{_PIECE}"')
+    return before, after
 
 
 def prologue(context: StreamContext, modes: Modes) -> list[str]:
@@ -126,7 +135,7 @@ class LangGraphEncoder:
         self._steps: dict[str, _Step] = {}
         self._calls: dict[chunks.Path, chunks.ToolCallPart] = {}
         self._around: dict[chunks.Path, tuple[str, str]] = {}
-        """By part: the payload around a piece of its text."""
+        """By part: the payload around a piece of its text, which most chunks are."""
         self._interrupts: list[chunks.Interrupt] = []
         self._state = context.graph_state
         self._values_bytes = self._last_bytes = 0
@@ -157,12 +166,9 @@ class LangGraphEncoder:
         return events(chunk) if events else []
 
     def _step_start(self, chunk: chunks.StepStart) -> list[str]:
-        metadata = {"langgraph_node": chunk.node or "agent"}
-        if chunk.namespace:
-            metadata["langgraph_checkpoint_ns"] = "|".join(chunk.namespace)
-        head = f'[{{"type":"AIMessageChunk","id":{quote(chunk.step_id)},"content":'
-        tail = f"}},{dumps(metadata)}]"
-        self._steps[chunk.step_id] = _Step(metadata["langgraph_node"], head, tail)
+        namespace = given(langgraph_checkpoint_ns="|".join(chunk.namespace) or None)
+        metadata = {"langgraph_node": chunk.node or "agent", **namespace}
+        self._steps[chunk.step_id] = _Step(chunk.step_id, metadata)
         return []
 
     def _part_start(self, chunk: chunks.PartStart) -> list[str]:
@@ -203,7 +209,7 @@ class LangGraphEncoder:
         if "updates" not in self._modes:
             return []
         step = self._thread.message.step(chunk.step_id)
-        node = self._steps[chunk.step_id].node
+        node = self._steps[chunk.step_id].metadata["langgraph_node"]
         return self._update(node, [ai_message(step)]) if step.parts else []
 
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
@@ -265,8 +271,8 @@ class LangGraphEncoder:
         return self._event("updates", {node: {"messages": messages}})
 
     def _tool(self, event: str, call_id: str, name: str | None, **said: Any) -> list[str]:
-        named = {} if name is None else {"name": name}
-        return self._event("tools", {"event": event, "toolCallId": call_id, **named, **said})
+        about = {"event": event, "toolCallId": call_id, **given(name=name)}
+        return self._event("tools", {**about, **said})
 
     def _event(self, name: str, data: Any) -> list[str]:
         mode = _MESSAGES if name == "messages" else name
