@@ -286,10 +286,7 @@ def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[
 
 async def _state_response(thread: SavedThread, count: int, rest: Mapping[str, Any]) -> Response:
     """Answer with one object: the `values` after the first `count` messages, and `rest`."""
-    return _json(_with_values(thread, await written(thread.messages[:count]), rest))
-
-
-def _json(body: bytes) -> Response:
+    body = _with_values(thread, await written(thread.messages[:count]), rest)
     return Response(body, media_type=operation.JSON)
 
 
@@ -589,7 +586,8 @@ class ThreadHistory(HTTPEndpoint):
         if found is None or not found.entry.run_id:
             return JSONResponse([])
         async with aclosing(branches_of(request, found)) as branches:
-            return _json(await history_json(branches, limit, before, found.entry.updated_at))
+            body = await history_json(branches, limit, before, found.entry.updated_at)
+        return Response(body, media_type=operation.JSON)
 
 
 def _status(entry: ThreadEntry) -> _ThreadStatus:

@@ -105,15 +105,11 @@ class _Block(content.LinkedImage):
     alt: content.AltOfMetadata = Field(None, alias="metadata")
 
 
-def _linked(link: Any) -> Any:
-    return link.get("url") if isinstance(link, dict) else link
-
-
 class ImageUrlBlock(_Block):
     type: Literal["image_url"]
     url: Annotated[
         content.ImageUrl,
-        BeforeValidator(_linked),
+        BeforeValidator(lambda link: link.get("url") if isinstance(link, dict) else link),
         WithJsonSchema({"anyOf": [content.IMAGE_URL, _LINK]}),
     ] = Field(alias="image_url")
 

@@ -47,18 +47,22 @@ from turnstream.server.turns.requests import InvalidRequest
 from turnstream.server.turns.told_thread import calls_of
 
 DECISIONS = ("approve", "edit", "reject")
-START = "start"
-"""The checkpoint of the state ahead of all messages."""
+START, _AFTER = "start", "after-"
+"""The checkpoint of the state ahead of all messages, and the prefix of any other, which the id of
+the last message follows."""
 
 
-def messages(turns: Sequence[Turn]) -> list[Json]:
-    return [message for turn in turns for message in _turn_messages(turn)]
-
-
-def _turn_messages(turn: Turn) -> list[Json]:
-    if isinstance(turn, AssistantTurn):
-        return [message for step in turn.steps for message in _step_messages(step)]
-    return [langchain.human_message(turn)]
+def messages(turns: Iterable[Turn]) -> list[Json]:
+    found: list[Json] = []
+    for turn in turns:
+        if not isinstance(turn, AssistantTurn):
+            found.append(langchain.human_message(turn))
+            continue
+        for step in turn.steps:
+            ended = [call for call in _calls(step.parts) if call.end is not None]
+            results = map(langchain.tool_message, ended)
+            found += [ai_message(step), *results] if step.parts else []
+    return found
 
 
 def message_ids(turns: Iterable[Turn]) -> Iterator[str]:
@@ -75,13 +79,6 @@ def message_ids(turns: Iterable[Turn]) -> Iterator[str]:
 def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:
     """The state of a thread, as clients see it."""
     return {**(graph_state or {}), "messages": messages(turns)}
-
-
-def _step_messages(step: Step) -> list[Json]:
-    if not step.parts:
-        return []
-    ended = [call for call in _calls(step.parts) if call.end is not None]
-    return [ai_message(step), *map(langchain.tool_message, ended)]
 
 
 def ai_message(step: Step) -> Json:
@@ -121,16 +118,15 @@ def _call(call: ToolCall) -> Json:
 
 def open_interrupts(turns: Sequence[Turn], interrupts: Sequence[Interrupt]) -> list[Json] | None:
     """The interrupts that a thread waits for. None: nothing; an empty list: a breakpoint."""
-    asked = [_interrupt(one) for one in interrupts if not one.is_breakpoint]
+    asked = [
+        {"id": one.id, "value": one.value, **given(response_schema=one.response_schema)}
+        for one in interrupts
+        if not one.is_breakpoint
+    ]
     calls = asked_calls(turns)
     if calls:
         asked.append({"id": approvals_id(calls), "value": _review(calls)})
     return asked if asked or interrupts else None
-
-
-def _interrupt(interrupt: Interrupt) -> Json:
-    schema = given(response_schema=interrupt.response_schema)
-    return {"id": interrupt.id, "value": interrupt.value, **schema}
 
 
 def asked_calls(turns: Sequence[Turn]) -> list[ToolCall]:
@@ -193,14 +189,10 @@ class SavedThread:
     """The last checkpoint of a branch that the thread has left, as LangGraph names it."""
 
 
-def checkpoint_id(messages: Sequence[Json], count: int) -> str:
-    """Name the checkpoint of the state that has the first `count` messages."""
-    return f"after-{messages[count - 1]['id']}" if count else START
-
-
 def checkpoints(messages: Sequence[Json]) -> list[tuple[str, int]]:
     """List the states, the newest first: the checkpoint's id, and the number of messages."""
-    return [(checkpoint_id(messages, count), count) for count in range(len(messages), -1, -1)]
+    ids = [START, *[f"{_AFTER}{message['id']}" for message in messages]]
+    return [(id, count) for count, id in enumerate(ids)][::-1]
 
 
 def boundary(messages: Sequence[Json], checkpoint_id: str) -> int:
@@ -241,7 +233,7 @@ def empty_state() -> Json:
 
 
 def _checkpoint(thread: SavedThread, count: int) -> Json:
-    id = checkpoint_id(thread.messages, count)
+    id = f"{_AFTER}{thread.messages[count - 1]['id']}" if count else START
     return {"thread_id": thread.thread_id, "checkpoint_ns": "", "checkpoint_id": id}
 
 
