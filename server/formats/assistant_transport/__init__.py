@@ -6,9 +6,8 @@ A view is the state that the client posted; a client that posted one renders `up
 from collections.abc import Mapping
 from typing import Any
 
-from turnstream.server.formats.assistant_transport import state_stream
 from turnstream.server.formats.assistant_transport.snapshot import snapshot
-from turnstream.server.formats.assistant_transport.state_stream import StateEncoder
+from turnstream.server.formats.assistant_transport.state import StateEncoder, catch_up
 from turnstream.server.formats.assistant_transport.stream import PartsEncoder
 from turnstream.server.formats.fields import BodyLimits
 from turnstream.server.formats.format import (
@@ -40,7 +39,7 @@ def _encoder(context: StreamContext, view: View) -> Encoder:
 
 
 def _prologue(context: StreamContext, view: View, _replay: bool) -> list[str]:
-    return state_stream.catch_up(context, view) if _with_state(view) else []
+    return catch_up(context, view) if _with_state(view) else []
 
 
 def _idle(context: StreamContext, view: View) -> list[str]:
