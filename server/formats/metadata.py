@@ -123,3 +123,16 @@ def interrupt_json(interrupt: chunks.Interrupt) -> Json:
         **place_json(interrupt.node, interrupt.namespace),
         **given(response_schema=interrupt.response_schema, approvals=asked or None),
     }
+
+
+def turn_json(turn: AssistantTurn) -> dict[str, Any]:
+    """`{"usage"?, "ended"?, "error"?, "timing"?, "version"?, "versions"?}`: the sums over a turn's
+    steps, and how it ended."""
+    usage = total(turn)
+    return {
+        **({} if usage is None else {"usage": usage_json(usage)}),
+        **({} if turn.ended is None else {"ended": ended_json(turn.ended)}),
+        **({} if turn.error is None else {"error": turn.error}),
+        **timing_json(*total_timing(turn.steps)),
+        **versions_json(turn.versions),
+    }

@@ -13,16 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from turnstream.server.formats.ai_sdk.stream import part_id
-from turnstream.server.formats.ai_sdk.tool_call import call_error_text, executed_by
-from turnstream.server.formats.metadata import (
-    ended_json,
-    timing_json,
-    total,
-    total_timing,
-    usage_json,
-    versions_json,
-)
+from turnstream.server.formats import metadata
+from turnstream.server.formats.ai_sdk.stream import call_error_text, executed_by, part_id
 from turnstream.server.turns.messages import (
     AssistantTurn,
     MessagePart,
@@ -41,8 +33,8 @@ def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 def _user(turn: UserTurn) -> dict[str, Any]:
     message = {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
-    metadata = versions_json(turn.versions)
-    return {**message, "metadata": metadata} if metadata else message
+    versions = metadata.versions_json(turn.versions)
+    return {**message, "metadata": versions} if versions else message
 
 
 def _content(item: UserContent) -> dict[str, Any]:
@@ -61,19 +53,9 @@ def _media_type(url: str) -> str:
 
 
 def _assistant(turn: AssistantTurn) -> dict[str, Any]:
-    usage = total(turn)
-    optional = {
-        "usage": None if usage is None else usage_json(usage),
-        "ended": ended_json(turn.ended) if turn.ended else None,
-        "error": turn.error,
-    }
-    metadata = {
-        **{key: value for key, value in optional.items() if value is not None},
-        **timing_json(*total_timing(turn.steps)),
-        **versions_json(turn.versions),
-    }
     message = {"id": turn.id, "role": "assistant", "parts": list(_parts(turn))}
-    return {**message, "metadata": metadata} if metadata else message
+    about = metadata.turn_json(turn)
+    return {**message, "metadata": about} if about else message
 
 
 def _parts(turn: AssistantTurn) -> Iterator[dict[str, Any]]:

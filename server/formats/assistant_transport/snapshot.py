@@ -26,15 +26,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from turnstream.server.formats.metadata import (
-    approval_json,
-    ended_json,
-    timing_json,
-    total,
-    total_timing,
-    usage_json,
-    versions_json,
-)
+from turnstream.server.formats import metadata
 from turnstream.server.turns.messages import (
     AssistantTurn,
     MessagePart,
@@ -54,13 +46,8 @@ def snapshot(turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 def _user(turn: UserTurn) -> dict[str, Any]:
     parts = [_content(item) for item in turn.content]
-    return {
-        "id": turn.id,
-        "role": "user",
-        "parts": parts,
-        **versions_json(turn.versions),
-        **_sent(turn),
-    }
+    versions = metadata.versions_json(turn.versions)
+    return {"id": turn.id, "role": "user", "parts": parts, **versions, **_sent(turn)}
 
 
 def _sent(turn: UserTurn) -> dict[str, Any]:
@@ -79,31 +66,23 @@ def _content(item: UserContent) -> dict[str, Any]:
 
 
 def _assistant(turn: AssistantTurn) -> dict[str, Any]:
-    usage = total(turn)
-    optional = {
-        "finishReason": turn.finish_reason,
-        "usage": None if usage is None else usage_json(usage),
-        "ended": ended_json(turn.ended) if turn.ended else None,
-        "error": turn.error,
-    }
+    reason = turn.finish_reason
     return {
         "id": turn.id,
         "role": "assistant",
         "parts": [_part(part) for part in turn.parts],
         "steps": [_step(step) for step in turn.steps],
-        **{key: value for key, value in optional.items() if value is not None},
-        **timing_json(*total_timing(turn.steps)),
-        **versions_json(turn.versions),
+        **({} if reason is None else {"finishReason": reason}),
+        **metadata.turn_json(turn),
     }
 
 
 def _step(step: Step) -> dict[str, Any]:
-    usage = {} if step.usage is None else {"usage": usage_json(step.usage)}
     return {
         "stepId": step.step_id,
         "finishReason": step.finish_reason,
-        **usage,
-        **timing_json(step.timing, step.tool_ms),
+        **({} if step.usage is None else {"usage": metadata.usage_json(step.usage)}),
+        **metadata.timing_json(step.timing, step.tool_ms),
     }
 
 
@@ -118,7 +97,8 @@ def _part(part: MessagePart) -> dict[str, Any]:
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
-    part: dict[str, Any] = {
+    approval, ended = call.approval, call.end is not None
+    return {
         "type": "tool-call",
         "toolCallId": call.tool_call_id,
         "toolName": call.tool_name,
@@ -126,9 +106,6 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
         "args": {} if call.args is None else call.args,
         "state": call.end or "pending",
         "disposition": call.disposition,
+        **({} if approval is None else {"approval": metadata.approval_json(approval)}),
+        **({"result": call.result, "isError": call.is_error} if ended else {}),
     }
-    if call.approval is not None:
-        part["approval"] = approval_json(call.approval)
-    if call.end is None:
-        return part
-    return {**part, "result": call.result, "isError": call.is_error}
