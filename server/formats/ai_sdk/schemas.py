@@ -2,6 +2,7 @@
 
 from collections.abc import MutableMapping
 
+from turnstream.server.formats import metadata_schemas as meta
 from turnstream.server.formats.ai_sdk.body import (
     AiSdkBody,
     LastAssistantMessage,
@@ -11,29 +12,21 @@ from turnstream.server.formats.body_schemas import (
     NOTHING,
     Schema,
     choice,
-    closed_object,
     ref,
     refused,
     some,
     variant,
 )
 from turnstream.server.formats.fields import keys
-from turnstream.server.formats.metadata_schemas import ENDED, ERROR, TIMING, USAGE, VERSIONS
+from turnstream.server.formats.metadata_schemas import OBJECT, TEXT, any_of, list_of, record
 
 MODELS = (AiSdkBody, LastUserMessage, LastAssistantMessage)
-_TEXT = {"type": "string"}
-_STATES = (
-    *("input-streaming", "input-available", "approval-requested", "approval-responded"),
-    *("output-available", "output-error", "output-denied"),
-)
 
 
 def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     """By name. Only the last of `messages` is read: that it is a `LastMessage`, a schema cannot
     say."""
-    found["LastMessage"] = {
-        "anyOf": [ref(model.__name__) for model in (LastUserMessage, LastAssistantMessage)]
-    }
+    found["LastMessage"] = any_of(ref("LastUserMessage"), ref("LastAssistantMessage"))
     whole = found.pop(AiSdkBody.__name__)
     history, one = (some(whole["properties"][key]) for key in ("messages", "message"))
     submits, again = choice("submit-message", None), choice("regenerate-message")
@@ -58,62 +51,48 @@ def _asks(whole: Schema, key: str, said: Schema, trigger: Schema, *required: str
     return {**asked, "anyOf": has_own_key}
 
 
+_STATES = (
+    *("input-streaming", "input-available", "approval-requested", "approval-responded"),
+    *("output-available", "output-error", "output-denied"),
+)
+_TOOL = record(
+    {
+        "input": OBJECT,
+        "rawInput": TEXT,
+        "output": {},
+        "errorText": TEXT,
+        "providerExecuted": {"const": True},
+        "approval": record({"approved": {"type": "boolean"}, "reason": TEXT}, id=TEXT),
+    },
+    type={"type": "string", "pattern": "^tool-"},
+    toolCallId=TEXT,
+    state=choice(*_STATES),
+)
+_PARTS = (
+    record(type="step-start"),
+    record(type="text", text=TEXT, state="done"),
+    record(type="reasoning", id=TEXT, text=TEXT, state="done"),
+    _TOOL,
+)
+_FILE = record({"filename": TEXT}, type="file", mediaType=TEXT, url=TEXT)
+_SUMS: dict[str, Schema] = {"usage": meta.USAGE, "timing": meta.TIMING}
+_END: dict[str, Schema] = {"ended": meta.ENDED, "error": meta.ERROR, **meta.VERSIONS}
+
+
 def components() -> dict[str, Schema]:
-    """The schemas of answers, by name."""
-    return {"Message.ui-message-stream": _of_message()}
-
-
-def _of_message() -> Schema:
-    """A message of a loaded thread; see `snapshot.py`."""
-    text = closed_object(["type", "text"], type={"const": "text"}, text=_TEXT)
-    file = closed_object(
-        ["type", "mediaType", "url"],
-        type={"const": "file"},
-        mediaType=_TEXT,
-        filename=_TEXT,
-        url=_TEXT,
-    )
-    user = closed_object(
-        ["id", "role", "parts"],
-        id=_TEXT,
-        role={"const": "user"},
-        parts={"type": "array", "items": {"anyOf": [text, file]}},
-        metadata=closed_object((), **VERSIONS),
-    )
-    metadata = closed_object((), usage=USAGE, timing=TIMING, ended=ENDED, error=ERROR, **VERSIONS)
-    assistant = closed_object(
-        ["id", "role", "parts"],
-        id=_TEXT,
-        role={"const": "assistant"},
-        parts={"type": "array", "items": {"anyOf": _parts()}},
-        metadata=metadata,
-    )
-    return {"anyOf": [user, assistant]}
-
-
-def _parts() -> list[Schema]:
-    done: Schema = {"const": "done"}
-    tool = closed_object(
-        ["type", "toolCallId", "state"],
-        type={"type": "string", "pattern": "^tool-"},
-        toolCallId=_TEXT,
-        state=choice(*_STATES),
-        input={"type": "object"},
-        rawInput=_TEXT,
-        output={},
-        errorText=_TEXT,
-        providerExecuted={"const": True},
-        approval=closed_object(["id"], id=_TEXT, approved={"type": "boolean"}, reason=_TEXT),
-    )
-    return [
-        closed_object(["type"], type={"const": "step-start"}),
-        closed_object(["type", "text", "state"], type={"const": "text"}, text=_TEXT, state=done),
-        closed_object(
-            ["type", "id", "text", "state"],
-            type={"const": "reasoning"},
-            id=_TEXT,
-            text=_TEXT,
-            state=done,
+    """The schema of a message of a loaded thread, by name; see `snapshot.py`."""
+    message = any_of(
+        record(
+            {"metadata": record(meta.VERSIONS)},
+            id=TEXT,
+            role="user",
+            parts=list_of(any_of(record(type="text", text=TEXT), _FILE)),
         ),
-        tool,
-    ]
+        record(
+            {"metadata": record({**_SUMS, **_END})},
+            id=TEXT,
+            role="assistant",
+            parts=list_of(any_of(*_PARTS)),
+        ),
+    )
+    return {"Message.ui-message-stream": message}

@@ -3,29 +3,21 @@
 from collections.abc import MutableMapping
 from typing import get_args
 
+from turnstream.server.formats import metadata_schemas as meta
 from turnstream.server.formats.assistant_transport.body import CommandsBody
 from turnstream.server.formats.body_schemas import (
     NOTHING,
     Schema,
     choice,
-    closed_object,
     nullable,
     refused,
     variant,
 )
 from turnstream.server.formats.fields import keys
-from turnstream.server.formats.metadata_schemas import (
-    APPROVAL,
-    ENDED,
-    ERROR,
-    TIMING,
-    USAGE,
-    VERSIONS,
-)
+from turnstream.server.formats.metadata_schemas import OBJECT, TEXT, any_of, list_of, record
 from turnstream.server.turns.terms import Disposition, End, FinishReason
 
 MODELS = (CommandsBody,)
-_TEXT = {"type": "string"}
 
 
 def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
@@ -35,8 +27,8 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     none: Schema = {"type": "array", "maxItems": 0}
     answers: Schema = {"not": NOTHING}
     # The names in a body that begins no run are not looked up.
-    names = dict.fromkeys(("graph", "model"), nullable(_TEXT))
-    values = dict.fromkeys(("context", "configurable", "input"), nullable({"type": "object"}))
+    names = dict.fromkeys(("graph", "model"), nullable(TEXT))
+    values = dict.fromkeys(("context", "configurable", "input"), nullable(OBJECT))
     return {
         "CommandsBody": variant(whole, (), commands={**commands, "minItems": 1}, resume=NOTHING),
         "CommandsResumeBody": variant(whole, ["resume"], commands=none, resume=answers),
@@ -44,61 +36,40 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     }
 
 
+_TEXT = record(type="text", text=TEXT)
+_REASONING = record(type="reasoning", text=TEXT)
+_IMAGE = record({"alt": TEXT}, type="image", image=TEXT)
+_CALL = record(
+    {"approval": meta.APPROVAL, "result": {}, "isError": {"type": "boolean"}},
+    type="tool-call",
+    toolCallId=TEXT,
+    toolName=TEXT,
+    argsText=TEXT,
+    args=OBJECT,
+    state=choice("pending", *get_args(End)),
+    disposition=choice(*get_args(Disposition)),
+)
+_REASON = choice(*get_args(FinishReason))
+_SUMS: dict[str, Schema] = {"usage": meta.USAGE, "timing": meta.TIMING}
+_END: dict[str, Schema] = {"ended": meta.ENDED, "error": meta.ERROR, **meta.VERSIONS}
+_STEP = record(_SUMS, stepId=TEXT, finishReason=nullable(_REASON))
+
+
 def components() -> dict[str, Schema]:
-    """The schemas of answers, by name."""
-    return {"Message.assistant-transport": _of_message()}
-
-
-def _of_message() -> Schema:
-    """A message of a loaded thread; see `snapshot.py`."""
-    text = closed_object(["type", "text"], type={"const": "text"}, text=_TEXT)
-    image = closed_object(["type", "image"], type={"const": "image"}, image=_TEXT, alt=_TEXT)
-    reasoning = closed_object(["type", "text"], type={"const": "reasoning"}, text=_TEXT)
-    user = closed_object(
-        ["id", "role", "parts"],
-        id=_TEXT,
-        role={"const": "user"},
-        parts={"type": "array", "items": {"anyOf": [text, image]}},
-        **VERSIONS,
-        createdAt={**_TEXT, "format": "date-time"},
+    """The schema of a message of a loaded thread, by name; see `snapshot.py`."""
+    message = any_of(
+        record(
+            {**meta.VERSIONS, "createdAt": {**TEXT, "format": "date-time"}},
+            id=TEXT,
+            role="user",
+            parts=list_of(any_of(_TEXT, _IMAGE)),
+        ),
+        record(
+            {"finishReason": _REASON, **_SUMS, **_END},
+            id=TEXT,
+            role="assistant",
+            parts=list_of(any_of(_TEXT, _REASONING, _CALL)),
+            steps=list_of(_STEP),
+        ),
     )
-    assistant = closed_object(
-        ["id", "role", "parts", "steps"],
-        id=_TEXT,
-        role={"const": "assistant"},
-        parts={"type": "array", "items": {"anyOf": [text, reasoning, _tool_call()]}},
-        steps={"type": "array", "items": _step()},
-        finishReason=choice(*get_args(FinishReason)),
-        usage=USAGE,
-        timing=TIMING,
-        ended=ENDED,
-        error=ERROR,
-        **VERSIONS,
-    )
-    return {"anyOf": [user, assistant]}
-
-
-def _tool_call() -> Schema:
-    return closed_object(
-        ["type", "toolCallId", "toolName", "argsText", "args", "state", "disposition"],
-        type={"const": "tool-call"},
-        toolCallId=_TEXT,
-        toolName=_TEXT,
-        argsText=_TEXT,
-        args={"type": "object"},
-        state=choice("pending", *get_args(End)),
-        disposition=choice(*get_args(Disposition)),
-        approval=APPROVAL,
-        result={},
-        isError={"type": "boolean"},
-    )
-
-
-def _step() -> Schema:
-    return closed_object(
-        ["stepId", "finishReason"],
-        stepId=_TEXT,
-        finishReason=nullable(choice(*get_args(FinishReason))),
-        usage=USAGE,
-        timing=TIMING,
-    )
+    return {"Message.assistant-transport": message}
