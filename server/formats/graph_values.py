@@ -17,12 +17,7 @@ from turnstream.server.formats.fields import (
     depends_on_server,
     keys,
 )
-from turnstream.server.turns.requests import (
-    GraphValues,
-    InvalidRequest,
-    Resume,
-    TurnRequest,
-)
+from turnstream.server.turns.requests import GraphValues, InvalidRequest, Resume, TurnRequest
 from turnstream.tools import strict_json
 
 MAX_TOOL_NAMES, MAX_TOOL_NAME_CHARS = 1000, 256

@@ -6,46 +6,19 @@ from typing import Any
 from turnstream.server.formats.ai_sdk.snapshot import snapshot
 from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder, prologue
 from turnstream.server.formats.fields import BodyLimits
-from turnstream.server.formats.format import (
-    BodyFormat,
-    Encoder,
-    Format,
-    Parsed,
-    Schemas,
-    StreamContext,
-    View,
-    WireFormat,
-)
+from turnstream.server.formats.format import BodyFormat, Format, Parsed, Schemas, WireFormat
 from turnstream.server.formats.json_text import DONE
-from turnstream.server.turns.header import RunHeader
 
 __all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
-
-
-def _needs_turns(header: RunHeader, _view: View) -> bool:
-    return header.continues
-
-
-def _encoder(context: StreamContext, _view: View) -> Encoder:
-    return UIMessageStreamEncoder(context)
-
-
-def _prologue(context: StreamContext, _view: View, replay: bool) -> list[str]:
-    return prologue(context, replay=replay)
-
-
-def _idle(_context: StreamContext, _view: View) -> list[str]:
-    return [DONE]
-
 
 WIRE_FORMAT = WireFormat(
     name="ui-message-stream",
     headers={"x-vercel-ai-ui-message-stream": "v1"},
     variant=lambda _view: None,
-    needs_turns=_needs_turns,
-    encoder=_encoder,
-    prologue=_prologue,
-    idle=_idle,
+    needs_turns=lambda header, _view: header.continues,
+    encoder=lambda context, _view: UIMessageStreamEncoder(context),
+    prologue=lambda context, _view, replay: prologue(context, replay=replay),
+    idle=lambda _context, _view: [DONE],
     snapshot=snapshot,
 )
 

@@ -3,11 +3,7 @@
 from collections.abc import MutableMapping
 
 from turnstream.server.formats import metadata_schemas as meta
-from turnstream.server.formats.ai_sdk.body import (
-    AiSdkBody,
-    LastAssistantMessage,
-    LastUserMessage,
-)
+from turnstream.server.formats.ai_sdk.body import AiSdkBody, LastAssistantMessage, LastUserMessage
 from turnstream.server.formats.body_schemas import (
     NOTHING,
     Schema,

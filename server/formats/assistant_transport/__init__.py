@@ -21,25 +21,16 @@ from turnstream.server.formats.format import (
     WireFormat,
 )
 from turnstream.server.formats.json_text import DONE
-from turnstream.server.turns.header import RunHeader
 
 __all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
 
 
-def _with_state(view: View) -> bool:
-    return view is not None
-
-
-def _needs_turns(_header: RunHeader, view: View) -> bool:
-    return _with_state(view)
-
-
 def _encoder(context: StreamContext, view: View) -> Encoder:
-    return StateEncoder(context) if _with_state(view) else PartsEncoder()
+    return PartsEncoder() if view is None else StateEncoder(context)
 
 
 def _prologue(context: StreamContext, view: View, _replay: bool) -> list[str]:
-    return catch_up(context, view) if _with_state(view) else []
+    return [] if view is None else catch_up(context, view)
 
 
 def _idle(context: StreamContext, view: View) -> list[str]:
@@ -50,17 +41,13 @@ def _idle(context: StreamContext, view: View) -> list[str]:
 WIRE_FORMAT = WireFormat(
     name="assistant-transport",
     headers={},
-    variant=_with_state,
-    needs_turns=_needs_turns,
+    variant=lambda view: view is not None,
+    needs_turns=lambda _header, view: view is not None,
     encoder=_encoder,
     prologue=_prologue,
     idle=_idle,
     snapshot=snapshot,
 )
-
-
-def _recognises(body: Mapping[str, Any]) -> bool:
-    return isinstance(body.get("commands"), list)
 
 
 def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
@@ -70,7 +57,9 @@ def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     return parse(body, limits)
 
 
-BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, recognises=_recognises)
+BODY_FORMAT = BodyFormat(
+    _parse, WIRE_FORMAT, recognises=lambda body: isinstance(body.get("commands"), list)
+)
 
 
 def _schemas() -> Schemas:

@@ -20,12 +20,7 @@ from turnstream.server.formats.fields import (
     read,
 )
 from turnstream.server.formats.format import Parsed
-from turnstream.server.turns.requests import (
-    Branch,
-    TextContent,
-    TurnRequest,
-    UserMessage,
-)
+from turnstream.server.turns.requests import Branch, TextContent, TurnRequest, UserMessage
 
 ACTIONS = ("message", "tool_results", "approvals", "continue", "regenerate", "edit", "resume")
 TOGETHER = (["message", "tool_results"], ["tool_results", "approvals"])
