@@ -4,7 +4,7 @@ import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Union, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
@@ -16,10 +16,10 @@ from turnstream.server.formats.fields import (
     BodyLimits,
     Fault,
     Fields,
+    OneOf,
     Tag,
     Text,
     at,
-    choice_of,
     depends_on_server,
     limits_of,
     own_type,
@@ -249,11 +249,12 @@ class Said:
     the format has that, one text."""
 
     def __init__(self, *parts: type[Fields], tag: Tag = own_type, text: bool = False) -> None:
-        self._parts = {type_of(one): one for one in parts}
-        self._tag, self._has_text = tag, text
+        self._parts = parts
+        self._choice = Annotated[Union[parts], OneOf("unsupported_part", tag)]  # noqa: UP007
+        self._has_text = text
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: Handler) -> CoreSchema:
-        part = choice_of(self._parts, "unsupported_part", handler, self._tag)
+        part = handler.generate_schema(self._choice)
         said: CoreSchema = core_schema.list_schema(part, fail_fast=True)
         if self._has_text:
             forms = {"<text>": handler.generate_schema(MessageText), "<parts>": said}
@@ -262,7 +263,7 @@ class Said:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: JsonHandler) -> Any:
         found = handler(schema)
-        images = [name for name, part in self._parts.items() if issubclass(part, Image)]
+        images = [type_of(part) for part in self._parts if issubclass(part, Image)]
         parts = found["anyOf"][1] if self._has_text else found
         parts |= {"x-served": "content", "images": images}
         return found

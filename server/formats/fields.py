@@ -5,6 +5,7 @@ in the order of the model's fields is named. A list or an object of a client is 
 fault, so that a body of bad items costs no more than its size.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
-    TypeAdapter,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -32,6 +32,7 @@ from turnstream.server.formats.json_text import dumps
 from turnstream.server.turns.requests import InvalidRequest
 
 THREAD_ID = "^[A-Za-z0-9_-]{1,128}$"
+_THREAD_ID = re.compile(THREAD_ID)
 _THREAD_REMEDY = "use 1 to 128 of A-Z, a-z, 0-9, _ and -, or leave it out for a new thread"
 _MOST_NAMED = 3
 _MAX_KEY_CHARS = 40
@@ -107,19 +108,7 @@ class FirstFault:
         return {**handler(source), "fail_fast": True}
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """Metadata of a choice among models, each with its own `type`; any other type has the code."""
-
-    code: str
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
-        return choice_of({type_of(one): one for one in get_args(source)}, self.code, handler)
-
-
-def type_of(model: type[BaseModel]) -> str:
-    """The literal that is the `type` of a model's objects."""
-    return str(get_args(model.model_fields["type"].annotation)[0])
+Tag = Callable[[Any], str | None]
 
 
 def own_type(value: Any) -> str | None:
@@ -128,18 +117,32 @@ def own_type(value: Any) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-Tag = Callable[[Any], str | None]
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Metadata of a choice among models, each with its own `type`; any other type has the code."""
+
+    code: str
+    tag: Tag = own_type
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
+        models = {type_of(model): model for model in get_args(source) or (source,)}
+        choices = {_tagged(type): handler.generate_schema(one) for type, one in models.items()}
+        return core_schema.tagged_union_schema(
+            choices,
+            lambda value: _tagged(self.tag(value)),
+            custom_error_type=self.code,
+            custom_error_message=f"{_KINDS}{', '.join(models)}",
+        )
 
 
-def choice_of(
-    models: Mapping[str, type[BaseModel]], code: str, handler: Handler, tag: Tag = own_type
-) -> CoreSchema:
-    """The schema of a choice among models by their tags."""
-    choices = {name: handler.generate_schema(model) for name, model in models.items()}
-    message = f"{_KINDS}{', '.join(models)}"
-    return core_schema.tagged_union_schema(
-        choices, tag, custom_error_type=code, custom_error_message=message
-    )
+def _tagged(type: str | None) -> str | None:
+    """Return the tag of a choice: a step to a fault, which no place in the body has."""
+    return type and f"<{type}>"
+
+
+def type_of(model: type[BaseModel]) -> str:
+    """The literal that is the `type` of a model's objects."""
+    return str(get_args(model.model_fields["type"].annotation)[0])
 
 
 def depends_on_server(what: str) -> WithJsonSchema:
@@ -154,6 +157,8 @@ def limits_of(info: ValidationInfo) -> BodyLimits:
 
 def fitting_json(value: Any, limits: BodyLimits) -> Any:
     """Return the value if it can be stored and sent on as JSON. Raises Fault."""
+    if not value:
+        return value
     try:
         text = dumps(value)
         text.encode()
@@ -225,13 +230,14 @@ class ClosedFields(Fields):
     def check_keys(cls, value: Mapping[str, Any]) -> None:
         """Raises Fault."""
         known = keys(cls)
+        if value.keys() <= known:
+            return
         unknown = sorted(value.keys() - known)
-        if unknown:
-            named = ", ".join([shown(key) for key in unknown[:_MOST_NAMED]])
-            more = ", ..." if len(unknown) > _MOST_NAMED else ""
-            word = "key" if len(unknown) == 1 else "keys"
-            listed = f"the keys are {', '.join(known)}"
-            raise Fault("unknown_key", f"has the unknown {word} {named}{more}: {listed}.")
+        named = ", ".join([shown(key) for key in unknown[:_MOST_NAMED]])
+        more = ", ..." if len(unknown) > _MOST_NAMED else ""
+        word = "key" if len(unknown) == 1 else "keys"
+        listed = f"the keys are {', '.join(known)}"
+        raise Fault("unknown_key", f"has the unknown {word} {named}{more}: {listed}.")
 
 
 @cache
@@ -253,13 +259,11 @@ def read(
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
     if fault["type"] != "missing":
-        raise _refusal(fault, value, where)
-    *steps, key = fault["loc"]
-    given = _with_null(value, [*_path(steps, value), key])
+        raise _refusal(fault, where)
     try:
-        return model.model_validate(given, context=limits)
+        return model.model_validate(_with_null(value, _path(fault)), context=limits)
     except ValidationError as error:
-        raise _refusal(error.errors(include_url=False)[0], given, where) from None
+        raise _refusal(error.errors(include_url=False)[0], where) from None
 
 
 def _with_null(value: Any, path: Sequence[int | str]) -> Any:
@@ -271,27 +275,14 @@ def _with_null(value: Any, path: Sequence[int | str]) -> Any:
     return {**value, step: inner}
 
 
-def _path(steps: Sequence[int | str], value: Any) -> Sequence[int | str]:
-    """The keys and indices that lead to a value. Among the steps are tags of choices, too: an
-    object's own `type`, or a word in angle brackets."""
-    path, is_tagged = list[int | str](), False
-    for step in steps:
-        own_type = value.get("type") if isinstance(value, dict) and not is_tagged else None
-        if step in (own_type, "[key]") or str(step).startswith("<"):
-            is_tagged = True
-            continue
-        path.append(step)
-        is_tagged = False
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            value = None
-    return path
+def _path(fault: ErrorDetails) -> Sequence[int | str]:
+    """The keys and indices that lead to a value. Among a fault's steps are tags of choices, too."""
+    return [step for step in fault["loc"] if step != "[key]" and not str(step).startswith("<")]
 
 
-def _refusal(fault: ErrorDetails, value: Any, root: str) -> InvalidRequest:
+def _refusal(fault: ErrorDetails, root: str) -> InvalidRequest:
     kind, given, context = fault["type"], fault["input"], fault.get("ctx", {})
-    where = _place(_path(fault["loc"], value), root)
+    where = _place(_path(fault), root)
     match kind:
         case "value_error":
             return InvalidRequest(context["error"].code, f"{where} {context['error'].rest}")
@@ -331,24 +322,24 @@ def without_effect(
     value: Mapping[str, Any], model: type[BaseModel], where: str = "", read: Sequence[str] = ()
 ) -> list[str]:
     """List the keys of an object that neither its model nor its format reads, with their place."""
-    others = value.keys() - keys(model)
+    known = keys(model)
+    if value.keys() <= known:
+        return []
+    others = value.keys() - known
     return [f"{where}{key}" for key in others if value[key] is not None and key not in read]
 
 
 def an_object(value: Any, where: str = "") -> Mapping[str, Any]:
     """Return a JSON object as it is. Raises InvalidRequest."""
     if not isinstance(value, dict):
-        read(Fields, value, None, where)
+        place = where or "The body"
+        raise InvalidRequest("invalid_body", f"{place} is {shown(value)}: send a JSON object.")
     fields: Mapping[str, Any] = value
     return fields
 
 
-_THREAD_ID = TypeAdapter(ThreadId, config=ConfigDict(strict=True, defer_build=True))
-
-
 def thread_id(value: Any, where: str = "The thread's id") -> str:
     """Raises InvalidRequest."""
-    try:
-        return _THREAD_ID.validate_python(value)
-    except ValidationError as error:
-        raise _refusal(error.errors(include_url=False)[0], value, where) from None
+    if not isinstance(value, str) or not _THREAD_ID.fullmatch(value):
+        raise InvalidRequest("invalid_thread_id", f"{where} is {shown(value)}: {_THREAD_REMEDY}.")
+    return value

@@ -26,6 +26,8 @@ MAX_TOOL_NAMES, MAX_TOOL_NAME_CHARS = 1000, 256
 
 def _as_kept(value: Any) -> Any:
     """Return a value as a thread keeps it. Raises Fault."""
+    if not value:
+        return value
     try:
         return strict_json.read_storable(strict_json.write(value))
     except ValueError as error:
