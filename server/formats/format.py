@@ -6,6 +6,8 @@ answer its reader, is a `view`: only the format itself looks inside.
 
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
 from typing import Any, Protocol
 
 from turnstream.server.formats.fields import BodyLimits
@@ -115,6 +117,12 @@ class BodyFormat:
     address: str | None = None
     """Of a form with an address of its own, such as `/ag-ui`. `{address}/{graph}` names the graph
     too."""
+
+
+def deferred(package: str, module: str) -> Callable[[], Any]:
+    """Return a function that gives a module of a format, imported at its first call: models of
+    bodies are made when a body comes, and schemas when the OpenAPI document is asked for."""
+    return cache(partial(import_module, f"{package}.{module}"))
 
 
 class Schemas(Protocol):

@@ -5,8 +5,7 @@ from typing import Any
 
 from turnstream.server.formats.ai_sdk.snapshot import snapshot
 from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder, prologue
-from turnstream.server.formats.fields import BodyLimits
-from turnstream.server.formats.format import BodyFormat, Format, Parsed, Schemas, WireFormat
+from turnstream.server.formats.format import BodyFormat, Format, WireFormat, deferred
 from turnstream.server.formats.json_text import DONE
 
 __all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
@@ -32,20 +31,8 @@ def _recognises(body: Mapping[str, Any]) -> bool:
     return has_history and ("id" in body or "trigger" in body)
 
 
-def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
-    # Its many models are made when a body comes.
-    from turnstream.server.formats.ai_sdk.body import parse
-
-    return parse(body, limits)
-
-
-BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, recognises=_recognises)
-
-
-def _schemas() -> Schemas:
-    from turnstream.server.formats.ai_sdk import schemas
-
-    return schemas
-
-
-FORMAT = Format(_schemas, BODY_FORMAT, WIRE_FORMAT)
+_body = deferred(__name__, "body")
+BODY_FORMAT = BodyFormat(
+    lambda fields, limits: _body().parse(fields, limits), WIRE_FORMAT, recognises=_recognises
+)
+FORMAT = Format(deferred(__name__, "schemas"), BODY_FORMAT, WIRE_FORMAT)

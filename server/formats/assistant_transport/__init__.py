@@ -3,22 +3,17 @@
 A view is the state that the client posted; a client that posted one renders `update-state` alone.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from turnstream.server.formats.assistant_transport.snapshot import snapshot
 from turnstream.server.formats.assistant_transport.state import StateEncoder, catch_up
 from turnstream.server.formats.assistant_transport.stream import PartsEncoder
-from turnstream.server.formats.fields import BodyLimits
 from turnstream.server.formats.format import (
     BodyFormat,
     Encoder,
     Format,
-    Parsed,
-    Schemas,
     StreamContext,
     View,
     WireFormat,
+    deferred,
 )
 from turnstream.server.formats.json_text import DONE
 
@@ -50,22 +45,10 @@ WIRE_FORMAT = WireFormat(
 )
 
 
-def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
-    # Its many models are made when a body comes.
-    from turnstream.server.formats.assistant_transport.body import parse
-
-    return parse(body, limits)
-
-
+_body = deferred(__name__, "body")
 BODY_FORMAT = BodyFormat(
-    _parse, WIRE_FORMAT, recognises=lambda body: isinstance(body.get("commands"), list)
+    lambda fields, limits: _body().parse(fields, limits),
+    WIRE_FORMAT,
+    recognises=lambda body: isinstance(body.get("commands"), list),
 )
-
-
-def _schemas() -> Schemas:
-    from turnstream.server.formats.assistant_transport import schemas
-
-    return schemas
-
-
-FORMAT = Format(_schemas, BODY_FORMAT, WIRE_FORMAT)
+FORMAT = Format(deferred(__name__, "schemas"), BODY_FORMAT, WIRE_FORMAT)
