@@ -3,14 +3,13 @@
 A view is the messages that the client has posted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from turnstream.server.formats.ag_ui.replay import idle, prologue
 from turnstream.server.formats.ag_ui.snapshot import pending_interrupts, snapshot
 from turnstream.server.formats.ag_ui.stream import AgUiEncoder
-from turnstream.server.formats.fields import BodyLimits
-from turnstream.server.formats.format import BodyFormat, Format, Parsed, Schemas, WireFormat
+from turnstream.server.formats.format import BodyFormat, Format, WireFormat, deferred
 from turnstream.server.formats.json_text import dumps
 
 __all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
@@ -28,20 +27,10 @@ WIRE_FORMAT = WireFormat(
 )
 
 
-def _parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
-    # Its many models are made when a body comes.
-    from turnstream.server.formats.ag_ui.body import parse
-
-    return parse(body, limits)
-
-
-BODY_FORMAT = BodyFormat(_parse, WIRE_FORMAT, address="/ag-ui")
-
-
-def _schemas() -> Schemas:
-    from turnstream.server.formats.ag_ui import schemas
-
-    return schemas
+_body = deferred(__name__, "body")
+BODY_FORMAT = BodyFormat(
+    lambda fields, limits: _body().parse(fields, limits), WIRE_FORMAT, address="/ag-ui"
+)
 
 
 def _routes() -> Sequence[Any]:
@@ -50,4 +39,4 @@ def _routes() -> Sequence[Any]:
     return ROUTES
 
 
-FORMAT = Format(_schemas, BODY_FORMAT, WIRE_FORMAT, _routes)
+FORMAT = Format(deferred(__name__, "schemas"), BODY_FORMAT, WIRE_FORMAT, _routes)
