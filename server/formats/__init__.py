@@ -79,7 +79,8 @@ class Formats:
         fields = an_object(body)
         reader = format or self._recognised(fields)
         parsed = reader.parse(fields, limits)
-        request, asked = parsed.request, dict[str, Any]()
+        request = parsed.request
+        asked: dict[str, Any] = {}
         if graph is not None:
             asked["graph"] = graph
         if on_busy is not None:

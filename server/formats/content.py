@@ -49,19 +49,25 @@ _HOW_TO_SEND = (
 def fitting(content: Iterable[UserContent], limits: BodyLimits) -> Content:
     """Return the content without blank text, which some models refuse. Raises Fault
     `empty_message`, `message_too_long`, `too_many_images` or `images_too_large`."""
-    given = tuple(content)
-    chars = sum(len(item.text) for item in given if isinstance(item, TextContent))
+    present: list[UserContent] = []
+    images: list[ImageContent] = []
+    chars = 0
+    for item in content:
+        if isinstance(item, ImageContent):
+            images.append(item)
+        else:
+            chars += len(item.text)
+        if isinstance(item, ImageContent) or item.text.strip():
+            present.append(item)
     if chars > limits.max_message_chars:
         raise Fault(
             "message_too_long", f"has {chars} characters: send at most {limits.max_message_chars}."
         )
-    _check_images([item for item in given if isinstance(item, ImageContent)], limits)
-    present = tuple(
-        item for item in given if not (isinstance(item, TextContent) and not item.text.strip())
-    )
+    if images:
+        _check_images(images, limits)
     if not present:
         raise Fault("empty_message", "is empty: send text or an image.")
-    return present
+    return tuple(present)
 
 
 def _check_images(images: Sequence[ImageContent], limits: BodyLimits) -> None:

@@ -17,7 +17,13 @@ from turnstream.server.formats.fields import (
     depends_on_server,
     keys,
 )
-from turnstream.server.turns.requests import GraphValues, InvalidRequest, Resume, TurnRequest
+from turnstream.server.turns.requests import (
+    NO_VALUES,
+    GraphValues,
+    InvalidRequest,
+    Resume,
+    TurnRequest,
+)
 from turnstream.tools import strict_json
 
 MAX_TOOL_NAMES, MAX_TOOL_NAME_CHARS = 1000, 256
@@ -52,6 +58,8 @@ class Values(Fields):
 
     @property
     def graph_values(self) -> GraphValues:
+        if not (self.context or self.configurable or self.input):
+            return NO_VALUES
         return GraphValues(self.context or {}, self.configurable or {}, self.input or {})
 
 
@@ -141,7 +149,7 @@ def refuse_native(
 ) -> None:
     """Refuse the keys of a native body that another format does not know: to ignore one would
     change what the run does, or what it may do. Raises InvalidRequest."""
-    for key in sorted(value.keys() & NATIVE_KEYS):
+    for key in sorted(NATIVE_KEYS.intersection(value)):
         if value[key] is not None and key not in known:
             remedy = remedies.get(key, "leave it out")
             raise InvalidRequest(

@@ -56,9 +56,10 @@ AnyTool = TypeVar("AnyTool", bound=NamedTool)
 
 
 def _named_once(tools: list[AnyTool]) -> list[AnyTool]:
-    for name, times in Counter(tool.name for tool in tools).items():
-        if times > 1:
-            raise Fault("invalid_tool", f"has the name {name!r} {times} times: give it once.")
+    names = [tool.name for tool in tools]
+    if len(set(names)) < len(names):
+        name, times = next(one for one in Counter(names).items() if one[1] > 1)
+        raise Fault("invalid_tool", f"has the name {name!r} {times} times: give it once.")
     return tools
 
 

@@ -164,7 +164,8 @@ def _message(end: Any, where: str, limits: BodyLimits) -> UserMessage:
 
 
 def _answers(end: Any, where: str, limits: BodyLimits) -> dict[str, Any]:
-    answers, decisions = list[ToolAnswer](), dict[str, ApprovalAnswer]()
+    answers: list[ToolAnswer] = []
+    decisions: dict[str, ApprovalAnswer] = {}
     for place, part in enumerate(read(LastAssistantMessage, end, limits, where).parts):
         kind, state, named = str(part.get("type")), part.get("state"), f"{where}.parts[{place}]"
         if not kind.startswith("tool-") and kind != "dynamic-tool":
