@@ -15,7 +15,6 @@ from pydantic_core import core_schema
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import BodyLimits
 from turnstream.server.formats.graph_values import NATIVE_KEYS, ToolNames
-from turnstream.server.formats.tool_fields import DecisionWithArgs
 
 Schema = dict[str, Any]
 
@@ -99,13 +98,6 @@ def components(served: Served, models: Sequence[type[BaseModel]]) -> dict[str, S
 
 
 TOOL_NAMES: Schema = TypeAdapter(ToolNames).json_schema(schema_generator=BodySchemas)
-
-
-def decision(limits: BodyLimits) -> dict[str, Schema]:
-    """The properties of a decision on a call that waits for an approval."""
-    found = components(Served(limits, (), (), ()), [DecisionWithArgs])
-    properties: dict[str, Schema] = found[DecisionWithArgs.__name__]["properties"]
-    return properties
 
 
 def some(schema: Schema) -> Schema:

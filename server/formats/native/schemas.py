@@ -3,9 +3,9 @@
 from collections.abc import MutableMapping, Sequence
 
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, some, variant
-from turnstream.server.formats.native.body import ACTIONS, NativeBody
+from turnstream.server.formats.native.body import ACTIONS, DecisionBody, NativeBody
 
-MODELS = (NativeBody,)
+MODELS = (NativeBody, DecisionBody)
 _ASKED: dict[str, Sequence[str]] = {
     "MessageBody": ("message", "tool_results"),
     "ToolResultsBody": ("tool_results", "approvals"),

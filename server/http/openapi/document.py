@@ -19,27 +19,15 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from turnstream.server.extensions.base import Extension
-from turnstream.server.formats import Formats
-from turnstream.server.formats.body_schemas import (
-    NOT_BLANK,
-    THREAD_ID,
-    TOOL_NAMES,
-    BodySchemas,
-    Served,
-    an_object,
-    choice,
-    closed_object,
-    decision,
-    ref,
-)
+from turnstream.server.formats import Formats, body_schemas
+from turnstream.server.formats.body_schemas import Schema, Served, an_object, choice, ref
 from turnstream.server.formats.langgraph import schemas as langgraph
 from turnstream.server.formats.langgraph.api import ApiKeyHeader
 from turnstream.server.formats.metadata_schemas import INTERRUPT
-from turnstream.server.formats.schemas import body_components, message_components
 from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
 from turnstream.server.http.guard import SAFE_METHODS
 from turnstream.server.http.openapi import operation as vocabulary
-from turnstream.server.http.openapi.operation import Answer, Operation, Schema, Shape
+from turnstream.server.http.openapi.operation import TEXT, Answer, Operation, Shape
 from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.routes import ROUTES
 from turnstream.server.turns import problem_codes
@@ -143,6 +131,7 @@ def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:
     for one in declared:
         paths.setdefault(one.route.path, {})[one.method.lower()] = _described(one, subject)
     schemes = {name: SECURITY_SCHEMES[name] for name in subject.schemes}
+    schemas = {**_components(subject), **_resolved(components, types)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -154,11 +143,12 @@ def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, paths))],
         "paths": _resolved(paths, types),
-        "components": {
-            "schemas": {**_components(subject), **_resolved(components, types)},
-            **({"securitySchemes": schemes} if schemes else {}),
-        },
+        "components": _without_empty({"schemas": schemas, "securitySchemes": schemes}),
     }
+
+
+def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value}
 
 
 def _tag(path: str) -> str:
@@ -168,17 +158,16 @@ def _tag(path: str) -> str:
 def _described(endpoint: Endpoint, subject: Subject) -> dict[str, Any]:
     operation = endpoint.operation
     summary, _, description = (inspect.getdoc(endpoint.handler) or "").partition("\n\n")
-    parameters = [*_parameters(endpoint)]
-    return {
+    said = {
         "operationId": operation.id,
         "summary": _line(summary).removesuffix("."),
-        **({"description": _line(description)} if description else {}),
+        "description": _line(description),
         "tags": [_tag(endpoint.route.path)],
-        **({"parameters": parameters} if parameters else {}),
-        **_request_body(operation),
+        "parameters": [*_parameters(endpoint)],
+        "requestBody": _request_body(operation),
         "responses": _responses(operation, _problems(endpoint, subject)),
-        "security": _security(endpoint, subject),
     }
+    return {**_without_empty(said), "security": _security(endpoint, subject)}
 
 
 def _line(text: str) -> str:
@@ -188,7 +177,7 @@ def _line(text: str) -> str:
 def _parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
     operation = endpoint.operation
     for name in endpoint.route.param_convertors:
-        schema = _schema(operation.path.get(name, vocabulary.TEXT))
+        schema = _schema(operation.path.get(name, TEXT))
         yield {"name": name, "in": "path", "required": True, "schema": schema}
     for place, given in (("query", operation.query), ("header", operation.headers)):
         for name, one in given.items():
@@ -199,8 +188,8 @@ def _request_body(operation: Operation) -> dict[str, Any]:
     if operation.body is None:
         return {}
     examples = {name: {"value": body} for name, body in operation.examples.items()}
-    content = {"schema": _schema(operation.body), **({"examples": examples} if examples else {})}
-    return {"requestBody": {"required": True, "content": {vocabulary.JSON: content}}}
+    content = _without_empty({"schema": _schema(operation.body), "examples": examples})
+    return {"required": True, "content": {vocabulary.JSON: content}}
 
 
 def _responses(operation: Operation, problems: Problems) -> dict[str, Any]:
@@ -218,15 +207,12 @@ def _answers(operation: Operation) -> Mapping[int, Answer]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     headers = {
-        **{name: {"schema": vocabulary.TEXT, "required": True} for name in answer.headers},
-        **{name: {"schema": vocabulary.TEXT} for name in answer.may_have},
+        **{name: {"schema": TEXT, "required": True} for name in answer.headers},
+        **{name: {"schema": TEXT} for name in answer.may_have},
     }
-    content = {answer.media_type: {"schema": _schema(answer.shape)}}
-    return {
-        "description": answer.says,
-        **({"headers": headers} if headers else {}),
-        **({} if answer.shape is None else {"content": content}),
-    }
+    content = {} if answer.shape is None else {answer.media_type: {"schema": _schema(answer.shape)}}
+    said = {"description": answer.says, "headers": headers, "content": content}
+    return _without_empty(said)
 
 
 def _problem(status: int, codes: Sequence[str]) -> dict[str, Any]:
@@ -273,7 +259,7 @@ def _security(endpoint: Endpoint, subject: Subject) -> list[dict[str, list[str]]
     return [{name: []} for name in subject.schemes if name in taken]
 
 
-class _Schemas(BodySchemas):
+class _Schemas(body_schemas.BodySchemas):
     """Schemas of types. A TypedDict has no other keys, unless it is marked as open."""
 
     def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
@@ -326,20 +312,39 @@ def _components(subject: Subject) -> dict[str, Schema]:
     configured = an_object(["configurable"], configurable=checkpoint)
     bare = {**checkpoint, "not": {"required": ["configurable"]}}
     return {
-        **body_components(subject.formats, subject.served),
-        "DecisionBody": closed_object(["approved"], **decision(subject.served.limits)),
-        "Confirmation": closed_object(["confirm"], confirm={"const": subject.caller}),
-        **message_components(subject.formats),
+        **_bodies(subject),
+        "Confirmation": body_schemas.closed_object(["confirm"], confirm={"const": subject.caller}),
+        **_messages(subject.formats),
         "Interrupt": INTERRUPT,
         "LangGraph.AnyMetadata": {"anyOf": [langgraph.OMITTED, {"type": "object"}]},
         "LangGraph.Before": {"anyOf": [checkpoint_id, configured, bare]},
         "LangGraph.Values": langgraph.values(),
-        "NotBlank": {"type": "string", "pattern": NOT_BLANK},
+        "NotBlank": {"type": "string", "pattern": body_schemas.NOT_BLANK},
         "Problem": _any_problem(),
         "Protocol": choice(*subject.formats.wire_formats),
-        "ThreadId": THREAD_ID,
-        "ToolNames": TOOL_NAMES,
+        "ThreadId": body_schemas.THREAD_ID,
+        "ToolNames": body_schemas.TOOL_NAMES,
     }
+
+
+def _bodies(subject: Subject) -> dict[str, Schema]:
+    """Return the schemas of all bodies and of what they are made of. `ChatBody` is any body of
+    `POST /chat`."""
+    schemas = [(format.body, format.schemas()) for format in subject.formats.all]
+    models = [model for _, one in schemas for model in one.MODELS]
+    found = body_schemas.components(subject.served, models)
+    of_chat: dict[str, Schema] = {}
+    others: dict[str, Schema] = {}
+    for body, one in schemas:
+        (of_chat if body and body.recognises else others).update(one.bodies(found))
+    return {**of_chat, "ChatBody": {"anyOf": [*map(ref, of_chat)]}, **others, **found}
+
+
+def _messages(formats: Formats) -> dict[str, Schema]:
+    """Return the schemas of what formats answer; `Message` is that of any wire format."""
+    of_all = {"anyOf": [ref(f"Message.{name}") for name in formats.wire_formats]}
+    answers = [format.schemas().components() for format in formats.all]
+    return {name: schema for one in [*answers, {"Message": of_all}] for name, schema in one.items()}
 
 
 def _any_problem() -> Schema:
@@ -352,11 +357,11 @@ def _any_problem() -> Schema:
             type={"const": "about:blank"},
             status={"type": "integer"},
             code={"oneOf": _codes()},
-            id={**vocabulary.TEXT, "description": "Of the entry in the server's log."},
+            id={**TEXT, "description": "Of the entry in the server's log."},
             login={"type": "boolean"},
             value={"type": "number"},
-            new_messages={"type": "array", "items": vocabulary.TEXT},
-            **dict.fromkeys(("title", "detail", *members), vocabulary.TEXT),
+            new_messages={"type": "array", "items": TEXT},
+            **dict.fromkeys(("title", "detail", *members), TEXT),
         ),
         "description": "A problem as of RFC 9457.",
     }
