@@ -12,7 +12,7 @@ departures:
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -91,18 +91,15 @@ class PartPlaces:
 
 
 @dataclass(slots=True)
-class _OpenText:
-    """`delta`: the payload of a delta up to its text; `end`: what closes the part."""
+class _Open:
+    """An open part: a call, or a text with what closes it. `delta` is the payload of a delta up to
+    its text."""
 
     delta: str
-    end: Payload
-
-
-@dataclass(slots=True)
-class _OpenCall:
-    delta: str
-    call: ToolCall
-    texts: list[str]
+    end: Payload | None = None
+    call: ToolCall | None = None
+    texts: list[str] = field(default_factory=list)
+    """The text of a call's arguments, in pieces."""
 
 
 class UIMessageStreamEncoder:
@@ -116,7 +113,7 @@ class UIMessageStreamEncoder:
         self._earlier_calls = {
             part.tool_call_id: part for part in parts if isinstance(part, ToolCall)
         }
-        self._open: dict[Path, _OpenText | _OpenCall] = {}
+        self._open: dict[Path, _Open] = {}
         self._open_steps: set[str] = set()
         self._ending = 0
         """The number of steps that have ended, and whose end the client has not got."""
@@ -155,7 +152,7 @@ class UIMessageStreamEncoder:
 
     def _text_delta(self, chunk: chunks.TextDelta) -> str:
         part = self._open[chunk.path]
-        if type(part) is _OpenCall:
+        if part.call is not None:
             part.texts.append(chunk.text)
         return f"{part.delta}{quote(chunk.text)}}}"
 
@@ -170,31 +167,32 @@ class UIMessageStreamEncoder:
         kind = "reasoning" if isinstance(chunk.part, chunks.ReasoningPart) else "text"
         id = part_id(self._message_id, self._first + chunk.path[0])
         delta = f'{{"type":"{kind}-delta","id":{quote(id)},"delta":'
-        self._open[chunk.path] = _OpenText(delta, end={"type": f"{kind}-end", "id": id})
+        self._open[chunk.path] = _Open(delta, end={"type": f"{kind}-end", "id": id})
         return [{"type": f"{kind}-start", "id": id}]
 
     def _start_call(self, path: Path, part: chunks.ToolCallPart) -> list[Payload]:
         call = ToolCall(part.tool_call_id, part.tool_name, "", None, part.disposition)
         known = f'"toolCallId":{quote(part.tool_call_id)}'
         delta = f'{{"type":"tool-input-delta",{known},"inputTextDelta":'
-        self._open[path] = _OpenCall(delta, call, texts=[])
+        self._open[path] = _Open(delta, call=call)
         return [_input_start(call), *self._places.add(path, part.tool_call_id)]
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[Payload]:
-        part = self._call(chunk.path)
-        part.call = with_args(replace(part.call, args_text="".join(part.texts)), chunk)
-        return [] if chunk.args is None else [_input_available(part.call)]
+        part = self._open[chunk.path]
+        args_text = "".join(part.texts)
+        call = part.call = with_args(replace(_call(part), args_text=args_text), chunk)
+        return [] if chunk.args is None else [_input_available(call)]
 
     def _result(self, chunk: chunks.Result) -> list[Payload]:
-        part = self._call(chunk.path)
-        part.call = replace(part.call, end=chunk.end, result=chunk.result)
-        return [_output(part.call)]
+        part = self._open[chunk.path]
+        call = part.call = replace(_call(part), end=chunk.end, result=chunk.result)
+        return [_output(call)]
 
     def _part_finish(self, chunk: chunks.PartFinish) -> list[Payload]:
         part = self._open.pop(chunk.path)
-        if isinstance(part, _OpenText):
+        if part.end is not None:
             return [part.end, *self._finish_steps()]
-        return _approval_requests(part.call)
+        return _approval_requests(_call(part))
 
     def _step_finish(self, chunk: chunks.StepFinish) -> list[Payload]:
         """A step has ended; one that ended before has only got another reason."""
@@ -204,15 +202,10 @@ class UIMessageStreamEncoder:
 
     def _finish_steps(self) -> list[Payload]:
         """At `finish-step` the client lets go of all open texts, those of other steps too."""
-        if any(isinstance(part, _OpenText) for part in self._open.values()):
+        if any(part.end is not None for part in self._open.values()):
             return []
         ending, self._ending = self._ending, 0
         return [{"type": "finish-step"}] * ending
-
-    def _call(self, path: Path) -> _OpenCall:
-        part = self._open[path]
-        assert isinstance(part, _OpenCall), f"part {path} is no tool call"
-        return part
 
     def _run_ended(self, chunk: chunks.RunEnded) -> list[Payload]:
         self._ended = chunk
@@ -241,8 +234,8 @@ class UIMessageStreamEncoder:
         """An interim output, of a call that runs: elsewhere it would pass for its answer."""
         return [
             {**_output(replace(call, end="result", result=chunk.data)), "preliminary": True}
-            for call in (part.call for part in self._open.values() if isinstance(part, _OpenCall))
-            if call.tool_call_id == chunk.tool_call_id and _is_running(call)
+            for call in (part.call for part in self._open.values())
+            if call and call.tool_call_id == chunk.tool_call_id and _is_running(call)
         ]
 
     def _graph_values(self, chunk: chunks.GraphState) -> list[Payload]:
@@ -259,6 +252,11 @@ class UIMessageStreamEncoder:
             return [finish]
         whole["ended"] = metadata.ended_json(self._ended)
         return [{"type": "abort"}, finish]
+
+
+def _call(part: _Open) -> ToolCall:
+    assert part.call is not None, "the part is no tool call"
+    return part.call
 
 
 def _error(chunk: chunks.Error) -> list[Payload]:

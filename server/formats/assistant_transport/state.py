@@ -125,12 +125,6 @@ def _set(path: Segments, value: Any) -> Operation:
     return {"type": "set", "path": [str(segment) for segment in path], "value": value}
 
 
-def _append_to(path: Segments) -> str:
-    """The payload of an `append-text` up to its value."""
-    target = dumps([str(segment) for segment in path])
-    return f'{{"type":"update-state","operations":[{{"type":"append-text","path":{target},"value":'
-
-
 def _from_first_difference(theirs: Sequence[Any], ours: Sequence[Any]) -> list[Operation]:
     pairs = zip(theirs, ours, strict=False)
     same = next((i for i, (their, our) in enumerate(pairs) if their != our), len(theirs))
@@ -144,8 +138,6 @@ class _Part:
     position: int
     """Among the texts of its message, or among the calls."""
     texts: list[str] = field(default_factory=list)
-    append: str | None = None
-    """The payload of an `append-text` up to its value; None: the part has moved since."""
 
     def whole(self) -> MessagePart:
         self.texts = ["".join(self.texts)]
@@ -187,14 +179,6 @@ class _Step:
         added = self.parts[path] = _Part(_begun(part), len(beside))
         beside.append(added)
         return added
-
-    def move(self, index: int) -> None:
-        self.index = index
-        self.forget_targets()
-
-    def forget_targets(self) -> None:
-        for part in self.parts.values():
-            part.append = None
 
     def target(self, part: _Part) -> Segments:
         """Return the path in the state to which the part's text is appended."""
@@ -256,9 +240,10 @@ class StateEncoder:
         step = self._steps[chunk.step_id]
         part = step.parts[chunk.path]
         part.texts.append(chunk.text)
-        if part.append is None:
-            part.append = _append_to(step.target(part))
-        return f'{part.append}{quote(chunk.text)}}}],"path":[]}}'
+        # By hand, not with `dumps`: most chunks are of this kind.
+        path = '","'.join(map(str, step.target(part)))
+        operation = f'{{"type":"append-text","path":["{path}"],"value":{quote(chunk.text)}}}'
+        return f'{{"type":"update-state","operations":[{operation}],"path":[]}}'
 
     def _step_start(self, chunk: chunks.StepStart) -> list[Operation]:
         self._steps[chunk.step_id] = _Step(chunk.step_id, self._end)
@@ -278,8 +263,6 @@ class StateEncoder:
             return [*operations, _set([*message, "tool_calls", part.position], _call(whole))]
         if step.is_plain:
             return operations
-        if was_plain:
-            step.forget_targets()
         if was_plain or part.position == 0:
             return [*operations, _set([*message, "content"], step.content())]
         return [*operations, _set([*message, "content", part.position], block(whole))]
@@ -317,7 +300,7 @@ class StateEncoder:
         steps = [*self._steps.values()]
         index, operations = first.index, list[Operation]()
         for step in steps[steps.index(first) :]:
-            step.move(index)
+            step.index = index
             for message in step.messages():
                 operations.append(_set(["messages", index], message))
                 index += 1
@@ -354,7 +337,7 @@ class StateEncoder:
         """All messages: a list can lose some in no other way."""
         messages = list(self._before)
         for step in self._steps.values():
-            step.move(len(messages))
+            step.index = len(messages)
             messages += step.messages()
         self._slots = len(messages)
         return [_set(["messages"], messages)]
@@ -379,16 +362,15 @@ class StateEncoder:
         return _from_first_difference(before, self._before)
 
     def _asked(self, questions: Mapping[str, chunks.Approval]) -> list[Operation]:
-        asked = {id: approval_json(question) for id, question in questions.items()}
-        return [change for id, value in asked.items() for change in self._set_approval(id, value)]
-
-    def _set_approval(self, call_id: str, value: Json) -> list[Operation]:
-        if self._approvals.get(call_id) == value:
-            return []
-        self._approvals[call_id] = value
-        if call_id in REFUSED:
-            return [_set(["approvals"], dict(self._approvals))]
-        return [_set(["approvals", call_id], value)]
+        operations = []
+        for call_id, question in questions.items():
+            value = approval_json(question)
+            if self._approvals.get(call_id) == value:
+                continue
+            self._approvals[call_id] = value
+            whole = _set(["approvals"], dict(self._approvals))
+            operations.append(whole if call_id in REFUSED else _set(["approvals", call_id], value))
+        return operations
 
     def _left(self, call_ids: Collection[str]) -> list[Operation]:
         """Remove the approvals of calls that left the thread."""
