@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from turnstream.server.formats.ai_sdk.snapshot import snapshot
-from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder, prologue
+from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder, prologue, snapshot
 from turnstream.server.formats.format import BodyFormat, Format, WireFormat, deferred
 from turnstream.server.formats.json_text import DONE
 

@@ -76,7 +76,7 @@ _END: dict[str, Schema] = {"ended": meta.ENDED, "error": meta.ERROR, **meta.VERS
 
 
 def components() -> dict[str, Schema]:
-    """The schema of a message of a loaded thread, by name; see `snapshot.py`."""
+    """The schema of a message of a loaded thread, by name; see `stream.py`."""
     message = any_of(
         record(
             {"metadata": record(meta.VERSIONS)},

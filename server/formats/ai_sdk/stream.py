@@ -9,9 +9,19 @@ departures:
    `tool-input-error` carries its sentence. Until then the input is streaming.
 3. `useChat` stops reading at `error`. The run's `finish` follows all the same, for other readers.
 4. Version 5 has no approvals: it fails at `tool-approval-request`, and at `tool-output-denied`.
+
+A message of a loaded thread, as `useChat` would hold it after the streams of its turns:
+
+    {"id", "role": "user", "parts": [part], "metadata"?}
+    {"id", "role": "assistant", "parts": [part], "metadata"?}
+
+A user's parts are `text` and `file`. An assistant's are, for each step, `step-start`, then its
+texts, reasonings and static `tool-<name>` parts; a call that needs an approval has `approval`, and
+waits as `approval-requested`. `metadata` has `usage` (the sum over the steps),
+`ended` and `error` where there is one, and `version` and `versions` of a message that has several.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -22,7 +32,18 @@ from turnstream.server.formats.json_text import DONE, dumps, quote
 from turnstream.server.turns import chunks
 from turnstream.server.turns.chunks import Approval, Chunk, Path, Usage
 from turnstream.server.turns.graph_state import Values, merged
-from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall, settle_call, with_args
+from turnstream.server.turns.messages import (
+    AssistantTurn,
+    MessagePart,
+    Reasoning,
+    Text,
+    ToolCall,
+    Turn,
+    UserTurn,
+    settle_call,
+    with_args,
+)
+from turnstream.server.turns.requests import TextContent, UserContent
 
 Payload = dict[str, Any]
 
@@ -165,7 +186,7 @@ class UIMessageStreamEncoder:
             return self._start_call(chunk.path, chunk.part)
         self._places.add(chunk.path)
         kind = "reasoning" if isinstance(chunk.part, chunks.ReasoningPart) else "text"
-        id = part_id(self._message_id, self._first + chunk.path[0])
+        id = _part_id(self._message_id, self._first + chunk.path[0])
         delta = f'{{"type":"{kind}-delta","id":{quote(id)},"delta":'
         self._open[chunk.path] = _Open(delta, end={"type": f"{kind}-end", "id": id})
         return [{"type": f"{kind}-start", "id": id}]
@@ -275,7 +296,7 @@ def _is_running(call: ToolCall) -> bool:
     return call.args is not None and call.end is None and call.disposition == "server"
 
 
-def part_id(message_id: str, position: int) -> str:
+def _part_id(message_id: str, position: int) -> str:
     """`position`: of the part in the whole message, over all its runs."""
     return f"{message_id}.{position}"
 
@@ -285,11 +306,11 @@ def _name(call: ToolCall) -> Payload:
 
 
 def _input_start(call: ToolCall) -> Payload:
-    return {"type": "tool-input-start", **_name(call), **executed_by(call)}
+    return {"type": "tool-input-start", **_name(call), **_executed_by(call)}
 
 
 def _input_available(call: ToolCall) -> Payload:
-    return {"type": "tool-input-available", **_name(call), "input": call.args, **executed_by(call)}
+    return {"type": "tool-input-available", **_name(call), "input": call.args, **_executed_by(call)}
 
 
 def _approval_requests(call: ToolCall) -> list[Payload]:
@@ -306,18 +327,18 @@ def _approval_request(call_id: str, question: Approval) -> Payload:
 def _output(call: ToolCall) -> Payload:
     """The end of a call. One whose arguments are no JSON object has had no input so far."""
     if call.args is None:
-        error = {"input": call.args_text, "errorText": call_error_text(call.result)}
-        return {"type": "tool-input-error", **_name(call), **error, **executed_by(call)}
+        error = {"input": call.args_text, "errorText": _call_error_text(call.result)}
+        return {"type": "tool-input-error", **_name(call), **error, **_executed_by(call)}
     known = {"toolCallId": call.tool_call_id}
     if call.end == "declined":
         return {"type": "tool-output-denied", **known}
     if call.is_error:
-        text = call_error_text(call.result)
-        return {"type": "tool-output-error", **known, "errorText": text, **executed_by(call)}
-    return {"type": "tool-output-available", **known, "output": call.result, **executed_by(call)}
+        text = _call_error_text(call.result)
+        return {"type": "tool-output-error", **known, "errorText": text, **_executed_by(call)}
+    return {"type": "tool-output-available", **known, "output": call.result, **_executed_by(call)}
 
 
-def executed_by(call: ToolCall) -> Payload:
+def _executed_by(call: ToolCall) -> Payload:
     """`providerExecuted`: the client has nothing to do, since the server ran the call or turned it
     down.
 
@@ -328,7 +349,7 @@ def executed_by(call: ToolCall) -> Payload:
     return {} if call.disposition == "client" and not call.is_error else {"providerExecuted": True}
 
 
-def call_error_text(result: Any) -> str:
+def _call_error_text(result: Any) -> str:
     """The sentence of a failed call's result; what the browser says of its own has any shape."""
     match result:
         case {"error": {"message": str()} as error}:
@@ -356,7 +377,7 @@ def _replay(turn: AssistantTurn) -> Iterator[Payload]:
     for step in turn.steps:
         yield {"type": "start-step"}
         for part in step.parts:
-            id = part_id(turn.id, next(position))
+            id = _part_id(turn.id, next(position))
             if isinstance(part, ToolCall):
                 yield from _whole_call(part)
                 continue
@@ -371,7 +392,7 @@ def _whole_call(call: ToolCall) -> Iterator[Payload]:
     """An answered question comes without `tool-input-available`, at which the client would call the
     app's `onToolCall`: the app has answered it. No chunk says that a call was approved: it is shown
     as one that runs. A declined one gets its `approval` by the request."""
-    if call.args is not None and call.end is not None and not executed_by(call):
+    if call.args is not None and call.end is not None and not _executed_by(call):
         known = {"toolCallId": call.tool_call_id}
         yield _input_start(call)
         yield {"type": "tool-input-delta", **known, "inputTextDelta": call.args_text}
@@ -383,3 +404,78 @@ def _whole_call(call: ToolCall) -> Iterator[Payload]:
         yield _approval_request(call.tool_call_id, call.approval)
     if call.end is not None:
         yield _output(call)
+
+
+def snapshot(turns: Sequence[Turn]) -> list[Payload]:
+    return [_user(turn) if isinstance(turn, UserTurn) else _assistant(turn) for turn in turns]
+
+
+def _user(turn: UserTurn) -> Payload:
+    message = {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
+    versions = metadata.versions_json(turn.versions)
+    return {**message, "metadata": versions} if versions else message
+
+
+def _content(item: UserContent) -> Payload:
+    """The media type of a file is required; of an image on the web it is unknown."""
+    if isinstance(item, TextContent):
+        return {"type": "text", "text": item.text}
+    scheme, _, rest = item.url.partition(":")
+    media_type = rest.partition(";")[0] if scheme == "data" else "image/*"
+    named = {"filename": item.alt} if item.alt else {}
+    return {"type": "file", "mediaType": media_type, **named, "url": item.url}
+
+
+def _assistant(turn: AssistantTurn) -> Payload:
+    message = {"id": turn.id, "role": "assistant", "parts": list(_parts(turn))}
+    about = metadata.turn_json(turn)
+    return {**message, "metadata": about} if about else message
+
+
+def _parts(turn: AssistantTurn) -> Iterator[Payload]:
+    position = count()
+    for step in turn.steps:
+        yield {"type": "step-start"}
+        yield from (_part(part, _part_id(turn.id, next(position))) for part in step.parts)
+
+
+def _part(part: MessagePart, id: str) -> Payload:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text, "state": "done"}
+        case Reasoning(text):
+            return {"type": "reasoning", "id": id, "text": text, "state": "done"}
+        case ToolCall():
+            known = {"type": f"tool-{part.tool_name}", "toolCallId": part.tool_call_id}
+            return {**known, **_call_state(part), **_executed_by(part)}
+
+
+def _call_state(call: ToolCall) -> Payload:
+    if call.args is None and call.end is None:
+        return {"state": "input-streaming"}
+    input_ = {"rawInput": call.args_text} if call.args is None else {"input": call.args}
+    state, output = "output-available", {"output": call.result}
+    if call.end is None:
+        state, output = _pending_state(call), {}
+    elif call.end == "declined":
+        state, output = "output-denied", {}
+    elif call.is_error or call.args is None:
+        state, output = "output-error", {"errorText": _call_error_text(call.result)}
+    return {"state": state, **input_, **output, **_approval_of(call)}
+
+
+def _pending_state(call: ToolCall) -> str:
+    if call.approval is None:
+        return "input-available"
+    return "approval-requested" if call.awaits_approval else "approval-responded"
+
+
+def _approval_of(call: ToolCall) -> Payload:
+    """`{"approval": {"id", "approved"?, "reason"?}}`, or nothing. A question that was never
+    answered is no part of a call that has ended."""
+    approval = call.approval
+    if approval is None or (call.end and approval.approved is None):
+        return {}
+    decision = {"approved": approval.approved, "reason": approval.reason}
+    given = {key: value for key, value in decision.items() if value is not None}
+    return {"approval": {"id": approval.id, **given}}

@@ -3,9 +3,8 @@
 A view is the state that the client posted; a client that posted one renders `update-state` alone.
 """
 
-from turnstream.server.formats.assistant_transport.snapshot import snapshot
 from turnstream.server.formats.assistant_transport.state import StateEncoder, catch_up
-from turnstream.server.formats.assistant_transport.stream import PartsEncoder
+from turnstream.server.formats.assistant_transport.stream import PartsEncoder, snapshot
 from turnstream.server.formats.format import (
     BodyFormat,
     Encoder,

@@ -56,7 +56,7 @@ _STEP = record(_SUMS, stepId=TEXT, finishReason=nullable(_REASON))
 
 
 def components() -> dict[str, Schema]:
-    """The schema of a message of a loaded thread, by name; see `snapshot.py`."""
+    """The schema of a message of a loaded thread, by name; see `stream.py`."""
     message = any_of(
         record(
             {**meta.VERSIONS, "createdAt": {**TEXT, "format": "date-time"}},

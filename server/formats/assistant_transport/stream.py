@@ -1,18 +1,51 @@
-"""assistant-transport: chunks to payloads.
+"""assistant-transport: chunks to payloads, and a history to the messages that streams build of it.
 
 The canonical part chunks of assistant-stream (0.3.44): one payload a chunk, and all a reader of
 parts needs. Extra keys are allowed in this format: a step has its `stepId`, `node` and `namespace`,
 a part its `stepId` if that is not the step that started last, a tool call its `disposition`, a
 result its `end`, an `error` the `id` of its log entry.
+
+A message of a loaded thread:
+
+    {"id", "role": "user", "parts": [part], "version"?, "versions"?}
+    {"id", "role": "assistant", "parts": [part], "steps": [step],
+     "finishReason"?, "usage"?, "timing"?, "ended"?, "error"?, "version"?, "versions"?}
+
+    part = {"type": "text", "text"}
+         | {"type": "image", "image": url, "alt"?}
+         | {"type": "reasoning", "text"}
+         | {"type": "tool-call", "toolCallId", "toolName", "argsText", "args", "state",
+            "disposition", "approval"?, "result"?, "isError"?}
+    step = {"stepId", "finishReason", "usage"?, "timing"?}
+
+`parts` are those of assistant-stream's message, over all runs of the turn. `state` says how a call
+stands: `pending`, or its end (`result`, `error`, `timeout`, `cancelled`, `declined`, `shown`), and
+then there are `result` and `isError`. `approval` is of a call that needs one, see
+`turnstream.server.formats.metadata`. `args` is `{}` when `argsText` is no JSON object.
+`finishReason` is missing while the turn runs, and when a crash cut it. `usage` is the sum over the
+steps, `{"inputTokens", "outputTokens"}`; `timing` is `{"firstTokenMs", "modelMs", "toolMs"}`, the
+last by call id. `ended` and `error` are of turns that ended so. `versions` are of a message that
+has several: their ids, and `version` is the one that is shown. Nothing is null but what a tool
+said.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from turnstream.server.formats import metadata
 from turnstream.server.formats.json_text import DONE, dumps, quote
 from turnstream.server.turns import chunks
 from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.messages import (
+    AssistantTurn,
+    MessagePart,
+    Text,
+    ToolCall,
+    Turn,
+    UserTurn,
+)
+from turnstream.server.turns.requests import TextContent, UserContent
 
 Payload = dict[str, Any]
 
@@ -101,4 +134,65 @@ def _finish(chunk: chunks.StepFinish | chunks.MessageFinish) -> Payload:
         "finishReason": chunk.reason,
         "usage": metadata.usage_json(chunk.usage),
         **metadata.timing_json(chunk.timing, chunk.tool_ms),
+    }
+
+
+def snapshot(turns: Sequence[Turn]) -> list[Payload]:
+    return [_user(turn) if isinstance(turn, UserTurn) else _assistant(turn) for turn in turns]
+
+
+def _user(turn: UserTurn) -> Payload:
+    parts = [_content(item) for item in turn.content]
+    versions = metadata.versions_json(turn.versions)
+    return {"id": turn.id, "role": "user", "parts": parts, **versions, **_sent(turn)}
+
+
+def _sent(turn: UserTurn) -> Payload:
+    if turn.sent_at is None:
+        return {}
+    moment = datetime.fromtimestamp(turn.sent_at, UTC)
+    return {"createdAt": moment.isoformat(timespec="milliseconds")}
+
+
+def _content(item: UserContent) -> Payload:
+    if isinstance(item, TextContent):
+        return {"type": "text", "text": item.text}
+    return {"type": "image", "image": item.url, **({"alt": item.alt} if item.alt else {})}
+
+
+def _assistant(turn: AssistantTurn) -> Payload:
+    reason = turn.finish_reason
+    steps = [
+        {
+            "stepId": step.step_id,
+            "finishReason": step.finish_reason,
+            **({} if step.usage is None else {"usage": metadata.usage_json(step.usage)}),
+            **metadata.timing_json(step.timing, step.tool_ms),
+        }
+        for step in turn.steps
+    ]
+    return {
+        "id": turn.id,
+        "role": "assistant",
+        "parts": [_message_part(part) for part in turn.parts],
+        "steps": steps,
+        **({} if reason is None else {"finishReason": reason}),
+        **metadata.turn_json(turn),
+    }
+
+
+def _message_part(part: MessagePart) -> Payload:
+    if not isinstance(part, ToolCall):
+        return {"type": "text" if isinstance(part, Text) else "reasoning", "text": part.text}
+    approval, ended = part.approval, part.end is not None
+    return {
+        "type": "tool-call",
+        "toolCallId": part.tool_call_id,
+        "toolName": part.tool_name,
+        "argsText": part.args_text,
+        "args": {} if part.args is None else part.args,
+        "state": part.end or "pending",
+        "disposition": part.disposition,
+        **({} if approval is None else {"approval": metadata.approval_json(approval)}),
+        **({"result": part.result, "isError": part.is_error} if ended else {}),
     }
