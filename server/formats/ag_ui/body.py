@@ -10,7 +10,6 @@ stood beside it. So does the `resume` in its `command`, with which CopilotKit up
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -39,7 +38,10 @@ OF_PROPS = (*fields.keys(graph_values.OfGraph), "edit", "message", "thread_id")
 _PASSED_OVER = ("activity", "developer", "reasoning", "system")
 """Roles that say nothing new at the end of the messages."""
 _REMEDIES = {"client_tools": "send tools"}
-_IN_PROPS = dict.fromkeys(fields.keys(graph_values.OfGraph), "send it in forwardedProps")
+_OUTSIDE_PROPS = {
+    **dict.fromkeys(fields.keys(graph_values.OfGraph), "send it in forwardedProps"),
+    **_REMEDIES,
+}
 
 
 class DataSource(CamelFields):
@@ -157,12 +159,16 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     asked = read(AgentInput, body, limits)
     props, ignored = _of_graph(asked.forwarded_props)
     of_graph = read(ForwardedProps, props, limits, "forwardedProps")
-    graph_values.refuse_native(body, OF_BODY, {**_IN_PROPS, **_REMEDIES})
+    graph_values.refuse_native(body, OF_BODY, _OUTSIDE_PROPS)
     graph_values.refuse_native(props, OF_PROPS, _REMEDIES, "forwardedProps")
     message, answers = _end(asked.messages, limits)
     approvals, values = _resume(asked.resume or (), limits, has_message=message is not None)
+    # Beside a resume the last message is the one that led to the question.
+    new = None if approvals or values else message
     turn = TurnRequest(
         thread_id=graph_values.one_thread(asked.thread_id, asked.same_thread_id),
+        message=new,
+        branch=_branch(new, of_graph.edit) if new else None,
         answers=answers,
         approvals=approvals,
         answers_are_copies=True,
@@ -170,9 +176,6 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         resume=Resume(values) if values else None,
         **of_graph.of_run,
     )
-    # Beside a resume the last message is the one that led to the question.
-    if message is not None and not (approvals or values):
-        turn = replace(turn, message=message, branch=_branch(message, of_graph.edit))
     return Parsed(
         of_graph.resuming(turn, has_history=True),
         asked.messages,
@@ -207,7 +210,8 @@ def _end(
     messages: Sequence[Any], limits: BodyLimits
 ) -> tuple[UserMessage | None, tuple[ToolAnswer, ...]]:
     """The user's message that ends the messages, and the tool messages right ahead of it."""
-    message, answers = None, list[ToolAnswer]()
+    message = None
+    answers: list[ToolAnswer] = []
     for index in reversed(range(len(messages))):
         where, given = f"messages[{index}]", messages[index]
         role = read(AnyMessage, given, limits, where).role
