@@ -1,7 +1,6 @@
 """The content of a user's message: text and images, as the bodies of several formats have them."""
 
 import re
-from binascii import Error as Base64Error
 from binascii import a2b_base64
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args
@@ -21,7 +20,6 @@ from turnstream.server.formats.fields import (
     Text,
     at,
     depends_on_server,
-    limits_of,
     own_type,
     shown,
     type_of,
@@ -111,7 +109,10 @@ def check_image_url(url: str) -> str:
 
 
 def _check_data(text: str, declared: str) -> None:
-    data = _decoded(text)
+    try:
+        data = a2b_base64(text, strict_mode=True)
+    except ValueError:
+        data = b""
     if not data:
         how = "not valid base64 (RFC 4648, section 4, with padding)" if text else "empty"
         raise Fault("invalid_image", f"is {how}: {_HOW_TO_SEND}.")
@@ -123,13 +124,6 @@ def _check_data(text: str, declared: str) -> None:
             "invalid_image",
             f"is declared as image/{declared}, but its bytes are {found}: {_HOW_TO_SEND}.",
         )
-
-
-def _decoded(text: str) -> bytes | None:
-    try:
-        return a2b_base64(text, strict_mode=True)
-    except (Base64Error, ValueError):
-        return None
 
 
 def _is_web_url(url: str) -> bool:
@@ -205,11 +199,7 @@ class TextPart(Fields):
 
 
 class Image(Fields):
-    """A part that is an image."""
-
-    @property
-    def content(self) -> UserContent:
-        raise NotImplementedError
+    """A part that is an image; `content` gives it."""
 
 
 class LinkedImage(Image):
@@ -231,7 +221,8 @@ class ImagePart(LinkedImage):
 
     @property
     def content(self) -> UserContent:
-        return ImageContent(self.url, (self.filename if self.alt is None else self.alt) or None)
+        alt = self.filename if self.alt is None else self.alt
+        return ImageContent(self.url, alt or None)
 
 
 def with_url(part: Any, data: Sequence[str], kinds: Sequence[str]) -> Any:
@@ -279,14 +270,13 @@ def _form(content: Any) -> str:
     return "<text>" if isinstance(content, str) else "<parts>"
 
 
-def _content(said: str | Sequence[Any], info: ValidationInfo) -> Content:
-    parts: Sequence[Any] = said
-    content = [TextContent(said)] if isinstance(said, str) else [one.content for one in parts]
-    return fitting([one for one in content if one is not None], limits_of(info))
+def _content(said: Any, info: ValidationInfo[BodyLimits]) -> Content:
+    content = [TextContent(said)] if isinstance(said, str) else [part.content for part in said]
+    return fitting([one for one in content if one is not None], info.context)
 
 
-def _fitting_text(text: str, info: ValidationInfo) -> str:
-    fitting([TextContent(text)], limits_of(info))
+def _fitting_text(text: str, info: ValidationInfo[BodyLimits]) -> str:
+    fitting([TextContent(text)], info.context)
     return text
 
 

@@ -150,11 +150,6 @@ def depends_on_server(what: str) -> WithJsonSchema:
     return WithJsonSchema({"x-served": what})
 
 
-def limits_of(info: ValidationInfo) -> BodyLimits:
-    assert isinstance(info.context, BodyLimits)
-    return info.context
-
-
 def fitting_json(value: Any, limits: BodyLimits) -> Any:
     """Return the value if it can be stored and sent on as JSON. Raises Fault."""
     if not value:
@@ -177,8 +172,8 @@ def fitting_json(value: Any, limits: BodyLimits) -> Any:
     return value
 
 
-def _fitting_json(value: Any, info: ValidationInfo) -> Any:
-    return fitting_json(value, limits_of(info))
+def _fitting_json(value: Any, info: ValidationInfo[BodyLimits]) -> Any:
+    return fitting_json(value, info.context)
 
 
 FITTING_JSON = AfterValidator(_fitting_json)
