@@ -77,7 +77,8 @@ class Formats:
         Raises InvalidRequest.
         """
         fields = an_object(body)
-        reader = format or self._recognised(fields)
+        known = (one for one in self.bodies if one.recognises and one.recognises(fields))
+        reader = format or next(known)
         parsed = reader.parse(fields, limits)
         request = parsed.request
         asked: dict[str, Any] = {}
@@ -92,9 +93,6 @@ class Formats:
         # A view is that of the body's own format; to another it says nothing.
         view = parsed.view if answer.name == own.name else None
         return PostedTurn(request, answer, view, parsed.ignored)
-
-    def _recognised(self, body: Mapping[str, Any]) -> BodyFormat:
-        return next(one for one in self.bodies if one.recognises and one.recognises(body))
 
     def wire_format(self, name: str) -> WireFormat:
         """Return the wire format that a query names. Raises InvalidRequest."""

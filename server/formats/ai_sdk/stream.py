@@ -281,8 +281,7 @@ def _call(part: _Open) -> ToolCall:
 
 
 def _error(chunk: chunks.Error) -> list[Payload]:
-    error = {"message": chunk.message, "id": chunk.error_id}
-    return [{"type": "error", "errorText": _error_text(error)}]
+    return [{"type": "error", "errorText": _error_text(chunk.message, chunk.error_id)}]
 
 
 def _data(name: str, data: Mapping[str, Any]) -> list[Payload]:
@@ -352,16 +351,16 @@ def _executed_by(call: ToolCall) -> Payload:
 def _call_error_text(result: Any) -> str:
     """The sentence of a failed call's result; what the browser says of its own has any shape."""
     match result:
-        case {"error": {"message": str()} as error}:
-            return _error_text(error)
+        case {"error": {"message": str() as message} as error}:
+            return _error_text(message, error.get("id"))
         case str():
             return result
     return FAILED
 
 
-def _error_text(error: Mapping[str, Any]) -> str:
-    """The sentence of `{"message", "id"?}`, and the id under which the log has the cause."""
-    return f"{error['message']} ({error['id']})" if error.get("id") else str(error["message"])
+def _error_text(message: str, id: str | None) -> str:
+    """The sentence, and the id under which the log has the cause."""
+    return f"{message} ({id})" if id else message
 
 
 def prologue(context: StreamContext, *, replay: bool) -> list[str]:

@@ -255,9 +255,9 @@ class StateEncoder:
         part = step.add(chunk.path, chunk.part)
         if is_new and step is not self._last:
             return self._again(step)
-        self._take_slots()
         message: Segments = ["messages", step.index]
-        operations = [_set(message, _ai_message(step.step_id, "", []))] if is_new else []
+        blank = _ai_message(step.step_id, "", [])
+        operations = [self._message(step.index, blank)] if is_new else []
         whole = part.whole()
         if isinstance(whole, ToolCall):
             return [*operations, _set([*message, "tool_calls", part.position], _call(whole))]
@@ -287,10 +287,9 @@ class StateEncoder:
         step.results += 1
         if step is not self._last:
             return self._again(step)
-        self._take_slots()
         ahead = sum(_call_of(one).end is not None for one in step.calls[: part.position])
         return [
-            _set(["messages", step.index + place], message)
+            self._message(step.index + place, message)
             for place, message in enumerate(step.messages())
             if place > ahead
         ]
@@ -302,11 +301,9 @@ class StateEncoder:
         for step in steps[steps.index(first) :]:
             step.index = index
             for message in step.messages():
-                operations.append(_set(["messages", index], message))
+                operations.append(self._message(index, message))
                 index += 1
-        left = range(index, self._slots)
-        self._take_slots()
-        return operations + [self._blank(place) for place in left]
+        return operations + [self._blank(place) for place in range(index, self._slots)]
 
     @property
     def _last(self) -> _Step | None:
@@ -317,12 +314,13 @@ class StateEncoder:
         last = self._last
         return last.index + last.size if last else len(self._before)
 
-    def _take_slots(self) -> None:
-        self._slots = max(self._slots, self._end)
+    def _message(self, index: int, message: Json) -> Operation:
+        self._slots = max(self._slots, index + 1)
+        return _set(["messages", index], message)
 
     def _blank(self, index: int) -> Operation:
         self._blanks += 1
-        return _set(["messages", index], _ai_message(f"withdrawn-{self._blanks}", "", []))
+        return self._message(index, _ai_message(f"withdrawn-{self._blanks}", "", []))
 
     def _withdrawn(self, chunk: chunks.StepWithdrawn) -> list[Operation]:
         step = self._steps.pop(chunk.step_id)

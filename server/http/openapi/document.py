@@ -56,7 +56,6 @@ SECURITY_SCHEMES = {
     "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": _SESSION},
 }
 PROBLEM = "application/problem+json"
-TYPE = "x-type"
 CALLER = "\0caller"
 """The place of the caller's id in the text that all callers share."""
 
@@ -287,10 +286,9 @@ def _types(operations: Sequence[Operation]) -> tuple[Mapping[Shape, Schema], Map
     return {one: schema for (one, _), schema in made.items()}, rest["$defs"]
 
 
-def _schema(shape: Shape) -> Schema:
-    if isinstance(shape, str):
-        return ref(shape)
-    return shape if isinstance(shape, dict) else {TYPE: shape}
+def _schema(shape: Shape) -> Any:
+    """Return the schema of a value; `_resolved` puts that of a type in its place."""
+    return ref(shape) if isinstance(shape, str) else shape
 
 
 def _resolved(value: Any, types: Mapping[Shape, Schema]) -> Any:
@@ -298,9 +296,7 @@ def _resolved(value: Any, types: Mapping[Shape, Schema]) -> Any:
     if isinstance(value, list):
         return [_resolved(one, types) for one in value]
     if not isinstance(value, dict):
-        return value
-    if TYPE in value:
-        return _resolved(types[value[TYPE]], types)
+        return _resolved(types[value], types) if value in types else value
     rest = {key: _resolved(one, types) for key, one in value.items()}
     return {**ref(name), **rest} if (name := rest.pop(vocabulary.COMPONENT, "")) else rest
 
