@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import BodyLimits
-from turnstream.server.formats.graph_values import NATIVE_KEYS, ToolNames
+from turnstream.server.formats.graph_values import NATIVE_KEYS
 
 Schema = dict[str, Any]
 
@@ -95,9 +95,6 @@ def components(served: Served, models: Sequence[type[BaseModel]]) -> dict[str, S
         schema_generator=BodySchemas,
     )
     return {name: _on_server(schema, served) for name, schema in found["$defs"].items()}
-
-
-TOOL_NAMES: Schema = TypeAdapter(ToolNames).json_schema(schema_generator=BodySchemas)
 
 
 def some(schema: Schema) -> Schema:

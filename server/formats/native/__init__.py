@@ -23,4 +23,4 @@ def approval_body(
 BODY_FORMAT = BodyFormat(
     lambda fields, limits: _body().parse(fields, limits), recognises=lambda _body: True
 )
-FORMAT = Format(deferred(__name__, "schemas"), BODY_FORMAT)
+FORMAT = Format(_body, BODY_FORMAT)

@@ -4,12 +4,13 @@ It does exactly one of its actions, but `tool_results` may go with `message` or 
 unknown key is an error, since a mistyped one would otherwise be ignored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from turnstream.server.formats import content, fields, graph_values, tool_fields
+from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, some, variant
 from turnstream.server.formats.fields import (
     BodyLimits,
     ClosedFields,
@@ -146,3 +147,35 @@ def _user_message(message: str | WholeMessage) -> UserMessage:
 
 class DecisionBody(tool_fields.DecisionWithArgs, ClosedFields):
     """A decision on a call that the address names."""
+
+
+MODELS = (NativeBody, DecisionBody)
+_ASKED: dict[str, Sequence[str]] = {
+    "MessageBody": ("message", "tool_results"),
+    "ToolResultsBody": ("tool_results", "approvals"),
+    "ApprovalsBody": ("approvals", "tool_results"),
+    "ContinueBody": ("continue",),
+    "RegenerateBody": ("regenerate",),
+    "EditBody": ("edit",),
+    "ResumeBody": ("resume",),
+}
+"""By name: the action of a body, and the one that may go with it."""
+
+
+def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
+    """By name."""
+    whole = found.pop(NativeBody.__name__)
+    return {name: _asks(whole, *actions) for name, actions in _ASKED.items()}
+
+
+def components() -> dict[str, Schema]:
+    """It is answered in another format."""
+    return {}
+
+
+def _asks(whole: Schema, action: str, *beside: str) -> Schema:
+    asked = whole["properties"][action]
+    wanted = {**asked, "not": choice(None, [])} if action == "resume" else some(asked)
+    least: Schema = {"minItems": 1} if wanted.get("type") == "array" else {}
+    others = {name: NOTHING for name in ACTIONS if name not in (action, *beside)}
+    return variant(whole, [action], **others, **{action: {**wanted, **least}})

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from turnstream.server.extensions.base import Extension
 from turnstream.server.formats import Formats, body_schemas
 from turnstream.server.formats.body_schemas import Schema, Served, an_object, choice, ref
+from turnstream.server.formats.graph_values import ToolNames
 from turnstream.server.formats.langgraph import schemas as langgraph
 from turnstream.server.formats.langgraph.api import ApiKeyHeader
 from turnstream.server.formats.metadata_schemas import INTERRUPT
@@ -319,7 +320,7 @@ def _components(subject: Subject) -> dict[str, Schema]:
         "Problem": _any_problem(),
         "Protocol": choice(*subject.formats.wire_formats),
         "ThreadId": body_schemas.THREAD_ID,
-        "ToolNames": body_schemas.TOOL_NAMES,
+        "ToolNames": TypeAdapter(ToolNames).json_schema(schema_generator=body_schemas.BodySchemas),
     }
 
 
