@@ -1,7 +1,6 @@
 """The keys that any body may have: of the graph, of its thread and of its tools."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
@@ -28,6 +27,8 @@ from turnstream.tools import strict_json
 
 MAX_TOOL_NAMES, MAX_TOOL_NAME_CHARS = 1000, 256
 """Limits of `allowed_tools`."""
+_ACTIONS = ("message", "answers", "approvals", "branch")
+"""The fields of a request for a run that say what it does."""
 
 
 def _as_kept(value: Any) -> Any:
@@ -92,35 +93,31 @@ class OfGraph(Values):
         None, description="The id of a version of a message: go on from its branch of the thread."
     )
 
-    @property
-    def of_run(self) -> dict[str, Any]:
-        """The fields of a TurnRequest that these keys are."""
+    def request(self, *, has_history: bool = False, **asked: Any) -> TurnRequest:
+        """Make the request for a run, of these keys and of the fields that the body's own keys are.
+        Beside the answers that the graph is resumed with there is nothing to do, unless the client
+        posts its history each time, which brings nothing new. Raises InvalidRequest."""
+        if self.resume is not None:
+            others = [asked.pop(key, None) for key in _ACTIONS]
+            if any(others) and not has_history:
+                raise InvalidRequest(
+                    "conflicting_actions",
+                    "The body has resume and something else to do: send one of them.",
+                )
+            asked["resume"] = Resume(self.resume)
         tools = self.allowed_tools
-        return {
-            "graph": self.graph,
-            "model": self.model,
-            "values": self.graph_values,
-            "allowed_tools": tools if tools is None else tuple(dict.fromkeys(tools)),
-            "on_interrupt": self.on_interrupt or "discard",
-            "on_busy": self.on_busy or "reject",
-            "must_exist": bool(self.must_exist),
-            "based_on": self.based_on,
-            "version": self.version,
-        }
-
-    def resuming(self, request: TurnRequest, *, has_history: bool = False) -> TurnRequest:
-        """Add the answers that the graph is resumed with. A client that posts its history each
-        time brings nothing new beside them. Raises InvalidRequest."""
-        if self.resume is None:
-            return request
-        is_other = request.message or request.answers or request.approvals or request.branch
-        if is_other and not has_history:
-            raise InvalidRequest(
-                "conflicting_actions",
-                "The body has resume and something else to do: send one of them.",
-            )
-        alone: dict[str, Any] = {"message": None, "answers": (), "approvals": (), "branch": None}
-        return replace(request, **alone, resume=Resume(self.resume))
+        return TurnRequest(
+            **asked,
+            graph=self.graph,
+            model=self.model,
+            values=self.graph_values,
+            allowed_tools=tools if tools is None else tuple(dict.fromkeys(tools)),
+            on_interrupt=self.on_interrupt or "discard",
+            on_busy=self.on_busy or "reject",
+            must_exist=bool(self.must_exist),
+            based_on=self.based_on,
+            version=self.version,
+        )
 
 
 def one_thread(*ids: str | None) -> str | None:

@@ -24,7 +24,6 @@ from turnstream.server.turns.requests import (
     ImageContent,
     Resume,
     ToolAnswer,
-    TurnRequest,
     UserContent,
     UserMessage,
 )
@@ -165,7 +164,8 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     approvals, values = _resume(asked.resume or (), limits, has_message=message is not None)
     # Beside a resume the last message is the one that led to the question.
     new = None if approvals or values else message
-    turn = TurnRequest(
+    turn = of_graph.request(
+        has_history=True,
         thread_id=graph_values.one_thread(asked.thread_id, asked.same_thread_id),
         message=new,
         branch=_branch(new, of_graph.edit) if new else None,
@@ -174,13 +174,8 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         answers_are_copies=True,
         client_tools=tool_fields.listed_tools(asked.tools),
         resume=Resume(values) if values else None,
-        **of_graph.of_run,
     )
-    return Parsed(
-        of_graph.resuming(turn, has_history=True),
-        asked.messages,
-        [*without_effect(body, AgentInput), *ignored],
-    )
+    return Parsed(turn, asked.messages, [*without_effect(body, AgentInput), *ignored])
 
 
 def _of_graph(given: Any) -> tuple[Mapping[str, Any], list[str]]:

@@ -21,7 +21,6 @@ from turnstream.server.turns.requests import (
     Branch,
     InvalidRequest,
     ToolAnswer,
-    TurnRequest,
     UserMessage,
 )
 
@@ -122,14 +121,14 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     end, where = asked.message, "message"
     if asked.messages is not None:
         end, where = (asked.messages or [None])[-1], f"messages[{len(asked.messages) - 1}]"
-    turn = TurnRequest(
+    turn = asked.request(
+        has_history=True,
         thread_id=graph_values.one_thread(asked.id, asked.thread_id),
         client_tools=tool_fields.named_tools(asked.tools),
         **_turn(asked, end, where, limits),
-        **asked.of_run,
     )
     ignored = [*without_effect(body, AiSdkBody), *_without_effect_in(end)]
-    return Parsed(asked.resuming(turn, has_history=True), ignored=ignored)
+    return Parsed(turn, ignored=ignored)
 
 
 def _turn(asked: AiSdkBody, end: Any, where: str, limits: BodyLimits) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     view, ignored = (asked.state or {}) if has_state else None, _ignored(body, asked)
     if not asked.commands and asked.resume is None:
         return Parsed(AttachRequest(_thread_id(asked)), view, ignored)
-    return Parsed(asked.resuming(_turn(asked, limits)), view, ignored)
+    return Parsed(_turn(asked, limits), view, ignored)
 
 
 def _turn(asked: CommandsBody, limits: BodyLimits) -> TurnRequest:
@@ -72,14 +72,13 @@ def _turn(asked: CommandsBody, limits: BodyLimits) -> TurnRequest:
             start, branch = place, Branch("edit", one.source_id)
     commands = asked.commands[start:]
     said = [one.message.parts for one in commands if isinstance(one, AddMessage)]
-    return TurnRequest(
+    return asked.request(
         thread_id=_thread_id(asked),
         message=content.one_message(said, limits) if said else None,
         answers=tuple(one.answer for one in commands if isinstance(one, AddToolResult)),
         approvals=tuple(one.answer for one in commands if isinstance(one, ToolApproval)),
         branch=branch,
         client_tools=tool_fields.named_tools(asked.tools),
-        **asked.of_run,
     )
 
 

@@ -21,7 +21,7 @@ from turnstream.server.formats.fields import (
     read,
 )
 from turnstream.server.formats.format import Parsed
-from turnstream.server.turns.requests import Branch, TextContent, TurnRequest, UserMessage
+from turnstream.server.turns.requests import Branch, TextContent, UserMessage
 
 ACTIONS = ("message", "tool_results", "approvals", "continue", "regenerate", "edit", "resume")
 TOGETHER = (["message", "tool_results"], ["tool_results", "approvals"])
@@ -126,7 +126,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     if asked.regenerate is not None:
         named = asked.regenerate if isinstance(asked.regenerate, str) else None
         branch = Branch("regenerate", named)
-    request = TurnRequest(
+    request = asked.request(
         thread_id=asked.thread_id,
         message=None if message is None else _user_message(message),
         answers=tuple(one.answer for one in asked.tool_results or ()),
@@ -134,9 +134,8 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         continue_=bool(asked.goes_on),
         branch=branch,
         client_tools=tool_fields.listed_tools(asked.client_tools),
-        **asked.of_run,
     )
-    return Parsed(asked.resuming(request))
+    return Parsed(request)
 
 
 def _user_message(message: str | WholeMessage) -> UserMessage:
