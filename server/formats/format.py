@@ -67,10 +67,6 @@ class Encoder(Protocol):
         """The payloads of one chunk: one event, whose last payload carries its id. May be none."""
 
 
-def _nothing(_turns: Sequence[Turn], _interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class WireFormat:
     """One format of streams and snapshots."""
@@ -89,7 +85,7 @@ class WireFormat:
     idle: Callable[[StreamContext, View], list[str]]
     """The payloads of a stream without a run."""
     snapshot: Callable[[Sequence[Turn]], list[dict[str, Any]]]
-    waiting: Callable[[Sequence[Turn], Sequence[Interrupt]], Mapping[str, Any]] = _nothing
+    waiting: Callable[[Sequence[Turn], Sequence[Interrupt]], Mapping[str, Any]] = lambda *_: {}
     """What a loaded thread says beside its messages of what waits for the client, as a client of
     this format answers it; the interrupts are those that are open."""
 

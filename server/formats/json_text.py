@@ -30,11 +30,8 @@ def dumps(value: Any) -> str:
 
 def _without_prototypes(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {
-            key: _without_prototypes(item)
-            for key, item in value.items()
-            if not _pollutes(key, item)
-        }
+        left = {key: item for key, item in value.items() if not _pollutes(key, item)}
+        return {key: _without_prototypes(item) for key, item in left.items()}
     if isinstance(value, list | tuple):
         return [_without_prototypes(item) for item in value]
     return value

@@ -8,7 +8,7 @@ calls that ask for an approval. All of that message come again each time, also t
 has. A `data-*` part of a user's message has no effect.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -118,7 +118,8 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         raise InvalidRequest(
             "conflicting_actions", "The body has message and messages: send one of them."
         )
-    end, where = asked.message, "message"
+    end: Any = asked.message
+    where = "message"
     if asked.messages is not None:
         end, where = (asked.messages or [None])[-1], f"messages[{len(asked.messages) - 1}]"
     turn = asked.request(
@@ -127,7 +128,11 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         client_tools=tool_fields.named_tools(asked.tools),
         **_turn(asked, end, where, limits),
     )
-    ignored = [*without_effect(body, AiSdkBody), *_without_effect_in(end)]
+    ignored = without_effect(body, AiSdkBody)
+    match end:
+        case {"role": "user", "parts": list(parts)}:
+            ignored += without_effect(end, LastUserMessage, "messages.")
+            ignored += {f"messages.parts.{one['type']}" for one in parts if _tag(one) == "data-*"}
     return Parsed(turn, ignored=ignored)
 
 
@@ -180,10 +185,3 @@ def _answers(end: Any, where: str, limits: BodyLimits) -> dict[str, Any]:
         "approvals": tuple(decisions.values()),
         "answers_are_copies": True,
     }
-
-
-def _without_effect_in(end: Any) -> Iterator[str]:
-    match end:
-        case {"role": "user", "parts": list(parts)}:
-            yield from without_effect(end, LastUserMessage, "messages.")
-            yield from {f"messages.parts.{one['type']}" for one in parts if _tag(one) == "data-*"}

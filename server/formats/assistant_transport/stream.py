@@ -5,27 +5,13 @@ parts needs. Extra keys are allowed in this format: a step has its `stepId`, `no
 a part its `stepId` if that is not the step that started last, a tool call its `disposition`, a
 result its `end`, an `error` the `id` of its log entry.
 
-A message of a loaded thread:
-
-    {"id", "role": "user", "parts": [part], "version"?, "versions"?}
-    {"id", "role": "assistant", "parts": [part], "steps": [step],
-     "finishReason"?, "usage"?, "timing"?, "ended"?, "error"?, "version"?, "versions"?}
-
-    part = {"type": "text", "text"}
-         | {"type": "image", "image": url, "alt"?}
-         | {"type": "reasoning", "text"}
-         | {"type": "tool-call", "toolCallId", "toolName", "argsText", "args", "state",
-            "disposition", "approval"?, "result"?, "isError"?}
-    step = {"stepId", "finishReason", "usage"?, "timing"?}
-
-`parts` are those of assistant-stream's message, over all runs of the turn. `state` says how a call
-stands: `pending`, or its end (`result`, `error`, `timeout`, `cancelled`, `declined`, `shown`), and
-then there are `result` and `isError`. `approval` is of a call that needs one, see
+`schemas.py` has the form of a loaded thread's messages. `parts` are those of assistant-stream's
+message, over all runs of the turn. `state` says how a call stands: `pending`, or its end, and then
+there are `result` and `isError`. `approval` is of a call that needs one, see
 `turnstream.server.formats.metadata`. `args` is `{}` when `argsText` is no JSON object.
-`finishReason` is missing while the turn runs, and when a crash cut it. `usage` is the sum over the
-steps, `{"inputTokens", "outputTokens"}`; `timing` is `{"firstTokenMs", "modelMs", "toolMs"}`, the
-last by call id. `ended` and `error` are of turns that ended so. `versions` are of a message that
-has several: their ids, and `version` is the one that is shown. Nothing is null but what a tool
+`finishReason` is missing while the turn runs, and when a crash cut it. `usage` and `timing` are the
+sums over the steps. `ended` and `error` are of turns that ended so. `versions` are of a message
+that has several: their ids, and `version` is the one that is shown. Nothing is null but what a tool
 said.
 """
 

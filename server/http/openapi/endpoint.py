@@ -24,22 +24,14 @@ def _encoded(request: ApiRequest) -> bytes:
     from turnstream.server.http.openapi.document import Subject, encoded
 
     state = request.state
-    served = Served(
-        limits=state["body_limits"],
-        graphs=tuple(state["graphs"].by_name),
-        models=tuple(_models(request)),
-        values=tuple((place, tuple(sorted(names))) for place, names in _values(request).items()),
-    )
+    graphs = state["graphs"].by_name
+    takes_models = any(one.attached.is_built_in for one in graphs.values())
+    models = state["models"].allowed(rights(request)) if takes_models else []
+    values = tuple((place, tuple(sorted(names))) for place, names in _values(request).items())
+    served = Served(state["body_limits"], tuple(graphs), tuple(models), values)
     caller, extensions = principal(request).id, tuple(state["extensions"])
     routes = tuple(request.app.routes)
     return encoded(Subject(state["formats"], served, _schemes(request), caller, extensions, routes))
-
-
-def _models(request: ApiRequest) -> list[str]:
-    """Return the models that the caller may name; none if no graph takes one."""
-    graphs = request.state["graphs"].by_name.values()
-    takes_models = any(one.attached.is_built_in for one in graphs)
-    return request.state["models"].allowed(rights(request)) if takes_models else []
 
 
 def _values(request: ApiRequest) -> Mapping[str, set[str]]:
