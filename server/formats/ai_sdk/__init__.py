@@ -7,8 +7,6 @@ from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder, prol
 from turnstream.server.formats.format import BodyFormat, Format, WireFormat, deferred
 from turnstream.server.formats.json_text import DONE
 
-__all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
-
 WIRE_FORMAT = WireFormat(
     name="ui-message-stream",
     headers={"x-vercel-ai-ui-message-stream": "v1"},

@@ -80,22 +80,21 @@ class PartPlaces:
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
         self._next = count()
-        self._markers: dict[str, int] = {}
-        """The place of a step's `step-start` part."""
-        self._by_path: dict[Path, int] = {}
+        self._places: dict[str | Path, int] = {}
+        """By the path of a part; that of a step's `step-start` by the step's id."""
         self.calls: dict[str, int] = {}
         """By the call's id."""
         self._withdrawn: list[_Withdrawal] = []
 
     def start(self, chunk: chunks.StepStart) -> list[Payload]:
-        self._markers[chunk.step_id] = next(self._next)
+        self._places[chunk.step_id] = next(self._next)
         return [{"type": "start-step"}]
 
     def add(self, path: Path, call_id: str | None = None) -> list[Payload]:
         """A part begins. Returns what it changes of what was taken back."""
-        known = self.calls.get(call_id) if call_id else None
-        place = self._by_path[path] = next(self._next) if known is None else known
-        if call_id:
+        known = None if call_id is None else self.calls.get(call_id)
+        place = self._places[path] = next(self._next) if known is None else known
+        if call_id is not None:
             self.calls[call_id] = place
         changed = [withdrawal for withdrawal in self._withdrawn if known in withdrawal.parts]
         for withdrawal in changed:
@@ -103,11 +102,11 @@ class PartPlaces:
         return [withdrawal.payload() for withdrawal in changed]
 
     def withdraw(self, chunk: chunks.StepWithdrawn) -> list[Payload]:
-        parts = [self._by_path[(number,)] for number in chunk.parts]
+        parts = [self._places[(number,)] for number in chunk.parts]
+        parts.insert(0, self._places[chunk.step_id])
         # Unique in the message, which several runs may tell.
         id = f"{self._run_id}.{len(self._withdrawn)}"
-        step = (chunk.step_id, next(self._next), [self._markers[chunk.step_id], *parts])
-        self._withdrawn.append(_Withdrawal(id, *step))
+        self._withdrawn.append(_Withdrawal(id, chunk.step_id, next(self._next), parts))
         return [self._withdrawn[-1].payload()]
 
 

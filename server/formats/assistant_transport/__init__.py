@@ -7,7 +7,6 @@ from turnstream.server.formats.assistant_transport.state import StateEncoder, ca
 from turnstream.server.formats.assistant_transport.stream import PartsEncoder, snapshot
 from turnstream.server.formats.format import (
     BodyFormat,
-    Encoder,
     Format,
     StreamContext,
     View,
@@ -15,12 +14,6 @@ from turnstream.server.formats.format import (
     deferred,
 )
 from turnstream.server.formats.json_text import DONE
-
-__all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
-
-
-def _encoder(context: StreamContext, view: View) -> Encoder:
-    return PartsEncoder() if view is None else StateEncoder(context)
 
 
 def _prologue(context: StreamContext, view: View, _replay: bool) -> list[str]:
@@ -37,7 +30,7 @@ WIRE_FORMAT = WireFormat(
     headers={},
     variant=lambda view: view is not None,
     needs_turns=lambda _header, view: view is not None,
-    encoder=_encoder,
+    encoder=lambda context, view: PartsEncoder() if view is None else StateEncoder(context),
     prologue=_prologue,
     idle=_idle,
     snapshot=snapshot,

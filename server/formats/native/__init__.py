@@ -6,8 +6,6 @@ from turnstream.server.formats.fields import BodyLimits, read
 from turnstream.server.formats.format import BodyFormat, Format, deferred
 from turnstream.server.turns.requests import ApprovalAnswer
 
-__all__ = ["BODY_FORMAT", "FORMAT", "approval_body"]
-
 _body = deferred(__name__, "body")
 
 
