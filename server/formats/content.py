@@ -85,8 +85,10 @@ def _check_images(images: Sequence[ImageContent], limits: BodyLimits) -> None:
 
 
 def one_message(messages: Sequence[Content], limits: BodyLimits) -> UserMessage:
-    """Join messages: a text that follows another's text is a new paragraph. Raises
-    InvalidRequest."""
+    """Join the content of messages, which fits the limits of one: a text that follows another's
+    text is a new paragraph. Raises InvalidRequest."""
+    if len(messages) == 1:
+        return UserMessage(messages[0])
     together: list[UserContent] = []
     for content in messages:
         match together, content:
