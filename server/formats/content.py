@@ -273,8 +273,10 @@ def _form(content: Any) -> str:
 
 
 def _content(said: Any, info: ValidationInfo[BodyLimits]) -> Content:
-    content = [TextContent(said)] if isinstance(said, str) else [part.content for part in said]
-    return fitting([one for one in content if one is not None], info.context)
+    if isinstance(said, str):  # it has been read as a MessageText
+        return (TextContent(said),)
+    content = (part.content for part in said)
+    return fitting((one for one in content if one is not None), info.context)
 
 
 def _fitting_text(text: str, info: ValidationInfo[BodyLimits]) -> str:
