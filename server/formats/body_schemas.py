@@ -53,7 +53,7 @@ def choice(*values: Any) -> Schema:
 
 
 def an_object(required: Sequence[str], **properties: Schema) -> Schema:
-    """Other keys are ignored."""
+    """Describe an object, of which other keys are ignored."""
     return {
         "type": "object",
         **({"required": [*required]} if required else {}),
@@ -62,7 +62,7 @@ def an_object(required: Sequence[str], **properties: Schema) -> Schema:
 
 
 def closed_object(required: Sequence[str], **properties: Schema) -> Schema:
-    """It has no other keys."""
+    """Describe an object that has no other keys."""
     return {**an_object(required, **properties), "additionalProperties": False}
 
 

@@ -1,4 +1,4 @@
-"""What a wire format does: body to request, chunks to payloads, history to snapshot.
+"""A wire format: body to request, chunks to payloads, history to snapshot.
 
 Each format is a folder; nothing of one is known outside it. What a format remembers of a body, to
 answer its reader, is a `view`: only the format itself looks inside.
@@ -18,12 +18,12 @@ from turnstream.server.turns.messages import AssistantTurn, Turn
 from turnstream.server.turns.requests import AttachRequest, TurnRequest
 
 View = Any
-"""Of a reader whose body said nothing about its view, or who posted none: None."""
+"""None for a reader that posted no body, or whose body said nothing about its view."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamContext:
-    """What a stream needs besides a run's chunks."""
+    """The needs of a stream besides a run's chunks."""
 
     thread_id: str
     message_id: str
@@ -33,11 +33,11 @@ class StreamContext:
     what the request added. Empty where the format does not need it."""
     run_id: str = ""
     graph_state: Values | None = None
-    """Beside the turns, what clients see of the graph's state; None: nothing of it, ever."""
+    """The graph's state beside the turns, as far as clients see it; None: they never see it."""
 
     @property
     def continued(self) -> AssistantTurn | None:
-        """What earlier runs have said of the run's message; None if it is a new one."""
+        """The run's message as earlier runs left it; None if it is a new one."""
         return next(
             (
                 turn
@@ -73,11 +73,11 @@ class WireFormat:
 
     name: str
     headers: Mapping[str, str]
-    """Of its streams, besides those that every stream has."""
+    """Headers of its streams, besides those that every stream has."""
     variant: Callable[[View], Hashable]
     """Readers of equal variants share the encoded chunks of a run."""
     needs_turns: Callable[[RunHeader, View], bool]
-    """Whether the context must have the turns."""
+    """Return True if the context must have the turns."""
     encoder: Callable[[StreamContext, View], Encoder]
     prologue: Callable[[StreamContext, View, bool], list[str]]
     """Payloads ahead of the first event, without ids, of one reader; the flag says whether it
@@ -86,8 +86,8 @@ class WireFormat:
     """The payloads of a stream without a run."""
     snapshot: Callable[[Sequence[Turn]], list[dict[str, Any]]]
     waiting: Callable[[Sequence[Turn], Sequence[Interrupt]], Mapping[str, Any]] = lambda *_: {}
-    """What a loaded thread says beside its messages of what waits for the client, as a client of
-    this format answers it; the interrupts are those that are open."""
+    """Return the keys of a loaded thread, beside its messages, for what waits for the client, as a
+    client of this format answers it; the interrupts are those that are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,11 @@ class BodyFormat:
     parse: Callable[[Mapping[str, Any], BodyLimits], Parsed]
     """Raises InvalidRequest."""
     wire_format: WireFormat | None = None
-    """That of the answer. None: the default one."""
+    """The format of the answer. None: the default one."""
     recognises: Callable[[Mapping[str, Any]], bool] | None = None
-    """Whether a body of `POST /chat` is of this form. None: its own address alone takes it."""
+    """Return True for a body of `POST /chat` of this form. None: its own address alone takes it."""
     address: str | None = None
-    """Of a form with an address of its own, such as `/ag-ui`. `{address}/{graph}` names the graph
-    too."""
+    """An address of its own, such as `/ag-ui`. `{address}/{graph}` names the graph too."""
 
 
 def deferred(package: str, module: str) -> Callable[[], Any]:

@@ -168,7 +168,7 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
 
 
 def components() -> dict[str, Schema]:
-    """It is answered in another format."""
+    """Return nothing: the body is answered in another format."""
     return {}
 
 
