@@ -163,6 +163,12 @@ def test_a_body_with_any_other_value_in_one_place_is_read_or_refused(
             parse(changed(body, place, data.draw(ANY)), LIMITS)
 
 
+def test_a_type_that_is_called_like_a_key_does_not_hide_the_place_of_a_fault() -> None:
+    body = {"assistant_id": "chat", "input": {"messages": [{"type": "id", "id": 7}]}}
+    with pytest.raises(InvalidRequest, match=r"^input\.messages\[0\]\.id is 7: send a string\.$"):
+        langgraph_parse(body, LIMITS)
+
+
 @pytest.mark.parametrize("body", AG_UI)
 @settings(max_examples=sample(60, 6))
 @given(data=st.data())
