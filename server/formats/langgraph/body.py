@@ -50,6 +50,7 @@ from turnstream.server.formats.langgraph.stream import ALL_MODES, Modes, wanted_
 from turnstream.server.formats.tool_fields import CallId, value_of
 from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import (
+    NO_VALUES,
     ApprovalAnswer,
     Branch,
     GraphValues,
@@ -257,10 +258,10 @@ def parse(body: Any, limits: BodyLimits) -> Submission:
     """Raises InvalidRequest."""
     asked = read(RunBody, body, limits)
     refuse_native(body, OF_BODY, _REMEDIES)
-    configurable = (asked.config.configurable if asked.config else None) or RunConfigurable()
-    own = configurable.model_extra or {}
-    places = [place for place in (asked.checkpoint, asked, configurable) if place]
-    ids = [place.checkpoint_id for place in places if place.checkpoint_id is not None]
+    configurable = asked.config.configurable if asked.config else None
+    own = (configurable.model_extra if configurable else None) or {}
+    places = (asked.checkpoint, asked, configurable)
+    ids = [place.checkpoint_id for place in places if place and place.checkpoint_id is not None]
     metadata = asked.metadata if isinstance(asked.metadata, dict) else {}
     resume = asked.command.resume if asked.command else None
     messages = input_messages((asked.input or {}).get("messages"), limits)
@@ -270,7 +271,7 @@ def parse(body: Any, limits: BodyLimits) -> Submission:
         resume=None if resume is None else Resume(resume),
         on_busy="stop" if asked.multitask_strategy == "interrupt" else "reject",
         must_exist=asked.if_not_exists == "reject",
-        based_on=read(RunMetadata, metadata, limits, "metadata").based_on,
+        based_on=read(RunMetadata, metadata, limits, "metadata").based_on if metadata else None,
     )
     return Submission(
         request,
@@ -332,6 +333,8 @@ def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits)
     }
     further = {name: value for name, value in (asked.input or {}).items() if name != "messages"}
     given = {"context": asked.context, "configurable": own, "input": further}
+    if not any(given.values()):
+        return NO_VALUES
     return read(Values, given, limits).graph_values
 
 
