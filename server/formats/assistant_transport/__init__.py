@@ -43,4 +43,4 @@ BODY_FORMAT = BodyFormat(
     WIRE_FORMAT,
     recognises=lambda body: isinstance(body.get("commands"), list),
 )
-FORMAT = Format(deferred(__name__, "schemas"), BODY_FORMAT, WIRE_FORMAT)
+FORMAT = Format(_body, BODY_FORMAT, WIRE_FORMAT)

@@ -6,15 +6,19 @@ The thread's id is the one that our own state gave the client, since its own (`_
 changes with every page load.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, MutableMapping
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from turnstream.server.formats import content, fields, graph_values, tool_fields
+from turnstream.server.formats import body_schemas, content, fields, graph_values, tool_fields
+from turnstream.server.formats import metadata_schemas as meta
+from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, nullable, variant
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, without_effect
 from turnstream.server.formats.format import Parsed
+from turnstream.server.formats.metadata_schemas import OBJECT, TEXT, any_of, list_of, record
 from turnstream.server.turns.requests import AttachRequest, Branch, TurnRequest
+from turnstream.server.turns.terms import Disposition, End, FinishReason
 
 _LOCAL_ID = "__LOCALID_"
 _REMEDIES = {"client_tools": "send tools, by name"}
@@ -97,3 +101,62 @@ def _ignored(body: Mapping[str, Any], asked: CommandsBody) -> list[str]:
         for key in without_effect(given, type(command), "commands.")
     }
     return [*without_effect(body, CommandsBody), *of_commands]
+
+
+MODELS = (CommandsBody,)
+
+
+def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
+    """By name: without commands a body asks for the thread's live run, or brings `resume`."""
+    refused = body_schemas.refused(fields.keys(CommandsBody))
+    whole = variant(found.pop(CommandsBody.__name__), (), **refused)
+    commands = whole["properties"]["commands"]
+    none: Schema = {"type": "array", "maxItems": 0}
+    answers: Schema = {"not": NOTHING}
+    # The names in a body that begins no run are not looked up.
+    names = dict.fromkeys(("graph", "model"), nullable(TEXT))
+    values = dict.fromkeys(("context", "configurable", "input"), nullable(OBJECT))
+    return {
+        "CommandsBody": variant(whole, (), commands={**commands, "minItems": 1}, resume=NOTHING),
+        "CommandsResumeBody": variant(whole, ["resume"], commands=none, resume=answers),
+        "AttachBody": variant(whole, (), commands=none, resume=NOTHING, **names, **values),
+    }
+
+
+_TEXT = record(type="text", text=TEXT)
+_REASONING = record(type="reasoning", text=TEXT)
+_IMAGE = record({"alt": TEXT}, type="image", image=TEXT)
+_CALL = record(
+    {"approval": meta.APPROVAL, "result": {}, "isError": {"type": "boolean"}},
+    type="tool-call",
+    toolCallId=TEXT,
+    toolName=TEXT,
+    argsText=TEXT,
+    args=OBJECT,
+    state=choice("pending", *get_args(End)),
+    disposition=choice(*get_args(Disposition)),
+)
+_REASON = choice(*get_args(FinishReason))
+_SUMS: dict[str, Schema] = {"usage": meta.USAGE, "timing": meta.TIMING}
+_END: dict[str, Schema] = {"ended": meta.ENDED, "error": meta.ERROR, **meta.VERSIONS}
+_STEP = record(_SUMS, stepId=TEXT, finishReason=nullable(_REASON))
+
+
+def components() -> dict[str, Schema]:
+    """The schema of a message of a loaded thread, by name; see `stream.py`."""
+    message = any_of(
+        record(
+            {**meta.VERSIONS, "createdAt": {**TEXT, "format": "date-time"}},
+            id=TEXT,
+            role="user",
+            parts=list_of(any_of(_TEXT, _IMAGE)),
+        ),
+        record(
+            {"finishReason": _REASON, **_SUMS, **_END},
+            id=TEXT,
+            role="assistant",
+            parts=list_of(any_of(_TEXT, _REASONING, _CALL)),
+            steps=list_of(_STEP),
+        ),
+    )
+    return {"Message.assistant-transport": message}

@@ -5,7 +5,7 @@ parts needs. Extra keys are allowed in this format: a step has its `stepId`, `no
 a part its `stepId` if that is not the step that started last, a tool call its `disposition`, a
 result its `end`, an `error` the `id` of its log entry.
 
-`schemas.py` has the form of a loaded thread's messages. `parts` are those of assistant-stream's
+`body.py` has the schema of a loaded thread's messages. `parts` are those of assistant-stream's
 message, over all runs of the turn. `state` says how a call stands: `pending`, or its end, and then
 there are `result` and `isError`. `approval` is of a call that needs one, see
 `turnstream.server.formats.metadata`. `args` is `{}` when `argsText` is no JSON object.
