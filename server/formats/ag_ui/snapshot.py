@@ -24,7 +24,7 @@ from urllib.parse import quote, unquote
 
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.metadata import interrupt_json
-from turnstream.server.turns.chunks import Interrupt
+from turnstream.server.turns.chunks import Interrupt, Part, ReasoningPart, ToolCallPart
 from turnstream.server.turns.messages import Reasoning, Step, Text, ToolCall, Turn, UserTurn
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 from turnstream.server.turns.told_thread import calls_of
@@ -61,20 +61,18 @@ class StepMessages:
         self._latest: str | None = None
         """The message that a call joins."""
 
-    def of_reasoning(self) -> str:
-        self._latest = None
-        return self._numbered()
-
-    def of_text(self) -> str:
+    def of(self, part: Part | Text | Reasoning | ToolCall) -> str:
+        """Return the id of the message that the next part belongs to."""
+        match part:
+            case ReasoningPart() | Reasoning():
+                self._latest = None
+                return self._numbered()
+            case ToolCallPart() | ToolCall() if self._latest is not None:
+                self._parts += 1
+                return self._latest
         numbered = self._numbered()
         self._latest = numbered if self._is_named else self._step_id
         self._is_named = True
-        return self._latest
-
-    def of_call(self) -> str:
-        if self._latest is None:
-            return self.of_text()
-        self._parts += 1
         return self._latest
 
     def _numbered(self) -> str:
@@ -122,15 +120,13 @@ def _step(step: Step) -> Iterator[Message]:
     results: dict[str, list[Message]] = {}
     ids = StepMessages(step.step_id)
     for part in step.parts:
+        id = ids.of(part)
         match part:
             case Reasoning(text):
-                id = ids.of_reasoning()
                 messages[id] = {"id": id, "role": "reasoning", "content": text}
             case Text(text):
-                id = ids.of_text()
                 messages[id] = {"id": id, "role": "assistant", "content": text}
             case ToolCall():
-                id = ids.of_call()
                 message = messages.setdefault(id, {"id": id, "role": "assistant"})
                 message.setdefault("toolCalls", []).append(_call(part))
                 if part.end is not None:

@@ -31,27 +31,25 @@ _OpenPart = tuple[str, list[Payload]]
 ends with its arguments."""
 
 
-def _open_text(id: str) -> tuple[list[Payload], _OpenPart]:
-    start, end = ({"type": f"TEXT_MESSAGE_{edge}", "messageId": id} for edge in ("START", "END"))
+def _open(part: chunks.Part, id: str) -> tuple[list[Payload], _OpenPart]:
+    """Begin a part of the message that has this id: return its first events, and the rest."""
+    match part:
+        case chunks.ToolCallPart(call_id, name):
+            call = {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": name}
+            delta = _delta("TOOL_CALL_ARGS", "toolCallId", call_id)
+            return [{**call, "parentMessageId": id}], (delta, [])
+        case chunks.ReasoningPart():
+            message = {**_edge("REASONING_MESSAGE_START", id), "role": "reasoning"}
+            delta = _delta("REASONING_MESSAGE_CONTENT", "messageId", id)
+            end = [_edge("REASONING_MESSAGE_END", id), _edge("REASONING_END", id)]
+            return [_edge("REASONING_START", id), message], (delta, end)
+    start = {**_edge("TEXT_MESSAGE_START", id), "role": "assistant"}
     delta = _delta("TEXT_MESSAGE_CONTENT", "messageId", id)
-    return [{**start, "role": "assistant"}], (delta, [end])
+    return [start], (delta, [_edge("TEXT_MESSAGE_END", id)])
 
 
-def _open_reasoning(id: str) -> tuple[list[Payload], _OpenPart]:
-    edges = ("START", "MESSAGE_START", "MESSAGE_END", "END")
-    start, first, last, end = ({"type": f"REASONING_{edge}", "messageId": id} for edge in edges)
-    delta = _delta("REASONING_MESSAGE_CONTENT", "messageId", id)
-    return [start, {**first, "role": "reasoning"}], (delta, [last, end])
-
-
-def _open_call(part: chunks.ToolCallPart, message_id: str) -> tuple[list[Payload], _OpenPart]:
-    start = {
-        "type": "TOOL_CALL_START",
-        "toolCallId": part.tool_call_id,
-        "toolCallName": part.tool_name,
-        "parentMessageId": message_id,
-    }
-    return [start], (_delta("TOOL_CALL_ARGS", "toolCallId", part.tool_call_id), [])
+def _edge(type: str, id: str) -> Payload:
+    return {"type": type, "messageId": id}
 
 
 def _delta(type: str, key: str, id: str) -> str:
@@ -106,15 +104,9 @@ class AgUiEncoder:
         messages = self._steps[chunk.step_id]
         if chunk.step_id != next(reversed(self._steps)):
             self._is_in_order = False
-        match chunk.part:
-            case chunks.ToolCallPart():
-                self._calls[chunk.path] = chunk.part
-                start, part = _open_call(chunk.part, messages.of_call())
-            case chunks.ReasoningPart():
-                start, part = _open_reasoning(messages.of_reasoning())
-            case _:
-                start, part = _open_text(messages.of_text())
-        self._open[chunk.path] = part
+        if isinstance(chunk.part, chunks.ToolCallPart):
+            self._calls[chunk.path] = chunk.part
+        start, self._open[chunk.path] = _open(chunk.part, messages.of(chunk.part))
         return start
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[Payload]:
