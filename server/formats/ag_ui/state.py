@@ -23,21 +23,18 @@ class AgUiState:
         before, self._values = self._values, merged(self._values, chunk)
         if chunk.is_whole:
             return [state_snapshot(self._values)]
-        changes = [
-            operation
-            for name, value in chunk.values.items()
-            for operation in _of_value(before, name, value)
-        ]
-        return [{"type": "STATE_DELTA", "delta": changes}] if changes else []
+        delta: list[Payload] = []
+        for name, value in chunk.values.items():
+            path = f"/{_token(name)}"
+            change: list[Payload] = [{"op": "add", "path": path, "value": value}]
+            if name in before:
+                change = min(change, [*patch(before[name], value, path)], key=_size)
+            delta += change
+        return [{"type": "STATE_DELTA", "delta": delta}] if delta else []
 
 
-def _of_value(before: Values, name: str, value: Any) -> list[Payload]:
-    path = f"/{_token(name)}"
-    whole: list[Payload] = [{"op": "add", "path": path, "value": value}]
-    if name not in before:
-        return whole
-    changes = [*patch(before[name], value, path)]
-    return changes if len(dumps(changes)) < len(dumps(whole)) else whole
+def _size(operations: list[Payload]) -> int:
+    return len(dumps(operations))
 
 
 def patch(before: Any, after: Any, path: str) -> Iterator[Payload]:

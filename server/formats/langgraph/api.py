@@ -311,6 +311,8 @@ MAX_FOUND = 1000
 MAX_SEARCHED = 10_000
 """Threads that one search looks through, the newest."""
 PAGE_SIZE = 100
+_GRAPH_KEYS = ("graph_id", "assistant_id")
+"""The keys of a thread's metadata that name its graph."""
 _THREAD_STATUS: Mapping[str, _ThreadStatus] = {
     "live": "busy",
     "waiting": "interrupted",
@@ -473,12 +475,17 @@ class ThreadSearch(HTTPEndpoint):
         """List threads, newest first."""
         asked = await _body(request, LangGraphSearchBody)
         limit, offset = asked.limit or STATES, asked.offset or 0
-        graphs, status = _graphs_asked(request, asked.metadata or {}), asked.status
-        if len(graphs) > 1 or None in graphs:
+        graphs, status = request.state["graphs"], asked.status
+        # None stands for what no thread has.
+        wanted = {
+            graphs.find(value) if name in _GRAPH_KEYS and isinstance(value, str) else None
+            for name, value in (asked.metadata or {}).items()
+        }
+        if len(wanted) > 1 or None in wanted:
             return JSONResponse([])
         found: list[ThreadEntry] = []
         async for entry in _entries(request):
-            is_of_graph = not graphs or request.state["graphs"].name_of(entry) in graphs
+            is_of_graph = not wanted or graphs.name_of(entry) in wanted
             if is_of_graph and status in (None, _status(entry)):
                 found.append(entry)
                 if len(found) == limit + offset:
@@ -497,15 +504,6 @@ async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
             return
 
 
-def _graphs_asked(request: ApiRequest, asked: Mapping[str, Any]) -> set[str | None]:
-    """The graphs that the metadata of a search name; None stands for what no thread has."""
-    find = request.state["graphs"].find
-    return {
-        find(value) if name in ("graph_id", "assistant_id") and isinstance(value, str) else None
-        for name, value in asked.items()
-    }
-
-
 class Thread(HTTPEndpoint):
     @Operation(
         "langgraphGetThread",
@@ -519,8 +517,8 @@ class Thread(HTTPEndpoint):
             raise unknown_thread(thread_key(request))
         thread = found.thread
         asked = snapshot.open_interrupts(thread.turns, thread.interrupts) or []
-        interrupts = {"interrupts": {one["id"]: [one] for one in asked}}
-        rest = {**_thread(request, found.entry), **interrupts}
+        interrupts = {one["id"]: [one] for one in asked}
+        rest = {**_thread(request, found.entry), "interrupts": interrupts}
         return await _state_response(thread, len(thread.messages), rest)
 
     @Operation(
