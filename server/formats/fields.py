@@ -309,9 +309,10 @@ def _place(path: Sequence[int | str], root: str) -> str:
     """The name of a value in a sentence, as `messages[2].parts`."""
     place = root
     for step in path:
-        is_plain = isinstance(step, str) and step.isidentifier() and len(step) <= _MAX_KEY_CHARS
-        dotted = f".{step}" if place else str(step)
-        place += dotted if is_plain else f"[{shown(step)}]"
+        if isinstance(step, str) and step.isidentifier() and len(step) <= _MAX_KEY_CHARS:
+            place += f".{step}" if place else step
+        else:
+            place += f"[{step if isinstance(step, int) else shown(step)}]"
     return place or "The body"
 
 
