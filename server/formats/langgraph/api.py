@@ -139,7 +139,7 @@ class Assistant(HTTPEndpoint):
 
 
 def graph_named(request: ApiRequest, assistant_id: str) -> str:
-    """The graph that an assistant's id names. Raises Problem."""
+    """Find the graph that an assistant's id names. Raises Problem."""
     graphs = request.state["graphs"]
     if (name := graphs.find(assistant_id)) is None:
         raise Problem(
@@ -179,8 +179,8 @@ class Found:
 
 
 async def find_thread(request: ApiRequest) -> Found | None:
-    """The thread of one moment, a live run as far as it goes: read again if a run began or ended.
-    None: no run has begun it."""
+    """Load the thread as of one moment, a live run as far as it goes: once more if a run began or
+    ended meanwhile. None: there is no such thread."""
     store, key = request.state["store"], thread_key(request)
     entry = await store.get(key)
     while entry is not None:
@@ -209,8 +209,8 @@ def _shown(thread_id: str, turns: Sequence[Turn], **rest: Any) -> SavedThread:
 
 
 async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> SavedThread:
-    """The thread, or a branch that it has left, whichever has the checkpoint. Raises InvalidRequest
-    if none has."""
+    """Find the checkpoint in the thread, or in a branch that it has left. Raises InvalidRequest if
+    none has it."""
     async with aclosing(branches_of(request, found)) as branches:
         async for branch in branches:
             if checkpoint_id in dict(checkpoints(branch.messages)):
@@ -291,7 +291,7 @@ async def _state_response(thread: SavedThread, count: int, rest: Mapping[str, An
 
 
 def _with_values(thread: SavedThread, texts: Sequence[bytes], rest: Mapping[str, Any]) -> bytes:
-    """Only the newest state has the graph's own values."""
+    """Write a state whose messages are these; only the newest one has the graph's own values."""
     is_newest = len(texts) == len(thread.messages) and not thread.head
     own = thread.graph_state if is_newest else None
     members = (b",", as_json(own)[1:-1]) if own else ()
@@ -645,7 +645,7 @@ class LangGraphRunJson(TypedDict):
 _PLACES = ("X-Thread-Id", "X-Run-Id", "Content-Location", "Location")
 _LAST = "One event; `error` or `end` is the last."
 _EVENT = {**operation.refer("LangGraph.Event"), "description": _LAST}
-_STREAM = partial(Answer, "The run as an event stream.", _EVENT, operation.EVENTS)
+_streamed = partial(Answer, "The run as an event stream.", _EVENT, operation.EVENTS)
 _FOUND = STORAGE | pick("thread_not_found", "run_not_found")
 _OF_OTHER_BODIES = pick(
     *("missing_action", "invalid_protocol", "invalid_on_busy", "invalid_trigger"),
@@ -693,7 +693,7 @@ class Runs(HTTPEndpoint):
 class RunsStream(HTTPEndpoint):
     @Operation(
         "langgraphStreamRun",
-        _STREAM(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
+        _streamed(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
         _START,
         path=_PATH,
         body="LangGraph.RunBody",
@@ -742,7 +742,7 @@ class Run(HTTPEndpoint):
 class RunStream(HTTPEndpoint):
     @Operation(
         "langgraphJoinRun",
-        _STREAM(may_have=_PLACES),
+        _streamed(may_have=_PLACES),
         _FOUND | pick("limit_reached", "limit_exceeded", "invalid_stream_mode"),
         query={
             "stream_mode": Parameter(
@@ -817,8 +817,8 @@ class RunCancel(HTTPEndpoint):
 
 
 async def _read_run(request: ApiRequest) -> tuple[TurnRequest, "Submission", str]:
-    """The request of a run's body, the body, and the name of the graph. Raises Problem,
-    InvalidRequest."""
+    """Read the body of a run: return the request that it is, the body, and the name of the graph.
+    Raises Problem, InvalidRequest."""
     # The many models of a body are made when one comes.
     from turnstream.server.formats.langgraph.body import parse, turn_request
 
@@ -866,8 +866,8 @@ def _places(run: RunHeader | StreamLost, modes: stream.Modes = stream.ALL_MODES)
 
 
 async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
-    """The thread and the run that a request's address names. The run is None if its log is no
-    longer held. Raises Problem."""
+    """Find the thread and the run that the address names. The run is None if its log is no longer
+    held. Raises Problem."""
     key, run_id = thread_key(request), request.path_params["run_id"]
     entry = await request.state["store"].get(key)
     if entry is None:
