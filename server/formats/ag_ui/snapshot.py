@@ -23,7 +23,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from turnstream.server.formats.json_text import dumps
-from turnstream.server.formats.metadata import interrupt_json
+from turnstream.server.formats.metadata import given, interrupt_json
 from turnstream.server.turns.chunks import Interrupt, Part, ReasoningPart, ToolCallPart
 from turnstream.server.turns.messages import Reasoning, Step, Text, ToolCall, Turn, UserTurn
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
@@ -182,18 +182,15 @@ def _approval(call: ToolCall) -> dict[str, Any]:
 
 
 def _interrupt(interrupt: Interrupt) -> dict[str, Any]:
+    reason, message = "input_required", interrupt.value
     if interrupt.is_breakpoint:
         reason, message = "confirmation", f"Go on with {interrupt.node}?"
-    else:
-        reason, message = "input_required", interrupt.value
     schema = interrupt.response_schema
-    return {
-        "id": interrupt.id,
-        "reason": reason,
-        **({"message": message} if isinstance(message, str) else {}),
-        **({"responseSchema": schema} if isinstance(schema, dict) else {}),
-        "metadata": interrupt_json(interrupt),
-    }
+    said = given(
+        message=message if isinstance(message, str) else None,
+        responseSchema=schema if isinstance(schema, dict) else None,
+    )
+    return {"id": interrupt.id, "reason": reason, **said, "metadata": interrupt_json(interrupt)}
 
 
 def approval_of(interrupt_id: str) -> tuple[str, str] | None:

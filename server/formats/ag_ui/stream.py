@@ -21,7 +21,7 @@ from turnstream.server.formats.ag_ui.snapshot import StepMessages, open_interrup
 from turnstream.server.formats.ag_ui.state import AgUiState, Payload
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.json_text import dumps, quote
-from turnstream.server.formats.metadata import custom_json, ended_json, usage_json
+from turnstream.server.formats.metadata import custom_json, ended_json, given, usage_json
 from turnstream.server.turns import chunks
 from turnstream.server.turns.messages import ToolCall, settle_call
 from turnstream.server.turns.told_thread import ToldThread, calls_of
@@ -143,17 +143,14 @@ class AgUiEncoder:
         # A run that was stopped may leave a question open: its call was approved, and did not end.
         waits = finish.reason != "stop"
         interrupts = open_interrupts(self._thread.turns(), self._asked) if waits else []
-        outcome = {"outcome": {"type": "interrupt", "interrupts": interrupts}}
+        outcome = {"type": "interrupt", "interrupts": interrupts} if interrupts else None
         return {
             "type": "RUN_FINISHED",
             "threadId": context.thread_id,
             "runId": context.run_id,
             "usage": [usage_json(finish.usage)],
-            "result": {
-                "finishReason": finish.reason,
-                **({"ended": ended_json(ended)} if ended else {}),
-            },
-            **(outcome if interrupts else {}),
+            "result": given(finishReason=finish.reason, ended=ended and ended_json(ended)),
+            **given(outcome=outcome),
         }
 
 
