@@ -1,7 +1,7 @@
 """The application: routes, and the lifespan that wires everything together."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.loading import BUILT_IN, load, open_graphs
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.authentication import open_audit_trail, open_authentication
-from turnstream.server.extensions.base import Extension, Opened
+from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.built_in import BUILT_IN as OUR_EXTENSIONS
 from turnstream.server.extensions.loading import declared, named, settings_with, switched_on
-from turnstream.server.extensions.opened import Status, Threads, tables_of
+from turnstream.server.extensions.opened import Status, open_all, tables_of
 from turnstream.server.formats import FORMATS, BodyLimits, Formats
 from turnstream.server.graph_resources import open_graph_store, open_model, open_models
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
@@ -156,21 +156,7 @@ def create_app(
                     )
                 runs = state["runs"]
                 status = Status(runs, hooks)
-                opened = partial(
-                    Opened,
-                    database=storage.store,
-                    threads=Threads(storage.store),
-                    status=status,
-                    meters={
-                        "thread_list": storage.store.meter,
-                        "checkpoints": storage.checkpointer.meter,
-                    },
-                    open_model=partial(open_model, settings),
-                )
-                async with AsyncExitStack() as open_extensions:
-                    for each in switched:
-                        of_each = opened(count=partial(status.count, each.name))
-                        await open_extensions.enter_async_context(each.open(of_each))
+                async with open_all(switched, storage, status, partial(open_model, settings)):
                     try:
                         async with upkeep(settings, storage.store, runs, state["graphs"]):
                             yield state

@@ -1,17 +1,21 @@
 """The parts of the server that extensions may use, and their tables."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
+from langchain_core.language_models import BaseChatModel
 from sqlalchemy import Connection
 
-from turnstream.server.extensions.base import Extension
+from turnstream.server.extensions.base import Extension, Opened
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.runs import Runs
 from turnstream.server.storage import thread_list
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.opened import Storage
 from turnstream.server.turns.header import ThreadKey
 
 
@@ -54,6 +58,30 @@ class Status:
     @property
     def dropped_chunks(self) -> int:
         return self.hooks.dropped_chunks
+
+
+@asynccontextmanager
+async def open_all(
+    extensions: Sequence[Extension],
+    storage: Storage,
+    status: Status,
+    open_model: Callable[[str], AbstractAsyncContextManager[BaseChatModel]],
+) -> AsyncIterator[None]:
+    """Open the extensions in their order, and close them in the opposite one. Raises what they
+    raise."""
+    meters = {"thread_list": storage.store.meter, "checkpoints": storage.checkpointer.meter}
+    async with AsyncExitStack() as stack:
+        for each in extensions:
+            opened = Opened(
+                database=storage.store,
+                threads=Threads(storage.store),
+                status=status,
+                meters=meters,
+                count=partial(status.count, each.name),
+                open_model=open_model,
+            )
+            await stack.enter_async_context(each.open(opened))
+        yield
 
 
 def tables_of(extensions: Sequence[Extension]) -> list[ExtensionTables]:
