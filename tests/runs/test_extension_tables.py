@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, Integer, MetaData, String, Table, func, insert, select
+from sqlalchemy import Column, ForeignKey, Integer, MetaData, String, Table, func, insert, select
 
 from turnstream.server.storage.extension_tables import ExtensionTables, drop
 from turnstream.server.storage.extension_writes import tolerated
@@ -78,6 +78,64 @@ async def test_a_mistake_leaves_out_all_writes_of_the_extension_and_not_the_end_
     entry = await storage.store.get(T1)
     assert entry is not None
     assert entry.run_state == "finished"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"nope": 1}, {"count": None}, {"count": 2**80}, {"owner": "\ud800"}],
+    ids=["a column that there is not", "a null", "a number beyond 64 bits", "half a character"],
+)
+async def test_no_mistake_in_a_write_keeps_a_run_from_its_end(
+    storage: Storage, values: dict[str, Any]
+) -> None:
+    whole = {"owner": T1.owner, "thread_id": T1.thread_id, "count": 1, **values}
+    write = insert(words).values(**whole) if "nope" not in values else insert(words).values(nope=1)
+    await begun(storage.store, T1, write)
+    entry = await storage.store.get(T1)
+    assert entry is not None
+    assert entry.run_state == "finished"
+    assert await count(storage.store) == 0
+
+
+async def test_tables_that_refer_to_each_other_are_emptied_and_dropped(location: Location) -> None:
+    linked = MetaData()
+    of_thread = (Column("owner", String, primary_key=True), Column("thread_id", String))
+    Table("toy", linked, *of_thread)
+    Table(
+        "toy_items",
+        linked,
+        Column("owner", String, ForeignKey("toy.owner")),
+        Column("thread_id", String),
+    )
+    toy = ExtensionTables("toy", linked, 1, lambda _connection, _version: None)
+    async with open_storage(location) as storage:
+        store = storage.store
+        await store.open_extensions([toy], is_shared=False)
+        rows = [insert(each).values(owner="ann", thread_id="t1") for each in linked.sorted_tables]
+        await begun(store, T1, *rows)
+        await store.claim_for_deletion(T1, "d1")
+        await store.delete(T1)
+        for each in linked.sorted_tables:
+            found = select(func.count()).select_from(each)
+            assert await store.read(lambda connection, q=found: connection.scalar(q)) == 0
+        assert await store.write(drop, "toy")
+
+
+async def test_a_table_that_is_added_later_is_emptied_too(location: Location) -> None:
+    more = MetaData()
+    words.to_metadata(more)
+    later = words.to_metadata(more, name="words_later")
+    both = ExtensionTables("words", more, 1, TOY.migrate)
+    async with open_storage(location) as storage:
+        store = storage.store
+        await store.open_extensions([TOY], is_shared=False)
+        await store.open_extensions([both], is_shared=False)
+        await begun(store, T1, insert(later).values(owner="ann", thread_id="t1", count=1))
+        await store.claim_for_deletion(T1, "d1")
+        await store.delete(T1)
+        found = select(func.count()).select_from(later)
+        assert await store.read(lambda connection: connection.scalar(found)) == 0
+        await store.write(drop, "words")
 
 
 async def test_rows_move_with_a_thread_that_is_assigned(storage: Storage) -> None:

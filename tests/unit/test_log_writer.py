@@ -31,3 +31,31 @@ async def test_what_a_cancelled_write_brought_is_in_the_log_ahead_of_the_next(
     await writer.write([Done()])
     written: list[Chunk] = [chunk async for batch in log.read(0) for _, chunk in batch]
     assert written == [START, TextDelta("s1", (0,), "Hello. "), FINISH, Done()]
+
+
+async def test_chunks_of_a_write_that_was_cancelled_on_its_way_are_fed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A shared log has them: they were sent."""
+    fed = list[Chunk]()
+    writer = LogWriter(await MemoryLogs().create("run"))
+    writer.feed = fed.extend
+    append = HeldMethod(monkeypatch, MemoryLog, "append", once=True)
+    write = asyncio.create_task(writer.write([START]))
+    await append.reached.wait()
+    write.cancel()
+    with suppress(asyncio.CancelledError):
+        await write
+    assert fed == [START]
+
+
+async def test_a_flush_writes_and_feeds_the_deltas_that_wait() -> None:
+    fed, log = list[Chunk](), await MemoryLogs().create("run")
+    writer = LogWriter(log)
+    writer.feed = fed.extend
+    words = [TextDelta("s1", (0,), text) for text in ("He", "llo")]
+    await writer.write([START])
+    for delta in words:
+        await writer.write([delta])
+    await writer.flush()
+    assert "".join(each.text for each in fed if isinstance(each, TextDelta)) == "Hello"
