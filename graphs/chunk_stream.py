@@ -22,6 +22,7 @@ from openai.resources.chat.completions import AsyncCompletions
 from turnstream.graphs.chunk_shape import Chunk
 from turnstream.graphs.model_options import Omittable
 from turnstream.graphs.model_wire import AsyncBoundedStream
+from turnstream.graphs.strict_order import in_strict_order
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,9 @@ DONE = "[DONE]"
 """The key of the last chunk of a stream that came to its end mark."""
 
 OMITTABLE = frozenset(get_args(Omittable))
+
+REFUSALS = (openai.BadRequestError, openai.UnprocessableEntityError, openai.InternalServerError)
+"""llama.cpp answers with a 500 if its template refuses the messages."""
 
 OPTIONS = {"extra_headers", "extra_query", "extra_body", "timeout"}
 """What the client takes for itself; requests that have it go its own way."""
@@ -127,29 +131,50 @@ def _json(value: Any) -> bytes:
 class ChunkCompletions(AsyncCompletions):
     """The completions endpoint of ChatOpenAI, in place of the client's `chat.completions`.
 
-    An option that a turn can do without is left out from the first refusal on that names it. The
-    refused request has had no answer, so it is made again.
+    An option that a turn can do without is left out from the first refusal on that names it. A
+    request whose messages are not in the order of the strictest servers is made once more in that
+    order if it is refused; a server that takes it then gets that order from then on. A refused
+    request has had no answer, so nothing happens twice.
     """
 
-    def __init__(self, client: openai.AsyncOpenAI, omitted: Collection[str] = ()) -> None:
+    def __init__(
+        self, client: openai.AsyncOpenAI, omitted: Collection[str] = (), *, is_strict: bool = False
+    ) -> None:
         super().__init__(client)
         self._requests = RequestJson()
         self._omitted = set(omitted)
+        self._is_strict = is_strict
 
     async def create(self, *, stream: Any = None, **body: Any) -> Any:
         if not stream or OPTIONS & body.keys():
             return await super().create(**body, **({"stream": stream} if stream else {}))
         asked = {**body, "stream": stream}
+        if self._is_strict:
+            asked["messages"] = in_strict_order(asked["messages"])
         try:
             return await self._post_but(asked, self._omitted)
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+        except REFUSALS as error:
             refused = {name for name in asked.keys() & OMITTABLE if name in str(error)}
             if refused <= self._omitted:
-                raise
+                return await self._ask_in_order(asked, error)
             self._omitted |= refused
             named = {"options": ", ".join(sorted(refused))}
             logger.warning("the model's server refuses %(options)s: left out from now on", named)
         return await self.create(stream=stream, **body)
+
+    async def _ask_in_order(self, asked: Mapping[str, Any], refusal: openai.APIStatusError) -> Any:
+        """Ask once more in the strictest order. Raises the refusal if there is no other order, or
+        if that is refused too."""
+        ordered = in_strict_order(asked["messages"])
+        if ordered == asked["messages"]:
+            raise refusal
+        try:
+            answer = await self._post_but({**asked, "messages": ordered}, self._omitted)
+        except openai.APIStatusError:
+            raise refusal from None
+        self._is_strict = True
+        logger.warning("the model's server takes messages in the strictest order: so from now on")
+        return answer
 
     async def _post_but(self, body: Mapping[str, Any], omitted: Collection[str]) -> Any:
         asked = {key: value for key, value in body.items() if key not in omitted}

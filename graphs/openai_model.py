@@ -22,6 +22,7 @@ from turnstream.graphs.model_options import ModelOptions, possible_reasoning
 from turnstream.graphs.model_wire import ModelClients, model_clients
 from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
+from turnstream.graphs.strict_order import is_strict
 from turnstream.graphs.think_tags import ThinkTags, take_thoughts
 
 
@@ -133,7 +134,9 @@ def openai_model(
     model.reads_think_tags = options.think_tags == "reasoning"
     if wanted not in ("off", "on"):
         model.reasoning_effort = wanted
-    model.async_client = ChunkCompletions(model.root_async_client, options.omitted)
+    model.async_client = ChunkCompletions(
+        model.root_async_client, options.omitted, is_strict=is_strict(name)
+    )
     return model
 
 

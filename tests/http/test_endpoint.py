@@ -443,7 +443,7 @@ async def test_a_reply_in_one_piece_can_be_cut_or_broken(
 
 @pytest.mark.parametrize(("options", "connection"), [({}, "close"), ({"keep_alive": True}, None)])
 async def test_a_connection_serves_one_request_unless_kept_alive(
-    options: dict[str, bool], connection: str | None
+    options: dict[str, Any], connection: str | None
 ) -> None:
     async with (
         StrictEndpoint(**options) as endpoint,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
@@ -55,7 +56,14 @@ class StrictEndpoint:
     ChatOpenAI has one, leaves no socket behind.
     """
 
-    def __init__(self, *, port: int = 0, keep_alive: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        keep_alive: bool = False,
+        further: Callable[[Body], Refusal | None] = lambda _body: None,
+    ) -> None:
+        """`further` are rules of one server beside those of all."""
         self.default: Scripted = text_reply("Hello from the endpoint.")
         self.refused: list[Refusal] = []
         """Tests end with `assert endpoint.refused == []`."""
@@ -64,6 +72,7 @@ class StrictEndpoint:
         self._came = 0
         self._port = port
         self._keep_alive = keep_alive
+        self._further = further
         self._seals = Seals()
         self.ollama_models: tuple[str, ...] | None = None
         """Those that Ollama has; None: any."""
@@ -152,6 +161,7 @@ class StrictEndpoint:
         read = rules.read(raw)
         asked = self._asked({} if isinstance(read, Refusal) else read, request)
         refusal = read if isinstance(read, Refusal) else wire.refusal(asked)
+        refusal = refusal or self._further(asked.body)
         exchange.arrive(asked.body)
         if refusal:
             return self._refuse(exchange, refusal, wire)
