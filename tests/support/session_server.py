@@ -3,7 +3,8 @@
 https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#session-management
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.applications import Starlette
@@ -14,12 +15,31 @@ from starlette.routing import Route
 TOOL = {"name": "ping", "description": "Answers.", "inputSchema": {"type": "object"}}
 
 
-class SessionServer:
-    """`forget` is what a restart does to its sessions."""
+@dataclass(frozen=True)
+class Refusal:
+    """An answer to a request: JSON, text, or nothing."""
 
-    def __init__(self, tools: Sequence[dict[str, Any]] = (TOOL,)) -> None:
+    status: int
+    body: Mapping[str, Any] | str = ""
+
+    def response(self) -> Response:
+        if isinstance(self.body, str):
+            return Response(self.body, self.status)
+        return JSONResponse(self.body, self.status)
+
+
+class SessionServer:
+    """`forget` is what a restart does to its sessions; `unknown` answers those who come with one
+    that it does not know. While `refused` is set it answers calls."""
+
+    def __init__(
+        self, tools: Sequence[dict[str, Any]] = (TOOL,), unknown: Refusal = Refusal(404)
+    ) -> None:
         self.opened = 0
-        self._tools = tools
+        self.asked = self.called = 0
+        """Calls that came, and those that ran."""
+        self.refused: Refusal | None = None
+        self._tools, self._unknown = tools, unknown
         self._known: set[str] = set()
         self.app = Starlette(
             routes=[Route("/mcp", self._answer, methods=["GET", "POST", "DELETE"])]
@@ -34,13 +54,19 @@ class SessionServer:
         asked = await request.json()
         if asked["method"] == "initialize":
             return self._open(asked)
-        if request.headers.get("mcp-session-id") not in self._known:
-            return Response(status_code=404 if "mcp-session-id" in request.headers else 400)
+        self.asked += asked["method"] == "tools/call"
+        if "mcp-session-id" not in request.headers:
+            return Response(status_code=400)
+        if request.headers["mcp-session-id"] not in self._known:
+            return self._unknown.response()
         if "id" not in asked:
             return Response(status_code=202)
-        listed = {"tools": [*self._tools]}
-        said = {"content": [{"type": "text", "text": "pong"}]}
-        return _result(asked, listed if asked["method"] == "tools/list" else said)
+        if asked["method"] == "tools/list":
+            return _result(asked, {"tools": [*self._tools]})
+        if self.refused is not None:
+            return self.refused.response()
+        self.called += 1
+        return _result(asked, {"content": [{"type": "text", "text": "pong"}]})
 
     def _open(self, asked: dict[str, Any]) -> Response:
         self.opened += 1

@@ -21,6 +21,7 @@ from mcp.types import ToolListChangedNotification
 
 from turnstream.tools.mcp import launcher
 from turnstream.tools.mcp.configuration import Server
+from turnstream.tools.mcp.http_client import HttpClient
 from turnstream.tools.mcp.listings import drop_invalid_tools
 from turnstream.tools.mcp.sessions import Unreachable
 
@@ -90,7 +91,8 @@ async def connected(
     ended: Callable[[], None],
 ) -> AsyncIterator[Client]:
     """A session; `headers` are sent beside the server's own. `changed` is called when the server
-    says that its tools are others now, `ended` when it is gone.
+    says that its tools are others now, and when it may have been restarted; `ended` when the
+    session is gone.
 
     Must be entered and left in the same task, which it may cancel. Raises what the client raises,
     exception groups among it, and NotFound.
@@ -105,28 +107,39 @@ async def connected(
             drop_invalid_tools(message, version)
 
     version: str | None = None
+    http: HttpClient | None = None
     async with AsyncExitStack() as stack:
-        transport = _Watched(await _transport(config, headers, stack), receive, ended)
-        client = Client(transport, message_handler=on_message, cache=None)
+        if config.url is None:
+            transport = _command(config, stack)
+        else:
+            http = _http_client(config, headers, changed)
+            await stack.enter_async_context(http)
+            transport = streamable_http_client(config.url, http_client=http)
+        watched = _Watched(transport, receive, ended)
+        client = Client(watched, message_handler=on_message, cache=None)
         await stack.enter_async_context(client)
         version = client.protocol_version
+        if http is not None:
+            http.is_open = True
         yield client
 
 
-async def _transport(
-    config: Server, headers: Mapping[str, str], stack: AsyncExitStack
-) -> Transport:
-    if config.url is None:
-        errors: TextIO = sys.stderr
-        if not config.turnstream.stderr:
-            nowhere = open(os.devnull, "w")  # noqa: ASYNC230, SIM115  the stack closes it
-            errors = stack.enter_context(nowhere)
-        return stdio_client(_process(config), errors)
-    http = httpx2.AsyncClient(
+def _command(config: Server, stack: AsyncExitStack) -> Transport:
+    errors: TextIO = sys.stderr
+    if not config.turnstream.stderr:
+        nowhere = open(os.devnull, "w")  # noqa: SIM115  the stack closes it
+        errors = stack.enter_context(nowhere)
+    return stdio_client(_process(config), errors)
+
+
+def _http_client(
+    config: Server, headers: Mapping[str, str], troubled: Callable[[], None]
+) -> HttpClient:
+    return HttpClient(
+        troubled,
         headers={**config.headers, **headers},
         timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
     )
-    return streamable_http_client(config.url, http_client=await stack.enter_async_context(http))
 
 
 def _process(config: Server) -> StdioServerParameters:

@@ -16,12 +16,7 @@ from turnstream.tools.mcp.configuration import Server
 from turnstream.tools.mcp.connections import connected
 from turnstream.tools.mcp.forwarding import headers_of
 from turnstream.tools.mcp.notifications import Progress
-from turnstream.tools.mcp.sessions import (
-    ConnectionLost,
-    Session,
-    Unreachable,
-    was_forgotten,
-)
+from turnstream.tools.mcp.sessions import ConnectionLost, Session, Unreachable
 from turnstream.tools.mcp.tools import make_tools
 from turnstream.tools.threads import in_thread
 
@@ -68,13 +63,7 @@ class McpServer:
         progress: Progress | None,
     ) -> CallToolResult:
         """See `Session.call`; raises NothingToForward."""
-        session = self._session(user)
-        try:
-            return await session.call(tool, arguments, progress)
-        except ConnectionLost as lost:
-            if not was_forgotten(lost):
-                raise
-        return await session.call(tool, arguments, progress)
+        return await self._session(user).call(tool, arguments, progress)
 
     async def refresh(self) -> None:
         """Raises NotJoined; then the tools stay as they are."""
@@ -130,7 +119,9 @@ class McpServer:
         key = tuple(sorted(headers.items()))
         session = self._of_callers.get(key)
         if session is None:
-            session = self._of_callers[key] = Session(partial(connected, self.config, headers))
+            session = self._of_callers[key] = Session(
+                partial(connected, self.config, headers), lost=self._changed.set
+            )
         self._of_callers.move_to_end(key)
         session.used_at = asyncio.get_running_loop().time()
         self._close_unused()

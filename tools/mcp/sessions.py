@@ -6,14 +6,16 @@ entered in when the connection breaks, and that must not be the task of a run.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp import Client, MCPError
-from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, CallToolResult, Tool
+from mcp.types import CONNECTION_CLOSED, CallToolResult, Tool
+from pydantic import ValidationError
 
+from turnstream.tools.mcp.http_client import Failure, failure_of
 from turnstream.tools.mcp.notifications import Progress, listening, told_to
 
 OPEN_SECONDS = 30.0
@@ -29,6 +31,8 @@ Open = Callable[[Callable[[], None], Callable[[], None]], AbstractAsyncContextMa
 """`turnstream.tools.mcp.connections.connected` of a server, with what to call on changes and at its
 end."""
 
+Answer = TypeVar("Answer")
+
 logger = logging.getLogger(__name__)
 
 
@@ -38,6 +42,15 @@ class Unreachable(Exception):
 
 class ConnectionLost(Exception):
     """The session ended while the server was at work: the call may have run."""
+
+
+class Unavailable(ConnectionLost):
+    """A gateway answered in place of the server; the session may go on."""
+
+
+class NotTaken(ConnectionLost):
+    """The server did not take the request, so the call did not run: it does not know the session,
+    or no connection could be made."""
 
 
 @dataclass(eq=False, slots=True)
@@ -57,11 +70,12 @@ class _Kept:
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """`changed` is called when the server says that its tools are others now, and when a session
-    was opened: its tools may be."""
+    """`changed` is called when the server says that its tools are others now, when it may have been
+    restarted, and when a session was opened; `lost` when a session was given up."""
 
     open: Open
     changed: Callable[[], None] = lambda: None
+    lost: Callable[[], None] = lambda: None
     in_use: int = 0
     """Calls that are being made."""
     used_at: float = 0.0
@@ -78,23 +92,17 @@ class Session:
         ValidationError or RuntimeError for an answer that is not valid.
         """
 
-        async with self._used() as kept:
-            return await kept.client.call_tool(
+        async def call(client: Client) -> CallToolResult:
+            return await client.call_tool(
                 tool, dict(arguments), progress_callback=told_to(progress)
             )
 
+        return await self._request(call)
+
     async def tools(self) -> list[Tool]:
         """What the server lists, up to MAX_TOOLS. Raises as `call`, and TimeoutError."""
-        async with asyncio.timeout(LIST_SECONDS), self._used() as kept:
-            tools: list[Tool] = []
-            cursor = None
-            for _ in range(MAX_PAGES):
-                page = await kept.client.list_tools(cursor=cursor)
-                tools += page.tools
-                cursor = page.next_cursor
-                if cursor is None or len(tools) > MAX_TOOLS:
-                    break
-            return tools
+        async with asyncio.timeout(LIST_SECONDS):
+            return await self._request(_listed)
 
     async def ready(self) -> None:
         """Open the session if it is not. Raises Unreachable."""
@@ -115,6 +123,17 @@ class Session:
             if slow:
                 await asyncio.wait(slow, timeout=CLOSE_SECONDS)
 
+    async def _request(self, request: Callable[[Client], Awaitable[Answer]]) -> Answer:
+        """Make a request; again, in a new session, if the server did not take it."""
+        with suppress(NotTaken):
+            async with self._used() as kept:
+                return await request(kept.client)
+        try:
+            async with self._used() as kept:
+                return await request(kept.client)
+        except NotTaken as error:
+            raise Unreachable("it takes no request in a session just opened") from error
+
     @asynccontextmanager
     async def _used(self) -> AsyncIterator[_Kept]:
         self.in_use += 1
@@ -124,10 +143,13 @@ class Session:
             try:
                 yield kept
             except MCPError as error:
-                if _is_gone(error):
+                lost = await self._lost(kept, error)
+                if lost is None:
+                    raise
+                if not isinstance(lost, Unavailable):
                     self._give_up(kept)
-                    raise ConnectionLost from error
-                raise
+                self.lost()
+                raise lost from error
             except asyncio.CancelledError:
                 kept.is_suspect = True
                 raise
@@ -138,6 +160,19 @@ class Session:
         finally:
             self.in_use -= 1
             self.used_at = asyncio.get_running_loop().time()
+
+    async def _lost(self, kept: _Kept, error: MCPError) -> ConnectionLost | None:
+        """Return None if the session goes on and the server has answered."""
+        match failure_of(error):
+            case Failure.NOT_SENT | Failure.SESSION_GONE:
+                return NotTaken()
+            case Failure.REFUSED:
+                return NotTaken() if await _is_refused(kept) else None
+            case Failure.UNAVAILABLE:
+                return Unavailable()
+            case Failure.BROKEN:
+                return ConnectionLost()
+        return ConnectionLost() if error.code == CONNECTION_CLOSED else None
 
     async def _answering(self) -> _Kept:
         """The session; a new one if the server hangs, or does not know the session any more."""
@@ -155,6 +190,14 @@ class Session:
 
     async def _session(self) -> _Kept:
         opening = self._opening
+        if opening is not None and not opening.done():
+            # This attempt may have begun before the server was there.
+            with suppress(Unreachable):
+                return await asyncio.shield(opening)
+        return await asyncio.shield(self._opened())
+
+    def _opened(self) -> "asyncio.Future[_Kept]":
+        opening = self._opening
         if opening is None:
             opening = self._opening = asyncio.get_running_loop().create_future()
             # Whoever asks may be cancelled before the answer is there.
@@ -162,7 +205,7 @@ class Session:
             task = asyncio.create_task(self._keep(opening))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(opening)
+        return opening
 
     async def _keep(self, opening: "asyncio.Future[_Kept]") -> None:
         """Hold a session open until it is to end, or has ended by itself."""
@@ -202,23 +245,28 @@ def _end_if_unused(kept: _Kept) -> None:
         kept.ends.set()
 
 
-def _is_gone(error: MCPError) -> bool:
-    """The second is what the client says of an HTTP server that has forgotten the session: read in
-    mcp 2.3.0, `mcp.client.streamable_http`."""
-    return error.code == CONNECTION_CLOSED or _is_forgotten(error)
+async def _is_refused(kept: _Kept) -> bool:
+    """Return True if the server refuses any request of the session, a list of its tools too."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            await kept.client.list_tools()
+    except MCPError as error:
+        return failure_of(error) in (Failure.REFUSED, Failure.SESSION_GONE)
+    except (TimeoutError, ValidationError, RuntimeError):
+        return False
+    return False
 
 
-def _is_forgotten(error: BaseException | None) -> bool:
-    return (
-        isinstance(error, MCPError)
-        and error.code == INVALID_REQUEST
-        and error.message == "Session terminated"
-    )
-
-
-def was_forgotten(lost: ConnectionLost) -> bool:
-    """Whether the server did not know the session: then nothing has run."""
-    return _is_forgotten(lost.__cause__)
+async def _listed(client: Client) -> list[Tool]:
+    tools: list[Tool] = []
+    cursor = None
+    for _ in range(MAX_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if cursor is None or len(tools) > MAX_TOOLS:
+            break
+    return tools
 
 
 def _is_cancelled() -> bool:

@@ -30,7 +30,7 @@ from turnstream.tools.mcp.forwarding import NothingToForward
 from turnstream.tools.mcp.names import tool_name
 from turnstream.tools.mcp.notifications import Progress
 from turnstream.tools.mcp.results import content_and_view, texts
-from turnstream.tools.mcp.sessions import MAX_TOOLS, ConnectionLost, Unreachable
+from turnstream.tools.mcp.sessions import MAX_TOOLS, ConnectionLost, Unavailable, Unreachable
 from turnstream.tools.schemas import SchemaFault, accept
 from turnstream.tools.threads import in_thread
 
@@ -101,6 +101,10 @@ class McpTool(BaseTool):
             ) from None
         except Unreachable:
             raise ToolException("The tool's server cannot be reached.") from None
+        except Unavailable:
+            raise ToolException(
+                "The tool's server is not available at present; the call may have run."
+            ) from None
         except ConnectionLost:
             raise ToolException("The connection to the tool's server broke off.") from None
         except MCPError as error:

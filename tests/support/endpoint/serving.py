@@ -41,6 +41,11 @@ async def serve(app: ASGIApp, port: int, *, keep_alive: bool) -> AsyncIterator[i
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
+        # Before Python 3.12 a connection that is accepted as its server closes is lost, and stays.
+        for listener in server.sockets:
+            loop.remove_reader(listener.fileno())
+        for _ in range(2):
+            await asyncio.sleep(0)  # the loop makes those that it has accepted
         server.close()
         await _hang_up(state)
         await server.wait_closed()
