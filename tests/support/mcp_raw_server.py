@@ -6,6 +6,7 @@ the tool's name. A deaf one does not end when its input does.
 """
 
 import json
+import os
 import signal
 import sys
 import time
@@ -68,6 +69,10 @@ def _answer(message: Mapping[str, Any]) -> None:
             _say(id=id, result={"tools": json.loads(Path(sys.argv[1]).read_text())})
         case "tools/call" if params["name"] == "refused":
             _say(id=id, error={"code": -32602, "message": "secret sk-456 is wrong"})
+        case "tools/call" if params["name"] == "failed":
+            _say(id=id, error={"code": -32000, "message": "Connection closed"})
+        case "tools/call" if params["name"] == "process":
+            _say(id=id, result={"content": [{"type": "text", "text": str(os.getpid())}]})
         case "tools/call":
             _say(id=id, result=_called(params["name"], params.get("arguments") or {}))
         case _ if id is not None:

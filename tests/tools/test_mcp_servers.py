@@ -150,6 +150,16 @@ async def test_what_a_server_says_of_errors_is_shown_where_the_file_says_so(
             await called(current.current, "r_refused")
 
 
+async def test_a_command_that_answers_with_an_error_goes_on_whatever_the_error_says(
+    tmp_path: Path,
+) -> None:
+    async with raw(tmp_path, [tool("failed"), tool("process")]) as current:
+        before = (await called(current.current, "r_process")).text
+        with pytest.raises(ToolFailed):
+            await called(current.current, "r_failed")
+        assert (await called(current.current, "r_process")).text == before
+
+
 async def test_tools_whose_schemas_cannot_be_used_are_left_out_and_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

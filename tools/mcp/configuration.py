@@ -159,7 +159,8 @@ def read_servers(path: Path, environment: Mapping[str, str] = os.environ) -> Map
         # Not its input, which may be a secret.
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the file"
-        raise _fault(path, f"{place}: {first['msg'].removeprefix('Value error, ')}") from None
+        sentence = first.get("ctx", {}).get("error") or first["msg"]  # ours, or pydantic's
+        raise _fault(path, f"{place}: {sentence}") from None
     return {name: server for name, server in file.mcpServers.items() if not server.disabled}
 
 

@@ -17,7 +17,13 @@ from mcp import Client, StdioServerParameters
 from mcp.client import Transport
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import ToolListChangedNotification
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    JSONRPCError,
+    ToolListChangedNotification,
+)
 
 from turnstream.tools.mcp import launcher
 from turnstream.tools.mcp.configuration import Server
@@ -103,6 +109,8 @@ async def connected(
             changed()
 
     def receive(message: object) -> None:
+        if config.url is None:
+            _keep_apart(message)
         if version:
             drop_invalid_tools(message, version)
 
@@ -122,6 +130,14 @@ async def connected(
         if http is not None:
             http.is_open = True
         yield client
+
+
+def _keep_apart(received: object) -> None:
+    """Give an error of the server's own another code, if it has the one with which the client
+    library says that the connection is closed: servers answer any failure with it."""
+    message = received.message if isinstance(received, SessionMessage) else None
+    if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
+        message.error.code = INTERNAL_ERROR
 
 
 def _command(config: Server, stack: AsyncExitStack) -> Transport:
