@@ -12,7 +12,7 @@ def faults(error: ValidationError) -> str:
 
 def _fault(fault: dict[str, Any]) -> str:
     if not fault["loc"]:
-        return str(fault["msg"]).removeprefix("Value error, ")
+        return str(fault.get("ctx", {}).get("error", fault["msg"]))
     name = str(fault["loc"][0]).upper()
     prefix = "" if name.startswith("OPENAI_") else "TURNSTREAM_"
     if name == "CONTEXT":  # it may hold secrets

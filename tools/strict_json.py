@@ -18,7 +18,13 @@ MAX_DEPTH = 100
 MAX_DIGITS = 400
 """Of an integer: Python takes the square of their number to read it. A float has up to 309."""
 
-TOO_DEEP = "it is nested too deep"
+
+class TooDeepError(ValueError):
+    """A value with more levels than Python can walk."""
+
+    def __init__(self) -> None:
+        super().__init__("it is nested too deep")
+
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -60,7 +66,7 @@ def _written(value: Any, encode: Callable[[Any], str]) -> str:
     try:
         return encode(value)
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
+        raise TooDeepError from None
     except TypeError as error:
         raise ValueError(str(error)) from None
 
@@ -74,7 +80,7 @@ def read(text: str | bytes, *, constant: Callable[[str], Any] | None = None) -> 
     try:
         return decoder.decode(text if isinstance(text, str) else text.decode("utf-8"))
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
+        raise TooDeepError from None
 
 
 def read_object(text: str | bytes) -> dict[str, Any] | None:
@@ -97,7 +103,7 @@ def read_storable(text: str) -> Any:
         value = _STORABLE.decode(text)
         _encode(value).encode()
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
+        raise TooDeepError from None
     if _is_deep(value):
         raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
     return value

@@ -148,6 +148,6 @@ def _value(body: bytes) -> Any:
 def _reason(error: ValueError) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 at byte {error.start}"
-    if isinstance(error, json.JSONDecodeError) or str(error) == strict_json.TOO_DEEP:
+    if isinstance(error, json.JSONDecodeError | strict_json.TooDeepError):
         return str(error)
     return "it has NaN, an infinity, or a number of too many digits"
