@@ -64,12 +64,16 @@ def stores(node: str, *messages: BaseMessage) -> dict[str, Any]:
 
 
 def stored(
-    step_id: str, *calls: tuple[str, str], reason: str = "stop", **metadata: Any
+    step_id: str,
+    *calls: tuple[str, str],
+    reason: str = "stop",
+    said: str = "",
+    **metadata: Any,
 ) -> AIMessage:
     """The model's message as the thread keeps it; calls by id and name, all valid."""
     metadata.setdefault("dispositions", [DISPOSITIONS[name] for _, name in calls])
     return AIMessage(
-        "",
+        said,
         id=step_id,
         tool_calls=[{"type": "tool_call", "id": i, "name": n, "args": {}} for i, n in calls],
         usage_metadata={"input_tokens": 7, "output_tokens": 5, "total_tokens": 12},
@@ -98,7 +102,10 @@ def whole(*items: Any) -> list[Chunk]:
 
 
 def test_text_streams_in_one_part_of_one_step() -> None:
-    chunks = whole(streams("s1", text("Hel"), text("lo."), finish()), stores("agent", stored("s1")))
+    chunks = whole(
+        streams("s1", text("Hel"), text("lo."), finish()),
+        stores("agent", stored("s1", said="Hello.")),
+    )
     assert chunks == [
         StepStart("u1.a", "s1"),
         PartStart("s1", (0,), TextPart()),
@@ -117,7 +124,7 @@ def test_a_call_stays_open_until_its_result() -> None:
         stores("agent", stored("s1", ("c1", "t"))),
         stores("tools", result("c1", '{"n": 1}')),
         streams("s2", text("One."), finish()),
-        stores("agent", stored("s2")),
+        stores("agent", stored("s2", said="One.")),
     )
     assert chunks[1:9] == [
         PartStart("s1", (0,), ToolCallPart("c1", "t")),
