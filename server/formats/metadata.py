@@ -1,6 +1,6 @@
 """Tokens, times, places and ends of a turn, and how every format writes them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from turnstream.server.turns import chunks
@@ -64,12 +64,6 @@ def ended_json(ended: chunks.RunEnded) -> Json:
     return given(reason=ended.reason, limit=ended.limit, value=ended.value)
 
 
-def settled_json(settled: chunks.ToolSettled) -> Json:
-    """`{"tool_call_id", "end", "result", "result_id", "duration_ms"}`."""
-    keys = ("tool_call_id", "end", "result", "result_id", "duration_ms")
-    return {key: getattr(settled, key) for key in keys}
-
-
 def approval_json(approval: Approval) -> Json:
     """`{"id", "mayHaveRun"?, "approved"?, "by"?, "reason"?, "args"?}`: without `approved` nobody
     has decided."""
@@ -81,11 +75,6 @@ def approval_json(approval: Approval) -> Json:
         reason=approval.reason,
         args=approval.args,
     )
-
-
-def tool_approval_json(chunk: chunks.ToolApproval) -> Json:
-    """`{"tool_call_id", "approval"}`."""
-    return _about(chunk.tool_call_id, chunk.approval)
 
 
 def _about(tool_call_id: str, approval: Approval) -> Json:
@@ -103,16 +92,6 @@ def place_json(node: str | None, namespace: Sequence[str]) -> Json:
     return given(node=node, namespace=list(namespace) or None)
 
 
-def custom_json(custom: chunks.Custom) -> Json:
-    """`{"value", "node"?, "namespace"?}`."""
-    return {"value": custom.value, **place_json(custom.node, custom.namespace)}
-
-
-def graph_state_json(chunk: chunks.GraphState) -> Json:
-    """`{"values": {name: value}, "whole"?: true}`."""
-    return given(values=chunk.values, whole=chunk.is_whole or None)
-
-
 def interrupt_json(interrupt: chunks.Interrupt) -> Json:
     """`{"id", "value"?, "node", "namespace"?, "response_schema"?, "approvals"?}`; a breakpoint has
     no value. `approvals`: `[{"tool_call_id", "approval"}]`, the calls that it asks to approve."""
@@ -123,6 +102,42 @@ def interrupt_json(interrupt: chunks.Interrupt) -> Json:
         **place_json(interrupt.node, interrupt.namespace),
         **given(response_schema=interrupt.response_schema, approvals=asked or None),
     }
+
+
+def _members(*names: str) -> Callable[[chunks.Chunk], Json]:
+    return lambda chunk: {name: getattr(chunk, name) for name in names}
+
+
+_DATA: Mapping[type[chunks.Chunk], tuple[str, Callable[[Any], Json]]] = {
+    chunks.RunEnded: ("run-ended", ended_json),
+    chunks.ToolSettled: (
+        "tool-settled",
+        _members("tool_call_id", "end", "result", "result_id", "duration_ms"),
+    ),
+    chunks.ToolApproval: (
+        "tool-approval",
+        lambda chunk: _about(chunk.tool_call_id, chunk.approval),
+    ),
+    chunks.ToolProgress: ("tool-progress", _members("tool_call_id", "data")),
+    chunks.Custom: (
+        "custom",
+        lambda chunk: {"value": chunk.value, **place_json(chunk.node, chunk.namespace)},
+    ),
+    chunks.GraphState: (
+        "state",
+        lambda chunk: given(values=chunk.values, whole=chunk.is_whole or None),
+    ),
+    chunks.StepWithdrawn: ("step-withdrawn", _members("step_id", "parts")),
+    chunks.MessagesRemoved: ("messages-removed", _members("ids")),
+    chunks.Interrupt: ("interrupt", interrupt_json),
+    chunks.InterruptsDiscarded: ("interrupts-discarded", _members("ids")),
+}
+
+
+def named_data(chunk: chunks.Chunk) -> tuple[str, Json]:
+    """Return the name and the data of a chunk that is no part of a message."""
+    name, data = _DATA[type(chunk)]
+    return name, data(chunk)
 
 
 def turn_json(turn: AssistantTurn) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from turnstream.server.formats.ag_ui.snapshot import StepMessages, open_interrup
 from turnstream.server.formats.ag_ui.state import AgUiState, Payload
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.json_text import dumps, quote
-from turnstream.server.formats.metadata import custom_json, ended_json, given, usage_json
+from turnstream.server.formats.metadata import ended_json, given, named_data, usage_json
 from turnstream.server.turns import chunks
 from turnstream.server.turns.messages import ToolCall, settle_call
 from turnstream.server.turns.told_thread import ToldThread, calls_of
@@ -80,8 +80,8 @@ class AgUiEncoder:
             chunks.MessagesRemoved: self._disorder,
             chunks.Interrupt: self._interrupt,
             chunks.ToolSettled: self._settled,
-            chunks.ToolProgress: _progress,
-            chunks.Custom: lambda chunk: [_named("custom", custom_json(chunk))],
+            chunks.ToolProgress: _custom,
+            chunks.Custom: _custom,
             chunks.GraphState: AgUiState().take,
             chunks.Done: self._done,
         }
@@ -154,12 +154,9 @@ class AgUiEncoder:
         }
 
 
-def _named(name: str, value: Any) -> Payload:
-    return {"type": "CUSTOM", "name": name, "value": value}
-
-
-def _progress(chunk: chunks.ToolProgress) -> list[Payload]:
-    return [_named("tool-progress", {"tool_call_id": chunk.tool_call_id, "data": chunk.data})]
+def _custom(chunk: chunks.Chunk) -> list[Payload]:
+    name, value = named_data(chunk)
+    return [{"type": "CUSTOM", "name": name, "value": value}]
 
 
 def _failed(error: chunks.Error) -> Payload:

@@ -148,16 +148,14 @@ class UIMessageStreamEncoder:
             chunks.PartFinish: self._part_finish,
             chunks.StepFinish: self._step_finish,
             chunks.StepWithdrawn: self._places.withdraw,
-            chunks.MessagesRemoved: lambda chunk: _data("messages-removed", {"ids": chunk.ids}),
+            chunks.MessagesRemoved: _data,
             chunks.Interrupt: self._interrupt,
-            chunks.InterruptsDiscarded: lambda chunk: _data(
-                "interrupts-discarded", {"ids": chunk.ids}
-            ),
+            chunks.InterruptsDiscarded: _data,
             chunks.RunEnded: self._run_ended,
             chunks.ToolSettled: self._settled,
             chunks.ToolApproval: self._approval,
             chunks.ToolProgress: self._progress,
-            chunks.Custom: lambda chunk: _data("custom", metadata.custom_json(chunk)),
+            chunks.Custom: _data,
             chunks.GraphState: self._graph_values,
             chunks.Error: _error,
             chunks.MessageFinish: self._message_finish,
@@ -240,7 +238,7 @@ class UIMessageStreamEncoder:
         """Ask again for an approval. A decision needs no event: the end of the call shows it."""
         call = self._earlier_calls.get(chunk.tool_call_id)
         requests = [] if call is None else _approval_requests(settle_call(call, chunk))
-        return [*requests, *_data("tool-approval", metadata.tool_approval_json(chunk))]
+        return [*requests, *_data(chunk)]
 
     def _interrupt(self, chunk: chunks.Interrupt) -> list[Payload]:
         requests = [
@@ -248,7 +246,7 @@ class UIMessageStreamEncoder:
             for id, question in chunk.approvals.items()
             if id in self._earlier_calls or id in self._places.calls
         ]
-        return [*requests, *_data("interrupt", metadata.interrupt_json(chunk))]
+        return [*requests, *_data(chunk)]
 
     def _progress(self, chunk: chunks.ToolProgress) -> list[Payload]:
         """An interim output, of a call that runs: elsewhere it would pass for its answer."""
@@ -261,7 +259,7 @@ class UIMessageStreamEncoder:
     def _graph_values(self, chunk: chunks.GraphState) -> list[Payload]:
         """The whole state each time: the app replaces what it has."""
         self._graph_state = merged(self._graph_state, chunk)
-        return _data("state", self._graph_state)
+        return [_transient("state", self._graph_state)]
 
     def _message_finish(self, chunk: chunks.MessageFinish) -> list[Payload]:
         times = metadata.added_timing(self._timing, chunk.timing, chunk.tool_ms)
@@ -283,11 +281,15 @@ def _error(chunk: chunks.Error) -> list[Payload]:
     return [{"type": "error", "errorText": _error_text(chunk.message, chunk.error_id)}]
 
 
-def _data(name: str, data: Mapping[str, Any]) -> list[Payload]:
+def _data(chunk: Chunk) -> list[Payload]:
+    return [_transient(*metadata.named_data(chunk))]
+
+
+def _transient(name: str, data: Mapping[str, Any]) -> Payload:
     """A data chunk that is no part of a message, for the app's `onData`. A client that loads the
     thread finds open interrupts and the graph's state beside the messages, or on their parts;
     custom events are not kept."""
-    return [{"type": f"data-{name}", "data": data, "transient": True}]
+    return {"type": f"data-{name}", "data": data, "transient": True}
 
 
 def _is_running(call: ToolCall) -> bool:

@@ -15,7 +15,7 @@ that has several: their ids, and `version` is the one that is shown. Nothing is 
 said.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,26 +34,6 @@ from turnstream.server.turns.messages import (
 from turnstream.server.turns.requests import TextContent, UserContent
 
 Payload = dict[str, Any]
-
-_DATA: Mapping[type[Chunk], tuple[str, Callable[[Any], Payload]]] = {
-    chunks.RunEnded: ("run-ended", metadata.ended_json),
-    chunks.ToolSettled: ("tool-settled", metadata.settled_json),
-    chunks.ToolApproval: ("tool-approval", metadata.tool_approval_json),
-    chunks.ToolProgress: (
-        "tool-progress",
-        lambda chunk: {"tool_call_id": chunk.tool_call_id, "data": chunk.data},
-    ),
-    chunks.Custom: ("custom", metadata.custom_json),
-    chunks.GraphState: ("state", metadata.graph_state_json),
-    chunks.StepWithdrawn: (
-        "step-withdrawn",
-        lambda chunk: {"step_id": chunk.step_id, "parts": chunk.parts},
-    ),
-    chunks.MessagesRemoved: ("messages-removed", lambda chunk: {"ids": chunk.ids}),
-    chunks.Interrupt: ("interrupt", metadata.interrupt_json),
-    chunks.InterruptsDiscarded: ("interrupts-discarded", lambda chunk: {"ids": chunk.ids}),
-}
-"""The chunks that are a `data` payload: its name, and its data."""
 
 
 class PartsEncoder:
@@ -97,8 +77,8 @@ class PartsEncoder:
                 return {"type": "error", "error": message, "code": code, **logged}
             case chunks.MessageFinish():
                 return {"type": "message-finish", **_finish(chunk)}
-        name, data = _DATA[type(chunk)]
-        return {"type": "data", "data": [{"name": name, "data": data(chunk)}]}
+        name, data = metadata.named_data(chunk)
+        return {"type": "data", "data": [{"name": name, "data": data}]}
 
     def _step(self, step_id: str) -> Payload:
         return {} if step_id == self._newest else {"stepId": step_id}
