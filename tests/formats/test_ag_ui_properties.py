@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.formats.test_protocol_properties import AG_UI, RUNS, Run, encode, runs
 from tests.support.ag_ui_reader import AgUiReader, in_call_order
-from turnstream.server.formats.ag_ui.replay import keeps_order, replaced
+from turnstream.server.formats.ag_ui.stream import keeps_order, replaced
 from turnstream.server.turns.chunks import Chunk, Error, Interrupt, MessageFinish, StepWithdrawn
 from turnstream.server.turns.messages import ToolCall
 

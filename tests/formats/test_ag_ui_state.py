@@ -6,7 +6,7 @@ import jsonpatch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnstream.server.formats.ag_ui.state import AgUiState, patch
+from turnstream.server.formats.ag_ui.stream import AgUiState, patch
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.turns.graph_state import GraphState
 

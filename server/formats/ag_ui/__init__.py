@@ -6,9 +6,8 @@ A view is the messages that the client has posted.
 from collections.abc import Sequence
 from typing import Any
 
-from turnstream.server.formats.ag_ui.replay import idle, prologue
 from turnstream.server.formats.ag_ui.snapshot import pending_interrupts, snapshot
-from turnstream.server.formats.ag_ui.stream import AgUiEncoder
+from turnstream.server.formats.ag_ui.stream import AgUiEncoder, idle, prologue
 from turnstream.server.formats.format import BodyFormat, Format, WireFormat, deferred
 from turnstream.server.formats.json_text import dumps
 
@@ -39,4 +38,4 @@ def _routes() -> Sequence[Any]:
     return ROUTES
 
 
-FORMAT = Format(deferred(__name__, "schemas"), BODY_FORMAT, WIRE_FORMAT, _routes)
+FORMAT = Format(_body, BODY_FORMAT, WIRE_FORMAT, _routes)

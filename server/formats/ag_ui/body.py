@@ -9,15 +9,17 @@ assistant-ui has an app's own values in the `runConfig` of `forwardedProps`: the
 stood beside it. So does the `resume` in its `command`, with which CopilotKit up to 1.74 answers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from turnstream.server.formats import content, fields, graph_values, tool_fields
+from turnstream.server.formats import body_schemas, content, fields, graph_values, tool_fields
 from turnstream.server.formats.ag_ui.snapshot import approval_of
+from turnstream.server.formats.body_schemas import NOTHING, Schema, ref, variant
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, without_effect
 from turnstream.server.formats.format import Parsed
+from turnstream.server.formats.metadata_schemas import OBJECT, TEXT, any_of, list_of, record
 from turnstream.server.turns.requests import (
     ApprovalAnswer,
     Branch,
@@ -242,3 +244,60 @@ def _resume(
                 payload = CANCELLED if is_cancelled else entry.payload
                 answers[entry.interrupt_id] = fields.fitting_json(payload, limits)
     return tuple(approvals), answers
+
+
+MODELS = (AgentInput, ForwardedProps, AgentUserMessage, AgentToolMessage)
+
+
+def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
+    """Return the schemas of bodies, by name. The end of the messages has something new, or the body
+    answers what the last run has stopped to ask: in `resume`, or as any body may in what is
+    `forwardedProps`."""
+    whole, given = found.pop("AgentInput"), found.pop("ForwardedProps")
+    props = _props(given)
+    refused = body_schemas.refused(OF_BODY)
+    whole = variant(whole, (), forwardedProps=_if_object(props), **refused)
+    answers = body_schemas.some(whole["properties"]["resume"])
+    last = any_of(ref("AgentUserMessage"), ref("AgentToolMessage"))
+    new = {**whole["properties"]["messages"], "minItems": 1, "contains": last}
+    bodies = {
+        "AgUi.MessagesBody": variant(whole, (), messages=new),
+        "AgUi.ResumeBody": variant(whole, ["resume"], resume={**answers, "minItems": 1}),
+        "AgUi.GraphResumeBody": variant(
+            whole,
+            ["forwardedProps"],
+            resume=any_of({"type": "array", "maxItems": 0}, NOTHING),
+            forwardedProps=variant(props, ["resume"], resume={"not": NOTHING}),
+        ),
+    }
+    return {**bodies, "AgUi.Body": any_of(*map(ref, bodies))}
+
+
+def _props(given: Schema) -> Schema:
+    """Describe `forwardedProps`. assistant-ui has the same in `runConfig`, which counts before what
+    is beside it."""
+    closed = variant(given, (), **body_schemas.refused(OF_PROPS))
+    command = _if_object(body_schemas.an_object((), resume={}))
+    return variant(closed, (), runConfig=_if_object(closed), command=command)
+
+
+def _if_object(schema: Schema) -> Schema:
+    return any_of(schema, {"not": OBJECT})
+
+
+_SOURCE = record({"mimeType": TEXT}, type=TEXT, value=TEXT)
+_IMAGE = record({"metadata": record(filename=TEXT)}, type="image", source=_SOURCE)
+_FUNCTION = record(name=TEXT, arguments=TEXT)
+_PARTS = list_of(any_of(record(type="text", text=TEXT), _IMAGE))
+_CALLS = list_of(record(id=TEXT, type="function", function=_FUNCTION))
+
+
+def components() -> dict[str, Schema]:
+    """Return the schema of a message of a loaded thread, by name; see `snapshot.py`."""
+    message = any_of(
+        record(role="user", id=TEXT, content=any_of(TEXT, _PARTS)),
+        record({"content": TEXT, "toolCalls": _CALLS}, role="assistant", id=TEXT),
+        record(role="tool", id=TEXT, toolCallId=TEXT, content=TEXT),
+        record(role="reasoning", id=TEXT, content=TEXT),
+    )
+    return {"Message.ag-ui": message}

@@ -11,24 +11,36 @@ No more than both versions accept: no null, no `[DONE]`, no steps (two of one na
 no `pendingToolCallIds`, no outcome but `interrupt`. The end is that of the run's last chunk, so who
 has seen its id has seen all. A run that withdraws a step, or whose steps interleave, says at its
 end what the thread has: a client cannot take back a message, nor move one.
+
+Ahead of a run's first event the messages that a client has posted are compared with the thread by
+turns, not by messages: a client may put the steps of a turn together, and write blanks between
+them. What counts is who said what in which order, which calls were made, and which tool message
+answers each.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from turnstream.server.formats.ag_ui.replay import replaced, result_of
-from turnstream.server.formats.ag_ui.snapshot import StepMessages, open_interrupts, snapshot
-from turnstream.server.formats.ag_ui.state import AgUiState, Payload
+from turnstream.server.formats.ag_ui.snapshot import (
+    Message,
+    StepMessages,
+    open_interrupts,
+    result_message,
+    snapshot,
+)
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.json_text import dumps, quote
 from turnstream.server.formats.metadata import ended_json, given, named_data, usage_json
 from turnstream.server.turns import chunks
+from turnstream.server.turns.graph_state import GraphState, Values, merged
 from turnstream.server.turns.messages import ToolCall, settle_call
 from turnstream.server.turns.told_thread import ToldThread, calls_of
 
+Payload = dict[str, Any]
 _OpenPart = tuple[str, list[Payload]]
 """The payload of a delta, up to its text, and the events that end a text or a reasoning. A call
 ends with its arguments."""
+_CLEARED = {"id": "cleared", "role": "reasoning", "content": ""}
 
 
 def _open(part: chunks.Part, id: str) -> tuple[list[Payload], _OpenPart]:
@@ -145,9 +157,7 @@ class AgUiEncoder:
         interrupts = open_interrupts(self._thread.turns(), self._asked) if waits else []
         outcome = {"type": "interrupt", "interrupts": interrupts} if interrupts else None
         return {
-            "type": "RUN_FINISHED",
-            "threadId": context.thread_id,
-            "runId": context.run_id,
+            **_edge_of_run("RUN_FINISHED", context),
             "usage": [usage_json(finish.usage)],
             "result": given(finishReason=finish.reason, ended=ended and ended_json(ended)),
             **given(outcome=outcome),
@@ -163,3 +173,180 @@ def _failed(error: chunks.Error) -> Payload:
     """The id of the log entry goes into the sentence: the event has no other place for it."""
     logged = f" ({error.error_id})" if error.error_id else ""
     return {"type": "RUN_ERROR", "message": f"{error.message}{logged}", "code": error.code}
+
+
+def _edge_of_run(type: str, context: StreamContext) -> Payload:
+    return {"type": type, "threadId": context.thread_id, "runId": context.run_id}
+
+
+def idle(context: StreamContext) -> Iterator[Payload]:
+    """An empty run: a client takes no stream without a run."""
+    yield _edge_of_run("RUN_STARTED", context)
+    if context.graph_state is not None:
+        yield _state_snapshot(context.graph_state)
+    yield _edge_of_run("RUN_FINISHED", context)
+
+
+def prologue(context: StreamContext, posted: Sequence[Any] | None) -> Iterator[Payload]:
+    """The run's start, and what the client lacks of the thread as the run begins. Of a client that
+    has posted nothing it is not known what it has."""
+    yield _edge_of_run("RUN_STARTED", context)
+    messages = snapshot(context.turns)
+    if posted is None:
+        yield from replaced(messages)
+        return
+    (held, held_results), (truth, results) = _outline(posted), _outline(messages)
+    if held == truth and held_results.items() <= results.items():
+        missing = results.keys() - held_results.keys()
+        calls = calls_of(context.turns)
+        yield from (result_of(call) for id, call in calls.items() if id in missing)
+    elif keeps_order(posted, messages):
+        yield _messages(messages)
+    else:
+        yield from replaced(messages)
+
+
+def replaced(messages: Sequence[Message]) -> Iterator[Payload]:
+    """These messages in the place of all that a client may hold, in their order.
+
+    A client merges a snapshot into what it has, in that order, and keeps its reasoning if the
+    snapshot has none. So the first leaves it one reasoning alone. The second makes another message
+    of that: it names it twice, the last counts. The third drops this one too.
+    """
+    yield _messages([_CLEARED])
+    yield _messages([_CLEARED, {"id": _CLEARED["id"], "role": "assistant"}])
+    yield _messages(messages)
+
+
+def _messages(messages: Sequence[Message]) -> Payload:
+    return {"type": "MESSAGES_SNAPSHOT", "messages": list(messages)}
+
+
+def result_of(call: ToolCall) -> Payload:
+    """The end of a call. The event has no place for an error: `role` is left out of one, since a
+    client takes it for a success."""
+    message = result_message(call)
+    role = {} if call.is_error else {"role": "tool"}
+    return {
+        "type": "TOOL_CALL_RESULT",
+        "messageId": message["id"],
+        "toolCallId": call.tool_call_id,
+        "content": message["content"],
+        **role,
+    }
+
+
+def _outline(messages: Sequence[Any]) -> tuple[list[list[str]], dict[str, str]]:
+    """The turns, and the ids of the tool messages by call id, of messages as they come: what is not
+    one of AG-UI's is passed over.
+
+    A user's turn is `user`, the message's id, the words. Another is `assistant`, the words of its
+    texts and the ids of its calls, in order.
+    """
+    turns: list[list[str]] = []
+    results: dict[str, str] = {}
+    for message in messages:
+        match message:
+            case {"role": "user"}:
+                turns.append(["user", str(message.get("id")), *_words(message.get("content"))])
+            case {"role": "assistant"}:
+                if not turns or turns[-1][0] == "user":
+                    turns.append(["assistant"])
+                turns[-1] += [*_words(message.get("content")), *_calls(message.get("toolCalls"))]
+            case {"role": "tool"}:
+                results.setdefault(str(message.get("toolCallId")), str(message.get("id")))
+    return [turn for turn in turns if turn != ["assistant"]], results
+
+
+def _words(content: Any) -> list[str]:
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    words: list[str] = []
+    for part in parts:
+        match part:
+            case {"type": "text", "text": str(text)}:
+                words += text.split()
+    return words
+
+
+def _calls(calls: Any) -> list[str]:
+    listed = calls if isinstance(calls, list) else ()
+    return [str(call["id"]) for call in listed if isinstance(call, dict) and "id" in call]
+
+
+def keeps_order(posted: Sequence[Any], messages: Sequence[Message]) -> bool:
+    """True if a client that holds `posted` has these messages, in their order, once it has got them
+    as one snapshot.
+
+    It keeps those that it knows where they are, appends the others, and drops the rest; but not
+    reasoning, unless the snapshot has some.
+    """
+    roles = {str(m.get("id")): m.get("role") for m in posted if isinstance(m, dict)}
+    ids = dict.fromkeys(message["id"] for message in messages)
+    merged = [*(id for id in roles if id in ids), *(id for id in ids if id not in roles)]
+    has_reasoning = any(message["role"] == "reasoning" for message in messages)
+    leaves = any(role == "reasoning" for id, role in roles.items() if id not in ids)
+    return merged == [*ids] and (has_reasoning or not leaves)
+
+
+def _state_snapshot(values: Values) -> Payload:
+    return {"type": "STATE_SNAPSHOT", "snapshot": values}
+
+
+class AgUiState:
+    """The graph's own state that clients see, as a snapshot and as JSON Patches (RFC 6902)."""
+
+    def __init__(self) -> None:
+        self._values: Values = {}
+
+    def take(self, chunk: GraphState) -> list[Payload]:
+        before, self._values = self._values, merged(self._values, chunk)
+        if chunk.is_whole:
+            return [_state_snapshot(self._values)]
+        delta: list[Payload] = []
+        for name, value in chunk.values.items():
+            path = f"/{_token(name)}"
+            change: list[Payload] = [{"op": "add", "path": path, "value": value}]
+            if name in before:
+                change = min(change, [*patch(before[name], value, path)], key=_size)
+            delta += change
+        return [{"type": "STATE_DELTA", "delta": delta}] if delta else []
+
+
+def _size(operations: list[Payload]) -> int:
+    return len(dumps(operations))
+
+
+def patch(before: Any, after: Any, path: str) -> Iterator[Payload]:
+    """Turn one JSON value into another at a path. Items of a list are compared place by place, also
+    behind a change."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        yield from _of_object(before, after, path)
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _of_list(before, after, path)
+    elif type(before) is not type(after) or before != after:
+        yield {"op": "replace", "path": path, "value": after}
+
+
+def _of_object(before: dict[str, Any], after: dict[str, Any], path: str) -> Iterator[Payload]:
+    for name in before.keys() - after.keys():
+        yield {"op": "remove", "path": f"{path}/{_token(name)}"}
+    for name, value in after.items():
+        place = f"{path}/{_token(name)}"
+        if name in before:
+            yield from patch(before[name], value, place)
+        else:
+            yield {"op": "add", "path": place, "value": value}
+
+
+def _of_list(before: list[Any], after: list[Any], path: str) -> Iterator[Payload]:
+    for place, (old, new) in enumerate(zip(before, after, strict=False)):
+        yield from patch(old, new, f"{path}/{place}")
+    for place in range(len(before) - 1, len(after) - 1, -1):
+        yield {"op": "remove", "path": f"{path}/{place}"}
+    for value in after[len(before) :]:
+        yield {"op": "add", "path": f"{path}/-", "value": value}
+
+
+def _token(name: str) -> str:
+    """A part of a JSON Pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
