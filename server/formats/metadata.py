@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from turnstream.server.turns import chunks
-from turnstream.server.turns.chunks import Approval, Timing, Usage
+from turnstream.server.turns.chunks import Approval, Usage
 from turnstream.server.turns.messages import AssistantTurn, Step
 from turnstream.server.turns.versions import Versions
 
 Json = dict[str, Any]
+Measured = Step | chunks.StepFinish | chunks.MessageFinish
+"""Steps and runs have tokens and times."""
 
 
 def given(**optional: Any) -> Json:
@@ -16,47 +18,28 @@ def given(**optional: Any) -> Json:
     return {key: value for key, value in optional.items() if value is not None}
 
 
-def total(turn: AssistantTurn | None) -> Usage | None:
-    """The sum over the turn's steps, which may lie in several runs; None if nothing was counted."""
-    counted = [step.usage for step in turn.steps if step.usage is not None] if turn else []
-    return sum(counted, start=Usage(0, 0)) if counted else None
-
-
-def usage_json(usage: Usage) -> dict[str, int]:
+def counts_json(usage: Usage) -> dict[str, int]:
     """`{"inputTokens", "outputTokens", "cachedInputTokens"?, "reasoningTokens"?}`."""
     cached, reasoning = usage.cached_tokens or None, usage.reasoning_tokens or None
     counted = {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens}
     return {**counted, **given(cachedInputTokens=cached, reasoningTokens=reasoning)}
 
 
-def timing_json(timing: Timing | None, tool_ms: Mapping[str, int]) -> Json:
-    """`{"timing": {"firstTokenMs", "modelMs", "toolMs": {call id: ms}}}`, or nothing."""
-    if timing is None:
-        return {}
-    model = {"firstTokenMs": timing.first_token_ms, "modelMs": timing.model_ms}
-    return {"timing": {**model, "toolMs": dict(tool_ms)}}
+def usage_json(*measured: Measured) -> Json:
+    """`{"usage": counts}`, the sum; or nothing if nothing was counted."""
+    counted = [one.usage for one in measured if one.usage is not None]
+    return {"usage": counts_json(sum(counted, start=Usage(0, 0)))} if counted else {}
 
 
-def total_timing(steps: Sequence[Step]) -> tuple[Timing | None, dict[str, int]]:
-    """The sum over steps, whose first token is the first step's, and their tools' times."""
-    times = [step.timing for step in steps if step.timing]
-    tool_ms = {id: ms for step in steps for id, ms in step.tool_ms.items()}
+def timing_json(*measured: Measured) -> Json:
+    """`{"timing": {"firstTokenMs", "modelMs", "toolMs": {call id: ms}}}`, the sums, and the first
+    of the first tokens; or nothing."""
+    times = [one.timing for one in measured if one.timing]
     if not times:
-        return None, tool_ms
-    return Timing(times[0].first_token_ms, sum(t.model_ms for t in times)), tool_ms
-
-
-def added_timing(
-    earlier: tuple[Timing | None, Mapping[str, int]],
-    timing: Timing | None,
-    tool_ms: Mapping[str, int],
-) -> tuple[Timing | None, Mapping[str, int]]:
-    """The times of a turn that earlier runs began: theirs, and those of its last run."""
-    before, tools_before = earlier
-    both = {**tools_before, **tool_ms}
-    if before is None or timing is None:
-        return before or timing, both
-    return Timing(before.first_token_ms, before.model_ms + timing.model_ms), both
+        return {}
+    tool_ms = {id: ms for one in measured for id, ms in one.tool_ms.items()}
+    model = {"firstTokenMs": times[0].first_token_ms, "modelMs": sum(t.model_ms for t in times)}
+    return {"timing": {**model, "toolMs": tool_ms}}
 
 
 def ended_json(ended: chunks.RunEnded) -> Json:
@@ -143,11 +126,9 @@ def named_data(chunk: chunks.Chunk) -> tuple[str, Json]:
 def turn_json(turn: AssistantTurn) -> dict[str, Any]:
     """`{"usage"?, "ended"?, "error"?, "timing"?, "version"?, "versions"?}`: the sums over a turn's
     steps, and how it ended."""
-    usage = total(turn)
     return {
-        **({} if usage is None else {"usage": usage_json(usage)}),
-        **({} if turn.ended is None else {"ended": ended_json(turn.ended)}),
-        **({} if turn.error is None else {"error": turn.error}),
-        **timing_json(*total_timing(turn.steps)),
+        **usage_json(*turn.steps),
+        **given(ended=turn.ended and ended_json(turn.ended), error=turn.error),
+        **timing_json(*turn.steps),
         **versions_json(turn.versions),
     }

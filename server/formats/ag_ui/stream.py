@@ -30,7 +30,7 @@ from turnstream.server.formats.ag_ui.snapshot import (
 )
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.json_text import dumps, quote
-from turnstream.server.formats.metadata import ended_json, given, named_data, usage_json
+from turnstream.server.formats.metadata import counts_json, ended_json, given, named_data
 from turnstream.server.turns import chunks
 from turnstream.server.turns.graph_state import GraphState, Values, merged
 from turnstream.server.turns.messages import ToolCall, settle_call
@@ -158,7 +158,7 @@ class AgUiEncoder:
         outcome = {"type": "interrupt", "interrupts": interrupts} if interrupts else None
         return {
             **_edge_of_run("RUN_FINISHED", context),
-            "usage": [usage_json(finish.usage)],
+            "usage": [counts_json(finish.usage)],
             "result": given(finishReason=finish.reason, ended=ended and ended_json(ended)),
             **given(outcome=outcome),
         }

@@ -30,7 +30,7 @@ from turnstream.server.formats import metadata
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.json_text import DONE, dumps, quote
 from turnstream.server.turns import chunks
-from turnstream.server.turns.chunks import Approval, Chunk, Path, Usage
+from turnstream.server.turns.chunks import Approval, Chunk, Path
 from turnstream.server.turns.graph_state import Values, merged
 from turnstream.server.turns.messages import (
     AssistantTurn,
@@ -44,24 +44,11 @@ from turnstream.server.turns.messages import (
     with_args,
 )
 from turnstream.server.turns.requests import TextContent, UserContent
+from turnstream.server.turns.told_thread import calls_of
 
 Payload = dict[str, Any]
 
 FAILED = "The tool call failed."
-
-
-@dataclass(slots=True)
-class _Withdrawal:
-    id: str
-    step_id: str
-    place: int
-    """The place of the data part in the message, counted from the stream's first part."""
-    parts: list[int]
-
-    def payload(self) -> Payload:
-        back = [self.place - part for part in self.parts]
-        data = {"step_id": self.step_id, "parts_back": back}
-        return {"type": "data-step-withdrawn", "id": self.id, "data": data}
 
 
 class PartPlaces:
@@ -84,7 +71,8 @@ class PartPlaces:
         """By the path of a part; that of a step's `step-start` by the step's id."""
         self.calls: dict[str, int] = {}
         """By the call's id."""
-        self._withdrawn: list[_Withdrawal] = []
+        self._withdrawn: dict[int, Payload] = {}
+        """The data parts, by their places."""
 
     def start(self, chunk: chunks.StepStart) -> list[Payload]:
         self._places[chunk.step_id] = next(self._next)
@@ -96,18 +84,22 @@ class PartPlaces:
         place = self._places[path] = next(self._next) if known is None else known
         if call_id is not None:
             self.calls[call_id] = place
-        changed = [withdrawal for withdrawal in self._withdrawn if known in withdrawal.parts]
-        for withdrawal in changed:
-            withdrawal.parts.remove(place)
-        return [withdrawal.payload() for withdrawal in changed]
+        changed = []
+        for data_place, withdrawal in self._withdrawn.items():
+            back = withdrawal["data"]["parts_back"]
+            if data_place - place in back:
+                back.remove(data_place - place)
+                changed.append(withdrawal)
+        return changed
 
     def withdraw(self, chunk: chunks.StepWithdrawn) -> list[Payload]:
-        parts = [self._places[(number,)] for number in chunk.parts]
-        parts.insert(0, self._places[chunk.step_id])
+        place = next(self._next)
+        paths: list[str | Path] = [chunk.step_id, *((number,) for number in chunk.parts)]
+        data = {"step_id": chunk.step_id, "parts_back": [place - self._places[at] for at in paths]}
         # Unique in the message, which several runs may tell.
         id = f"{self._run_id}.{len(self._withdrawn)}"
-        self._withdrawn.append(_Withdrawal(id, chunk.step_id, next(self._next), parts))
-        return [self._withdrawn[-1].payload()]
+        self._withdrawn[place] = {"type": "data-step-withdrawn", "id": id, "data": data}
+        return [self._withdrawn[place]]
 
 
 @dataclass(slots=True)
@@ -124,15 +116,10 @@ class _Open:
 
 class UIMessageStreamEncoder:
     def __init__(self, context: StreamContext) -> None:
-        earlier = context.continued
-        self._message_id = context.message_id
-        self._first = 0 if earlier is None else len(earlier.parts)
-        self._usage = metadata.total(earlier) or Usage(0, 0)
-        self._timing = metadata.total_timing(() if earlier is None else earlier.steps)
-        parts = () if earlier is None else earlier.parts
-        self._earlier_calls = {
-            part.tool_call_id: part for part in parts if isinstance(part, ToolCall)
-        }
+        self._earlier = context.continued or AssistantTurn(context.message_id, ())
+        self._earlier_calls = calls_of([self._earlier])
+        self._first = len(self._earlier.parts)
+        """The place of the run's first part in the whole message."""
         self._open: dict[Path, _Open] = {}
         self._open_steps: set[str] = set()
         self._ending = 0
@@ -183,7 +170,7 @@ class UIMessageStreamEncoder:
             return self._start_call(chunk.path, chunk.part)
         self._places.add(chunk.path)
         kind = "reasoning" if isinstance(chunk.part, chunks.ReasoningPart) else "text"
-        id = _part_id(self._message_id, self._first + chunk.path[0])
+        id = _part_id(self._earlier.id, self._first + chunk.path[0])
         delta = f'{{"type":"{kind}-delta","id":{quote(id)},"delta":'
         self._open[chunk.path] = _Open(delta, end={"type": f"{kind}-end", "id": id})
         return [{"type": f"{kind}-start", "id": id}]
@@ -262,9 +249,8 @@ class UIMessageStreamEncoder:
         return [_transient("state", self._graph_state)]
 
     def _message_finish(self, chunk: chunks.MessageFinish) -> list[Payload]:
-        times = metadata.added_timing(self._timing, chunk.timing, chunk.tool_ms)
-        usage = metadata.usage_json(self._usage + chunk.usage)
-        whole: Payload = {"usage": usage, **metadata.timing_json(*times)}
+        usage = metadata.usage_json(*self._earlier.steps, chunk)
+        whole: Payload = {**usage, **metadata.timing_json(*self._earlier.steps, chunk)}
         finish = {"type": "finish", "finishReason": chunk.reason, "messageMetadata": whole}
         if self._ended is None:
             return [finish]
@@ -329,13 +315,18 @@ def _output(call: ToolCall) -> Payload:
     if call.args is None:
         error = {"input": call.args_text, "errorText": _call_error_text(call.result)}
         return {"type": "tool-input-error", **_name(call), **error, **_executed_by(call)}
-    known = {"toolCallId": call.tool_call_id}
+    state, output = _outcome(call)
+    executed = {} if call.end == "declined" else _executed_by(call)
+    return {"type": f"tool-{state}", "toolCallId": call.tool_call_id, **output, **executed}
+
+
+def _outcome(call: ToolCall) -> tuple[str, Payload]:
+    """The end of a call, in the words of an event and of a part."""
     if call.end == "declined":
-        return {"type": "tool-output-denied", **known}
-    if call.is_error:
-        text = _call_error_text(call.result)
-        return {"type": "tool-output-error", **known, "errorText": text, **_executed_by(call)}
-    return {"type": "tool-output-available", **known, "output": call.result, **_executed_by(call)}
+        return "output-denied", {}
+    if call.is_error or call.args is None:
+        return "output-error", {"errorText": _call_error_text(call.result)}
+    return "output-available", {"output": call.result}
 
 
 def _executed_by(call: ToolCall) -> Payload:
@@ -407,13 +398,16 @@ def _whole_call(call: ToolCall) -> Iterator[Payload]:
 
 
 def snapshot(turns: Sequence[Turn]) -> list[Payload]:
-    return [_user(turn) if isinstance(turn, UserTurn) else _assistant(turn) for turn in turns]
+    return [*map(_message, turns)]
 
 
-def _user(turn: UserTurn) -> Payload:
-    message = {"id": turn.id, "role": "user", "parts": [_content(item) for item in turn.content]}
-    versions = metadata.versions_json(turn.versions)
-    return {**message, "metadata": versions} if versions else message
+def _message(turn: Turn) -> Payload:
+    if isinstance(turn, UserTurn):
+        role, parts = "user", [*map(_content, turn.content)]
+        about = metadata.versions_json(turn.versions)
+    else:
+        role, parts, about = "assistant", [*_parts(turn)], metadata.turn_json(turn)
+    return {"id": turn.id, "role": role, "parts": parts, **({"metadata": about} if about else {})}
 
 
 def _content(item: UserContent) -> Payload:
@@ -424,12 +418,6 @@ def _content(item: UserContent) -> Payload:
     media_type = rest.partition(";")[0] if scheme == "data" else "image/*"
     named = {"filename": item.alt} if item.alt else {}
     return {"type": "file", "mediaType": media_type, **named, "url": item.url}
-
-
-def _assistant(turn: AssistantTurn) -> Payload:
-    message = {"id": turn.id, "role": "assistant", "parts": list(_parts(turn))}
-    about = metadata.turn_json(turn)
-    return {**message, "metadata": about} if about else message
 
 
 def _parts(turn: AssistantTurn) -> Iterator[Payload]:
@@ -454,13 +442,7 @@ def _call_state(call: ToolCall) -> Payload:
     if call.args is None and call.end is None:
         return {"state": "input-streaming"}
     input_ = {"rawInput": call.args_text} if call.args is None else {"input": call.args}
-    state, output = "output-available", {"output": call.result}
-    if call.end is None:
-        state, output = _pending_state(call), {}
-    elif call.end == "declined":
-        state, output = "output-denied", {}
-    elif call.is_error or call.args is None:
-        state, output = "output-error", {"errorText": _call_error_text(call.result)}
+    state, output = _outcome(call) if call.end else (_pending_state(call), {})
     return {"state": state, **input_, **output, **_approval_of(call)}
 
 
@@ -476,6 +458,5 @@ def _approval_of(call: ToolCall) -> Payload:
     approval = call.approval
     if approval is None or (call.end and approval.approved is None):
         return {}
-    decision = {"approved": approval.approved, "reason": approval.reason}
-    given = {key: value for key, value in decision.items() if value is not None}
-    return {"approval": {"id": approval.id, **given}}
+    said = metadata.given(id=approval.id, approved=approval.approved, reason=approval.reason)
+    return {"approval": said}

@@ -73,8 +73,7 @@ class PartsEncoder:
                 step = self._step(chunk.step_id)
                 return {"type": "step-finish", **_finish(chunk), "isContinued": False, **step}
             case chunks.Error(code, message, id):
-                logged = {} if id is None else {"id": id}
-                return {"type": "error", "error": message, "code": code, **logged}
+                return {"type": "error", "error": message, "code": code, **metadata.given(id=id)}
             case chunks.MessageFinish():
                 return {"type": "message-finish", **_finish(chunk)}
         name, data = metadata.named_data(chunk)
@@ -98,8 +97,8 @@ def _part(part: chunks.Part) -> Payload:
 def _finish(chunk: chunks.StepFinish | chunks.MessageFinish) -> Payload:
     return {
         "finishReason": chunk.reason,
-        "usage": metadata.usage_json(chunk.usage),
-        **metadata.timing_json(chunk.timing, chunk.tool_ms),
+        **metadata.usage_json(chunk),
+        **metadata.timing_json(chunk),
     }
 
 
@@ -108,16 +107,14 @@ def snapshot(turns: Sequence[Turn]) -> list[Payload]:
 
 
 def _user(turn: UserTurn) -> Payload:
-    parts = [_content(item) for item in turn.content]
-    versions = metadata.versions_json(turn.versions)
-    return {"id": turn.id, "role": "user", "parts": parts, **versions, **_sent(turn)}
-
-
-def _sent(turn: UserTurn) -> Payload:
-    if turn.sent_at is None:
-        return {}
-    moment = datetime.fromtimestamp(turn.sent_at, UTC)
-    return {"createdAt": moment.isoformat(timespec="milliseconds")}
+    sent = None if turn.sent_at is None else datetime.fromtimestamp(turn.sent_at, UTC)
+    return {
+        "id": turn.id,
+        "role": "user",
+        "parts": [_content(item) for item in turn.content],
+        **metadata.versions_json(turn.versions),
+        **metadata.given(createdAt=sent and sent.isoformat(timespec="milliseconds")),
+    }
 
 
 def _content(item: UserContent) -> Payload:
@@ -127,13 +124,12 @@ def _content(item: UserContent) -> Payload:
 
 
 def _assistant(turn: AssistantTurn) -> Payload:
-    reason = turn.finish_reason
     steps = [
         {
             "stepId": step.step_id,
             "finishReason": step.finish_reason,
-            **({} if step.usage is None else {"usage": metadata.usage_json(step.usage)}),
-            **metadata.timing_json(step.timing, step.tool_ms),
+            **metadata.usage_json(step),
+            **metadata.timing_json(step),
         }
         for step in turn.steps
     ]
@@ -142,7 +138,7 @@ def _assistant(turn: AssistantTurn) -> Payload:
         "role": "assistant",
         "parts": [_message_part(part) for part in turn.parts],
         "steps": steps,
-        **({} if reason is None else {"finishReason": reason}),
+        **metadata.given(finishReason=turn.finish_reason),
         **metadata.turn_json(turn),
     }
 
