@@ -18,6 +18,7 @@ from typing import Any
 from turnstream.server.formats import ag_ui, ai_sdk, assistant_transport, langgraph, native
 from turnstream.server.formats.fields import BodyLimits, an_object, read, shown
 from turnstream.server.formats.format import BodyFormat, Format, View, WireFormat
+from turnstream.server.formats.metadata import given
 from turnstream.server.formats.native import approval_body
 from turnstream.server.turns.requests import AttachRequest, InvalidRequest, OnBusy, TurnRequest
 
@@ -81,11 +82,8 @@ class Formats:
         reader = format or next(known)
         parsed = reader.parse(fields, limits)
         request = parsed.request
-        asked: dict[str, Any] = {}
-        if graph is not None:
-            asked["graph"] = graph
-        if on_busy is not None:
-            asked["on_busy"] = _on_busy(on_busy)
+        busy = None if on_busy is None else _on_busy(on_busy)
+        asked: dict[str, Any] = given(graph=graph, on_busy=busy)
         if asked and isinstance(request, TurnRequest):
             request = replace(request, **asked)
         own = reader.wire_format or DEFAULT

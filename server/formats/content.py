@@ -47,16 +47,10 @@ _HOW_TO_SEND = (
 def fitting(content: Iterable[UserContent], limits: BodyLimits) -> Content:
     """Return the content without blank text, which some models refuse. Raises Fault
     `empty_message`, `message_too_long`, `too_many_images` or `images_too_large`."""
-    present: list[UserContent] = []
-    images: list[ImageContent] = []
-    chars = 0
-    for item in content:
-        if isinstance(item, ImageContent):
-            images.append(item)
-        else:
-            chars += len(item.text)
-        if isinstance(item, ImageContent) or item.text.strip():
-            present.append(item)
+    items = [*content]
+    images = [item for item in items if isinstance(item, ImageContent)]
+    chars = sum(len(item.text) for item in items if isinstance(item, TextContent))
+    present = [item for item in items if isinstance(item, ImageContent) or item.text.strip()]
     if chars > limits.max_message_chars:
         raise Fault(
             "message_too_long", f"has {chars} characters: send at most {limits.max_message_chars}."

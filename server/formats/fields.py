@@ -20,7 +20,6 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
-    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
@@ -172,11 +171,7 @@ def fitting_json(value: Any, limits: BodyLimits) -> Any:
     return value
 
 
-def _fitting_json(value: Any, info: ValidationInfo[BodyLimits]) -> Any:
-    return fitting_json(value, info.context)
-
-
-FITTING_JSON = AfterValidator(_fitting_json)
+FITTING_JSON = AfterValidator(lambda value, info: fitting_json(value, info.context))
 Text = Annotated[str, StringConstraints(min_length=0)]
 """A string of whole characters: a bound of its length has pydantic look for half pairs."""
 Json = Annotated[Any, FITTING_JSON]
@@ -280,20 +275,21 @@ def _path(fault: ErrorDetails) -> Sequence[int | str]:
 def _refusal(fault: ErrorDetails, root: str) -> InvalidRequest:
     kind, given, context = fault["type"], fault["input"], fault.get("ctx", {})
     where = _place(_path(fault), root)
+    code, rest = "invalid_body", f"is {shown(given)}: {_EXPECTED.get(kind, fault['msg'])}."
     match kind:
         case "value_error":
-            return InvalidRequest(context["error"].code, f"{where} {context['error'].rest}")
+            code, rest = context["error"].code, context["error"].rest
         case "too_long" | "string_too_long":
             unit = "items" if kind == "too_long" else "characters"
-            rest = f"has {len(given)} {unit}: send at most {context['max_length']}"
-            return InvalidRequest("invalid_body", f"{where} {rest}.")
+            rest = f"has {len(given)} {unit}: send at most {context['max_length']}."
         case "string_unicode":
-            rest = f"has half a surrogate pair, in {shown(given)}: send whole characters"
-            return InvalidRequest("invalid_text", f"{where} {rest}.")
-    if fault["msg"].startswith(_KINDS):
-        return _unknown_type(kind, given, where, fault["msg"])
-    code, remedy = ("invalid_body", _EXPECTED[kind]) if kind in _EXPECTED else (kind, fault["msg"])
-    return InvalidRequest(code, f"{where} is {shown(given)}: {remedy}.")
+            code = "invalid_text"
+            rest = f"has half a surrogate pair, in {shown(given)}: send whole characters."
+        case _ if fault["msg"].startswith(_KINDS):
+            return _unknown_type(kind, given, where, fault["msg"])
+        case _ if kind not in _EXPECTED:
+            code = kind
+    return InvalidRequest(code, f"{where} {rest}")
 
 
 def _unknown_type(code: str, given: Any, where: str, kinds: str) -> InvalidRequest:

@@ -19,6 +19,7 @@ own id; a breakpoint is a `confirmation`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -55,7 +56,7 @@ class StepMessages:
 
     def __init__(self, step_id: str) -> None:
         self._step_id = step_id
-        self._parts = 0
+        self._positions = count()
         self._is_named = False
         """True once a message has the step's id."""
         self._latest: str | None = None
@@ -63,21 +64,16 @@ class StepMessages:
 
     def of(self, part: Part | Text | Reasoning | ToolCall) -> str:
         """Return the id of the message that the next part belongs to."""
+        numbered = f"{self._step_id}.{next(self._positions)}"
         match part:
             case ReasoningPart() | Reasoning():
                 self._latest = None
-                return self._numbered()
+                return numbered
             case ToolCallPart() | ToolCall() if self._latest is not None:
-                self._parts += 1
                 return self._latest
-        numbered = self._numbered()
         self._latest = numbered if self._is_named else self._step_id
         self._is_named = True
         return self._latest
-
-    def _numbered(self) -> str:
-        position, self._parts = self._parts, self._parts + 1
-        return f"{self._step_id}.{position}"
 
 
 def snapshot(turns: Sequence[Turn]) -> list[Message]:
