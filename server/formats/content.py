@@ -11,18 +11,14 @@ from pydantic import GetCoreSchemaHandler as Handler
 from pydantic import GetJsonSchemaHandler as JsonHandler
 from pydantic_core import CoreSchema, core_schema
 
+from turnstream.server.formats import fields
 from turnstream.server.formats.fields import (
     BodyLimits,
     Fault,
     Fields,
-    OneOf,
-    Tag,
     Text,
-    at,
     depends_on_server,
-    own_type,
     shown,
-    type_of,
 )
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent, UserMessage
 from turnstream.tools.image_header import Kind, image_header
@@ -90,7 +86,7 @@ def one_message(messages: Sequence[Content], limits: BodyLimits) -> UserMessage:
                 together[-1:] = [TextContent(f"{before}\n\n{after}"), *rest]
             case _:
                 together.extend(content)
-    with at("The messages together"):
+    with fields.at("The messages together"):
         return UserMessage(fitting(together, limits))
 
 
@@ -241,9 +237,11 @@ class Said:
     """Metadata of a field: the content of a message. In the body it is a list of parts or, where
     the format has that, one text."""
 
-    def __init__(self, *parts: type[Fields], tag: Tag = own_type, text: bool = False) -> None:
+    def __init__(
+        self, *parts: type[Fields], tag: fields.Tag = fields.own_type, text: bool = False
+    ) -> None:
         self._parts = parts
-        self._choice = Annotated[Union[parts], OneOf("unsupported_part", tag)]  # noqa: UP007
+        self._choice = Annotated[Union[parts], fields.OneOf("unsupported_part", tag)]  # noqa: UP007
         self._has_text = text
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: Handler) -> CoreSchema:
@@ -256,7 +254,7 @@ class Said:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: JsonHandler) -> Any:
         found = handler(schema)
-        images = [type_of(part) for part in self._parts if issubclass(part, Image)]
+        images = [fields.type_of(part) for part in self._parts if issubclass(part, Image)]
         parts = found["anyOf"][1] if self._has_text else found
         parts |= {"x-served": "content", "images": images}
         return found

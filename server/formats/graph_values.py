@@ -5,24 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from turnstream.server.formats.fields import (
-    Fault,
-    Fields,
-    FirstFault,
-    Json,
-    JsonObject,
-    Otherwise,
-    Text,
-    depends_on_server,
-    keys,
-)
-from turnstream.server.turns.requests import (
-    NO_VALUES,
-    GraphValues,
-    InvalidRequest,
-    Resume,
-    TurnRequest,
-)
+from turnstream.server.formats import fields
+from turnstream.server.formats.fields import Fault, Fields, JsonObject, Otherwise, Text
+from turnstream.server.turns import requests
+from turnstream.server.turns.requests import GraphValues, InvalidRequest, TurnRequest
 from turnstream.tools import strict_json
 
 MAX_TOOL_NAMES, MAX_TOOL_NAME_CHARS = 1000, 256
@@ -44,31 +30,31 @@ def _as_kept(value: Any) -> Any:
 ToolNames = Annotated[
     list[Annotated[str, StringConstraints(max_length=MAX_TOOL_NAME_CHARS)]],
     Field(max_length=MAX_TOOL_NAMES),
-    FirstFault(),
+    fields.FirstFault(),
 ]
 KEPT = AfterValidator(_as_kept)
-Answers = Annotated[Json, KEPT]
+Answers = Annotated[fields.Json, KEPT]
 
 
 class Values(Fields):
     """Values for a graph beside a message."""
 
-    context: Annotated[JsonObject, depends_on_server("context")] | None = None
-    configurable: Annotated[JsonObject, depends_on_server("configurable")] | None = None
-    input: Annotated[JsonObject, KEPT, depends_on_server("input")] | None = None
+    context: Annotated[JsonObject, fields.depends_on_server("context")] | None = None
+    configurable: Annotated[JsonObject, fields.depends_on_server("configurable")] | None = None
+    input: Annotated[JsonObject, KEPT, fields.depends_on_server("input")] | None = None
 
     @property
     def graph_values(self) -> GraphValues:
         if not (self.context or self.configurable or self.input):
-            return NO_VALUES
+            return requests.NO_VALUES
         return GraphValues(self.context or {}, self.configurable or {}, self.input or {})
 
 
 class OfGraph(Values):
     """The keys that any body may have."""
 
-    graph: Annotated[Text, depends_on_server("graphs")] | None = None
-    model: Annotated[Text, depends_on_server("models")] | None = None
+    graph: Annotated[Text, fields.depends_on_server("graphs")] | None = None
+    model: Annotated[Text, fields.depends_on_server("models")] | None = None
     allowed_tools: ToolNames | None = Field(
         None, description="Names of the tools that the run may use."
     )
@@ -104,7 +90,7 @@ class OfGraph(Values):
                     "conflicting_actions",
                     "The body has resume and something else to do: send one of them.",
                 )
-            asked["resume"] = Resume(self.resume)
+            asked["resume"] = requests.Resume(self.resume)
         tools = self.allowed_tools
         return TurnRequest(
             **asked,
@@ -133,7 +119,7 @@ def one_thread(*ids: str | None) -> str | None:
 NATIVE_KEYS = {
     *("message", "tool_results", "approvals", "continue", "regenerate", "edit"),
     *("thread_id", "client_tools"),
-    *keys(OfGraph),
+    *fields.keys(OfGraph),
 }
 """The keys of a native body."""
 

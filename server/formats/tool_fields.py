@@ -7,41 +7,28 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from turnstream.server.formats.fields import (
-    FITTING_JSON,
-    Fault,
-    Fields,
-    FirstFault,
-    Json,
-    JsonObject,
-    Otherwise,
-    ShortText,
-    Text,
-)
-from turnstream.server.turns.requests import (
-    MAX_CLIENT_TOOLS,
-    ApprovalAnswer,
-    ClientTool,
-    ToolAnswer,
-)
+from turnstream.server.formats import fields
+from turnstream.server.formats.fields import Fault, Fields, Text
+from turnstream.server.turns import requests
+from turnstream.server.turns.requests import ApprovalAnswer, ClientTool, ToolAnswer
 from turnstream.tools import strict_json
 
 ToolName = Annotated[
     str,
     Field(pattern="^[A-Za-z0-9_-]{1,64}$"),
-    Otherwise("invalid_tool", "a tool's name has 1 to 64 of A-Z, a-z, 0-9, _ and -"),
+    fields.Otherwise("invalid_tool", "a tool's name has 1 to 64 of A-Z, a-z, 0-9, _ and -"),
 ]
 """A name that the models' providers take: any other fails the whole request."""
 CallId = Annotated[str, StringConstraints(min_length=1)]
 Parameters = Annotated[
     dict[str, Any],
-    Otherwise("invalid_tool", "send the JSON Schema of an object"),
-    FITTING_JSON,
+    fields.Otherwise("invalid_tool", "send the JSON Schema of an object"),
+    fields.FITTING_JSON,
 ]
 
 
 class DescribedTool(Fields):
-    description: ShortText | None = None
+    description: fields.ShortText | None = None
     parameters: Parameters = Field(description="A JSON Schema.")
 
     def called(self, name: str) -> ClientTool:
@@ -65,16 +52,19 @@ def _named_once(tools: list[AnyTool]) -> list[AnyTool]:
 
 ToolList = Annotated[
     list[AnyTool],
-    FirstFault(),
+    fields.FirstFault(),
     AfterValidator(_named_once),
-    Field(json_schema_extra={"maxItems": MAX_CLIENT_TOOLS}),
+    Field(json_schema_extra={"maxItems": requests.MAX_CLIENT_TOOLS}),
 ]
 ToolsByName = Annotated[
     dict[ToolName, DescribedTool],
-    FirstFault(),
+    fields.FirstFault(),
     Field(
         description="UI tools of this run, by name.",
-        json_schema_extra={"maxProperties": MAX_CLIENT_TOOLS, "additionalProperties": False},
+        json_schema_extra={
+            "maxProperties": requests.MAX_CLIENT_TOOLS,
+            "additionalProperties": False,
+        },
     ),
 ]
 
@@ -99,7 +89,7 @@ class ToolResult(Fields):
     """An answer to a call."""
 
     tool_call_id: CallId
-    result: Json = None
+    result: fields.Json = None
     is_error: bool | None = None
 
     @property
@@ -110,8 +100,8 @@ class ToolResult(Fields):
 class Decision(Fields):
     """A decision on a call that waits for an approval."""
 
-    approved: Annotated[bool, Otherwise("invalid_approval", "send true or false")]
-    reason: ShortText | None = None
+    approved: Annotated[bool, fields.Otherwise("invalid_approval", "send true or false")]
+    reason: fields.ShortText | None = None
 
     def on(
         self, tool_call_id: str, approval_id: str | None, args: Mapping[str, Any] | None = None
@@ -120,7 +110,7 @@ class Decision(Fields):
 
 
 class DecisionWithArgs(Decision):
-    args: JsonObject | None = Field(
+    args: fields.JsonObject | None = Field(
         None, description="In the place of the model's; of an approved call."
     )
 

@@ -19,13 +19,8 @@ from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, ref,
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, shown, without_effect
 from turnstream.server.formats.format import Parsed
 from turnstream.server.formats.metadata_schemas import OBJECT, TEXT, any_of, list_of, record
-from turnstream.server.turns.requests import (
-    ApprovalAnswer,
-    Branch,
-    InvalidRequest,
-    ToolAnswer,
-    UserMessage,
-)
+from turnstream.server.turns import requests
+from turnstream.server.turns.requests import ApprovalAnswer, Branch, InvalidRequest, ToolAnswer
 
 _REMEDIES = {"client_tools": "send tools, by name"}
 _OUTPUTS = ("output-available", "output-error")
@@ -165,9 +160,9 @@ def _turn(asked: AiSdkBody, end: Any, where: str, limits: BodyLimits) -> dict[st
     raise InvalidRequest("invalid_body", f"{where}.role is {role}: {remedy}.")
 
 
-def _message(end: Any, where: str, limits: BodyLimits) -> UserMessage:
+def _message(end: Any, where: str, limits: BodyLimits) -> requests.UserMessage:
     message = read(LastUserMessage, end, limits, where)
-    return UserMessage(message.parts, message.id)
+    return requests.UserMessage(message.parts, message.id)
 
 
 def _answers(end: Any, where: str, limits: BodyLimits) -> dict[str, Any]:

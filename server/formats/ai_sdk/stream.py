@@ -29,20 +29,10 @@ from typing import Any
 from turnstream.server.formats import metadata
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.json_text import DONE, dumps, quote
-from turnstream.server.turns import chunks
+from turnstream.server.turns import chunks, messages
 from turnstream.server.turns.chunks import Approval, Chunk, Path
 from turnstream.server.turns.graph_state import Values, merged
-from turnstream.server.turns.messages import (
-    AssistantTurn,
-    MessagePart,
-    Reasoning,
-    Text,
-    ToolCall,
-    Turn,
-    UserTurn,
-    settle_call,
-    with_args,
-)
+from turnstream.server.turns.messages import AssistantTurn, Reasoning, Text, ToolCall, UserTurn
 from turnstream.server.turns.requests import TextContent, UserContent
 from turnstream.server.turns.told_thread import calls_of
 
@@ -185,7 +175,7 @@ class UIMessageStreamEncoder:
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[Payload]:
         part = self._open[chunk.path]
         args_text = "".join(part.texts)
-        call = part.call = with_args(replace(_call(part), args_text=args_text), chunk)
+        call = part.call = messages.with_args(replace(_call(part), args_text=args_text), chunk)
         return [] if chunk.args is None else [_input_available(call)]
 
     def _result(self, chunk: chunks.Result) -> list[Payload]:
@@ -219,12 +209,12 @@ class UIMessageStreamEncoder:
     def _settled(self, chunk: chunks.ToolSettled) -> list[Payload]:
         # The client throws at an output for a call of any message but this one.
         call = self._earlier_calls.get(chunk.tool_call_id)
-        return [] if call is None else [_output(settle_call(call, chunk))]
+        return [] if call is None else [_output(messages.settle_call(call, chunk))]
 
     def _approval(self, chunk: chunks.ToolApproval) -> list[Payload]:
         """Ask again for an approval. A decision needs no event: the end of the call shows it."""
         call = self._earlier_calls.get(chunk.tool_call_id)
-        requests = [] if call is None else _approval_requests(settle_call(call, chunk))
+        requests = [] if call is None else _approval_requests(messages.settle_call(call, chunk))
         return [*requests, *_data(chunk)]
 
     def _interrupt(self, chunk: chunks.Interrupt) -> list[Payload]:
@@ -397,11 +387,11 @@ def _whole_call(call: ToolCall) -> Iterator[Payload]:
         yield _output(call)
 
 
-def snapshot(turns: Sequence[Turn]) -> list[Payload]:
+def snapshot(turns: Sequence[messages.Turn]) -> list[Payload]:
     return [*map(_message, turns)]
 
 
-def _message(turn: Turn) -> Payload:
+def _message(turn: messages.Turn) -> Payload:
     if isinstance(turn, UserTurn):
         role, parts = "user", [*map(_content, turn.content)]
         about = metadata.versions_json(turn.versions)
@@ -427,7 +417,7 @@ def _parts(turn: AssistantTurn) -> Iterator[Payload]:
         yield from (_part(part, _part_id(turn.id, next(position))) for part in step.parts)
 
 
-def _part(part: MessagePart, id: str) -> Payload:
+def _part(part: messages.MessagePart, id: str) -> Payload:
     match part:
         case Text(text):
             return {"type": "text", "text": text, "state": "done"}

@@ -21,16 +21,9 @@ from typing import Any
 
 from turnstream.server.formats import metadata
 from turnstream.server.formats.json_text import DONE, dumps, quote
-from turnstream.server.turns import chunks
+from turnstream.server.turns import chunks, messages
 from turnstream.server.turns.chunks import Chunk
-from turnstream.server.turns.messages import (
-    AssistantTurn,
-    MessagePart,
-    Text,
-    ToolCall,
-    Turn,
-    UserTurn,
-)
+from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall, UserTurn
 from turnstream.server.turns.requests import TextContent, UserContent
 
 Payload = dict[str, Any]
@@ -102,7 +95,7 @@ def _finish(chunk: chunks.StepFinish | chunks.MessageFinish) -> Payload:
     }
 
 
-def snapshot(turns: Sequence[Turn]) -> list[Payload]:
+def snapshot(turns: Sequence[messages.Turn]) -> list[Payload]:
     return [_user(turn) if isinstance(turn, UserTurn) else _assistant(turn) for turn in turns]
 
 
@@ -143,7 +136,7 @@ def _assistant(turn: AssistantTurn) -> Payload:
     }
 
 
-def _message_part(part: MessagePart) -> Payload:
+def _message_part(part: messages.MessagePart) -> Payload:
     if not isinstance(part, ToolCall):
         return {"type": "text" if isinstance(part, Text) else "reasoning", "text": part.text}
     approval, ended = part.approval, part.end is not None

@@ -11,15 +11,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from turnstream.server.formats import content, fields, graph_values, tool_fields
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, some, variant
-from turnstream.server.formats.fields import (
-    BodyLimits,
-    ClosedFields,
-    Fault,
-    Fields,
-    FirstFault,
-    Otherwise,
-    read,
-)
+from turnstream.server.formats.fields import BodyLimits, ClosedFields, Fault, Fields, read
 from turnstream.server.formats.format import Parsed
 from turnstream.server.turns.requests import Branch, TextContent, UserMessage
 
@@ -43,7 +35,7 @@ def _form(message: Any) -> str | None:
     return "<parts>" if isinstance(message, dict) else None
 
 
-_TRUE_OR_ID = Otherwise("invalid_body", "send true or a message's id")
+_TRUE_OR_ID = fields.Otherwise("invalid_body", "send true or a message's id")
 _TEXT_OR_PARTS = Discriminator(
     _form,
     custom_error_type="invalid_body",
@@ -92,9 +84,9 @@ class Edit(ClosedFields):
 
 class _Actions(Fields):
     message: Message | None = None
-    tool_results: Annotated[list[OwnResult], FirstFault()] | None = None
-    approvals: Annotated[list[OwnDecision], FirstFault()] | None = None
-    goes_on: Annotated[bool, *_TRUE, Otherwise("invalid_body", "send true")] | None = Field(
+    tool_results: Annotated[list[OwnResult], fields.FirstFault()] | None = None
+    approvals: Annotated[list[OwnDecision], fields.FirstFault()] | None = None
+    goes_on: Annotated[bool, *_TRUE, fields.Otherwise("invalid_body", "send true")] | None = Field(
         None, alias="continue"
     )
     regenerate: Answer | None = Field(None, description="The last answer, or the one of this id.")
