@@ -316,10 +316,7 @@ def without_effect(
     value: Mapping[str, Any], model: type[BaseModel], where: str = "", read: Sequence[str] = ()
 ) -> list[str]:
     """List the keys of an object that neither its model nor its format reads, with their place."""
-    known = keys(model)
-    if value.keys() <= known:
-        return []
-    others = value.keys() - known
+    others = value.keys() - keys(model)
     return [f"{where}{key}" for key in others if value[key] is not None and key not in read]
 
 

@@ -44,6 +44,8 @@ VERSIONS = {
         "Of a message that has several, in the order in which they were made.",
     ),
 }
+SUMS = {"usage": USAGE, "timing": TIMING}
+END = {"ended": ENDED, "error": ERROR, **VERSIONS}
 _DECIDED = {"approved": {"type": "boolean"}, "by": TEXT, "reason": TEXT, "args": OBJECT}
 APPROVAL = record({"mayHaveRun": {"const": True}, **_DECIDED}, id=TEXT)
 INTERRUPT = record(

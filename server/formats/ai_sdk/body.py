@@ -240,8 +240,6 @@ _PARTS = (
     _TOOL,
 )
 _FILE = record({"filename": TEXT}, type="file", mediaType=TEXT, url=TEXT)
-_SUMS: dict[str, Schema] = {"usage": meta.USAGE, "timing": meta.TIMING}
-_END: dict[str, Schema] = {"ended": meta.ENDED, "error": meta.ERROR, **meta.VERSIONS}
 
 
 def components() -> dict[str, Schema]:
@@ -254,7 +252,7 @@ def components() -> dict[str, Schema]:
             parts=list_of(any_of(record(type="text", text=TEXT), _FILE)),
         ),
         record(
-            {"metadata": record({**_SUMS, **_END})},
+            {"metadata": record({**meta.SUMS, **meta.END})},
             id=TEXT,
             role="assistant",
             parts=list_of(any_of(*_PARTS)),

@@ -137,9 +137,7 @@ _CALL = record(
     disposition=choice(*get_args(Disposition)),
 )
 _REASON = choice(*get_args(FinishReason))
-_SUMS: dict[str, Schema] = {"usage": meta.USAGE, "timing": meta.TIMING}
-_END: dict[str, Schema] = {"ended": meta.ENDED, "error": meta.ERROR, **meta.VERSIONS}
-_STEP = record(_SUMS, stepId=TEXT, finishReason=nullable(_REASON))
+_STEP = record(meta.SUMS, stepId=TEXT, finishReason=nullable(_REASON))
 
 
 def components() -> dict[str, Schema]:
@@ -152,7 +150,7 @@ def components() -> dict[str, Schema]:
             parts=list_of(any_of(_TEXT, _IMAGE)),
         ),
         record(
-            {"finishReason": _REASON, **_SUMS, **_END},
+            {"finishReason": _REASON, **meta.SUMS, **meta.END},
             id=TEXT,
             role="assistant",
             parts=list_of(any_of(_TEXT, _REASONING, _CALL)),

@@ -171,9 +171,6 @@ class _Step:
     def messages(self) -> list[Json]:
         return _of_step(Step(self.step_id, tuple(part.whole() for part in self.parts.values())))
 
-    def content(self) -> str | list[Json]:
-        return ai_content([part.whole() for part in self.texts])
-
     def add(self, path: Path, part: chunks.Part) -> _Part:
         beside = self.calls if isinstance(part, chunks.ToolCallPart) else self.texts
         added = self.parts[path] = _Part(_begun(part), len(beside))
@@ -264,7 +261,8 @@ class StateEncoder:
         if step.is_plain:
             return operations
         if was_plain or part.position == 0:
-            return [*operations, _set([*message, "content"], step.content())]
+            content = ai_content([part.whole() for part in step.texts])
+            return [*operations, _set([*message, "content"], content)]
         return [*operations, _set([*message, "content", part.position], block(whole))]
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[Operation]:

@@ -24,7 +24,7 @@ from turnstream.server.formats.body_schemas import Schema, Served, an_object, ch
 from turnstream.server.formats.graph_values import ToolNames
 from turnstream.server.formats.langgraph import schemas as langgraph
 from turnstream.server.formats.langgraph.api import ApiKeyHeader
-from turnstream.server.formats.metadata_schemas import INTERRUPT
+from turnstream.server.formats.metadata_schemas import INTERRUPT, any_of
 from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
 from turnstream.server.http.guard import SAFE_METHODS
 from turnstream.server.http.openapi import operation as vocabulary
@@ -309,12 +309,11 @@ def _components(subject: Subject) -> dict[str, Schema]:
     configured = an_object(["configurable"], configurable=checkpoint)
     bare = {**checkpoint, "not": {"required": ["configurable"]}}
     return {
-        **_bodies(subject),
+        **_of_formats(subject),
         "Confirmation": body_schemas.closed_object(["confirm"], confirm={"const": subject.caller}),
-        **_messages(subject.formats),
         "Interrupt": INTERRUPT,
-        "LangGraph.AnyMetadata": {"anyOf": [langgraph.OMITTED, {"type": "object"}]},
-        "LangGraph.Before": {"anyOf": [checkpoint_id, configured, bare]},
+        "LangGraph.AnyMetadata": any_of(langgraph.OMITTED, {"type": "object"}),
+        "LangGraph.Before": any_of(checkpoint_id, configured, bare),
         "LangGraph.Values": langgraph.values(),
         "NotBlank": {"type": "string", "pattern": body_schemas.NOT_BLANK},
         "Problem": _any_problem(),
@@ -324,9 +323,9 @@ def _components(subject: Subject) -> dict[str, Schema]:
     }
 
 
-def _bodies(subject: Subject) -> dict[str, Schema]:
-    """Return the schemas of all bodies and of what they are made of. `ChatBody` is any body of
-    `POST /chat`."""
+def _of_formats(subject: Subject) -> dict[str, Schema]:
+    """Return the schemas of bodies, of what they are made of, and of messages. `ChatBody` is any
+    body of `POST /chat`, and `Message` that of any wire format."""
     schemas = [(format.body, format.schemas()) for format in subject.formats.all]
     models = [model for _, one in schemas for model in one.MODELS]
     found = body_schemas.components(subject.served, models)
@@ -334,14 +333,10 @@ def _bodies(subject: Subject) -> dict[str, Schema]:
     others: dict[str, Schema] = {}
     for body, one in schemas:
         (of_chat if body and body.recognises else others).update(one.bodies(found))
-    return {**of_chat, "ChatBody": {"anyOf": [*map(ref, of_chat)]}, **others, **found}
-
-
-def _messages(formats: Formats) -> dict[str, Schema]:
-    """Return the schemas of what formats answer; `Message` is that of any wire format."""
-    of_all = {"anyOf": [ref(f"Message.{name}") for name in formats.wire_formats]}
-    answers = [format.schemas().components() for format in formats.all]
-    return {name: schema for one in [*answers, {"Message": of_all}] for name, schema in one.items()}
+        others.update(one.components())
+    messages = [ref(f"Message.{name}") for name in subject.formats.wire_formats]
+    whole = {"ChatBody": any_of(*map(ref, of_chat)), "Message": any_of(*messages)}
+    return {**of_chat, **others, **whole, **found}
 
 
 def _any_problem() -> Schema:
