@@ -28,7 +28,7 @@ operations in strict mode.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from turnstream.server.formats.assistant_transport.stream import PartsEncoder
@@ -42,11 +42,11 @@ from turnstream.server.formats.langchain_messages import (
 )
 from turnstream.server.formats.metadata import approval_json
 from turnstream.server.turns import chunks
+from turnstream.server.turns.accumulate import Accumulator
 from turnstream.server.turns.chunks import Chunk, Path
 from turnstream.server.turns.graph_state import Values, merged
 from turnstream.server.turns.messages import (
     AssistantTurn,
-    MessagePart,
     Reasoning,
     Step,
     Text,
@@ -132,30 +132,14 @@ def _from_first_difference(theirs: Sequence[Any], ours: Sequence[Any]) -> list[O
 
 
 @dataclass(slots=True)
-class _Part:
-    said: MessagePart
-    """Without its text."""
-    position: int
-    """Among the texts of its message, or among the calls."""
-    texts: list[str] = field(default_factory=list)
-
-    def whole(self) -> MessagePart:
-        self.texts = ["".join(self.texts)]
-        if isinstance(self.said, ToolCall):
-            return replace(self.said, args_text=self.texts[0])
-        return replace(self.said, text=self.texts[0])
-
-
-@dataclass(slots=True)
 class _Step:
     """The messages of one step in the client's state. `index` is that of the first."""
 
-    step_id: str
     index: int
-    parts: dict[Path, _Part] = field(default_factory=dict)
-    """In the order in which they started."""
-    texts: list[_Part] = field(default_factory=list)
-    calls: list[_Part] = field(default_factory=list)
+    parts: dict[Path, tuple[chunks.Part, int]] = field(default_factory=dict)
+    """Each with its position among the texts of its message, or among the calls."""
+    texts: list[chunks.Part] = field(default_factory=list)
+    calls: list[chunks.ToolCallPart] = field(default_factory=list)
     results: int = 0
 
     @property
@@ -166,41 +150,35 @@ class _Step:
     @property
     def is_plain(self) -> bool:
         """True if the content is a string: the message has one text and nothing else."""
-        return len(self.texts) == 1 and isinstance(self.texts[0].said, Text)
+        return len(self.texts) == 1 and isinstance(self.texts[0], chunks.TextPart)
 
-    def messages(self) -> list[Json]:
-        return _of_step(Step(self.step_id, tuple(part.whole() for part in self.parts.values())))
+    def add(self, path: Path, part: chunks.Part) -> int:
+        """Return the position of a part that begins."""
+        if isinstance(part, chunks.ToolCallPart):
+            self.calls.append(part)
+            position = len(self.calls) - 1
+        else:
+            self.texts.append(part)
+            position = len(self.texts) - 1
+        self.parts[path] = part, position
+        return position
 
-    def add(self, path: Path, part: chunks.Part) -> _Part:
-        beside = self.calls if isinstance(part, chunks.ToolCallPart) else self.texts
-        added = self.parts[path] = _Part(_begun(part), len(beside))
-        beside.append(added)
-        return added
-
-    def target(self, part: _Part) -> Segments:
-        """Return the path in the state to which the part's text is appended."""
+    def target(self, path: Path) -> Segments:
+        """Return the path in the state to which a part's text is appended."""
         message: Segments = ["messages", self.index]
-        if isinstance(part.said, ToolCall):
-            return [*message, "tool_calls", part.position, "partial_json"]
+        part, position = self.parts[path]
+        if isinstance(part, chunks.ToolCallPart):
+            return [*message, "tool_calls", position, "partial_json"]
         if self.is_plain:
             return [*message, "content"]
-        inside: Segments = ["summary", 0] if isinstance(part.said, Reasoning) else []
-        return [*message, "content", part.position, *inside, "text"]
-
-
-def _begun(part: chunks.Part) -> MessagePart:
-    match part:
-        case chunks.TextPart():
-            return Text("")
-        case chunks.ReasoningPart():
-            return Reasoning("")
-        case chunks.ToolCallPart(id, name):
-            return ToolCall(id, name, "", None)
+        inside: Segments = ["summary", 0] if isinstance(part, chunks.ReasoningPart) else []
+        return [*message, "content", position, *inside, "text"]
 
 
 class StateEncoder:
     def __init__(self, context: StreamContext) -> None:
         self._parts = PartsEncoder()
+        self._told = Accumulator()
         self._turns = context.turns
         self._before = _messages(context.turns)
         """The messages ahead of those of the run."""
@@ -226,6 +204,7 @@ class StateEncoder:
         }
 
     def encode(self, chunk: Chunk) -> list[str]:
+        self._told.take(chunk)
         payloads = self._parts.encode(chunk)
         if type(chunk) is chunks.TextDelta:
             payloads.append(self._text_delta(chunk))
@@ -234,44 +213,42 @@ class StateEncoder:
         return payloads
 
     def _text_delta(self, chunk: chunks.TextDelta) -> str:
-        step = self._steps[chunk.step_id]
-        part = step.parts[chunk.path]
-        part.texts.append(chunk.text)
         # By hand, not with `dumps`: most chunks are of this kind.
-        path = '","'.join(map(str, step.target(part)))
+        path = '","'.join(map(str, self._steps[chunk.step_id].target(chunk.path)))
         operation = f'{{"type":"append-text","path":["{path}"],"value":{quote(chunk.text)}}}'
         return f'{{"type":"update-state","operations":[{operation}],"path":[]}}'
 
     def _step_start(self, chunk: chunks.StepStart) -> list[Operation]:
-        self._steps[chunk.step_id] = _Step(chunk.step_id, self._end)
+        self._steps[chunk.step_id] = _Step(self._end)
         return []
 
     def _part_start(self, chunk: chunks.PartStart) -> list[Operation]:
         step = self._steps[chunk.step_id]
         is_new, was_plain = not step.parts, step.is_plain
-        part = step.add(chunk.path, chunk.part)
+        position = step.add(chunk.path, chunk.part)
         if is_new and step is not self._last:
-            return self._again(step)
+            return self._again(chunk.step_id)
         message: Segments = ["messages", step.index]
-        blank = _ai_message(step.step_id, "", [])
+        blank = _ai_message(chunk.step_id, "", [])
         operations = [self._message(step.index, blank)] if is_new else []
-        whole = part.whole()
-        if isinstance(whole, ToolCall):
-            return [*operations, _set([*message, "tool_calls", part.position], _call(whole))]
+        if isinstance(chunk.part, chunks.ToolCallPart):
+            call = _call(_begun(chunk.part))
+            return [*operations, _set([*message, "tool_calls", position], call)]
         if step.is_plain:
             return operations
-        if was_plain or part.position == 0:
-            content = ai_content([part.whole() for part in step.texts])
+        if was_plain or position == 0:
+            content = ai_content(self._told.step(chunk.step_id).parts)
             return [*operations, _set([*message, "content"], content)]
-        return [*operations, _set([*message, "content", part.position], block(whole))]
+        part = Text("") if isinstance(chunk.part, chunks.TextPart) else Reasoning("")
+        return [*operations, _set([*message, "content", position], block(part))]
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[Operation]:
-        step = self._steps[chunk.step_id]
-        part = step.parts[chunk.path]
-        call = part.said = with_args(_call_of(part), chunk)
         if chunk.args is None:
             return []
-        target: Segments = ["messages", step.index, "tool_calls", part.position, "args"]
+        step = self._steps[chunk.step_id]
+        _, position = step.parts[chunk.path]
+        call = with_args(_begun(step.calls[position]), chunk)
+        target: Segments = ["messages", step.index, "tool_calls", position, "args"]
         asked = {call.tool_call_id: call.approval} if call.approval else {}
         return [_set(target, chunk.args), *self._asked(asked)]
 
@@ -279,26 +256,25 @@ class StateEncoder:
         """Insert a tool message. The tool messages stand in the order of their calls, in whatever
         order they come: those behind it move up."""
         step = self._steps[chunk.step_id]
-        part = step.parts[chunk.path]
-        ended = {"end": chunk.end, "result": chunk.result, "result_id": chunk.result_id}
-        part.said = replace(_call_of(part), **ended)
         step.results += 1
         if step is not self._last:
-            return self._again(step)
-        ahead = sum(_call_of(one).end is not None for one in step.calls[: part.position])
+            return self._again(chunk.step_id)
+        told = self._told.step(chunk.step_id)
+        _, position = step.parts[chunk.path]
+        calls = [part for part in told.parts if isinstance(part, ToolCall)]
+        ahead = sum(call.end is not None for call in calls[:position])
         return [
             self._message(step.index + place, message)
-            for place, message in enumerate(step.messages())
+            for place, message in enumerate(_of_step(told))
             if place > ahead
         ]
 
-    def _again(self, first: _Step) -> list[Operation]:
+    def _again(self, first: str) -> list[Operation]:
         """A step's messages and all behind it, which have moved."""
-        steps = [*self._steps.values()]
-        index, operations = first.index, list[Operation]()
-        for step in steps[steps.index(first) :]:
-            step.index = index
-            for message in step.messages():
+        ids, index, operations = [*self._steps], self._steps[first].index, list[Operation]()
+        for id in ids[ids.index(first) :]:
+            self._steps[id].index = index
+            for message in _of_step(self._told.step(id)):
                 operations.append(self._message(index, message))
                 index += 1
         return operations + [self._blank(place) for place in range(index, self._slots)]
@@ -323,7 +299,7 @@ class StateEncoder:
     def _withdrawn(self, chunk: chunks.StepWithdrawn) -> list[Operation]:
         step = self._steps.pop(chunk.step_id)
         blanks = [self._blank(step.index + place) for place in range(step.size)]
-        return [*blanks, *self._left({_call_of(part).tool_call_id for part in step.calls})]
+        return [*blanks, *self._left({part.tool_call_id for part in step.calls})]
 
     def _finished(self, _: chunks.MessageFinish) -> list[Operation]:
         told = len(self._before) + sum(step.size for step in self._steps.values())
@@ -332,9 +308,9 @@ class StateEncoder:
     def _whole(self) -> list[Operation]:
         """All messages: a list can lose some in no other way."""
         messages = list(self._before)
-        for step in self._steps.values():
+        for id, step in self._steps.items():
             step.index = len(messages)
-            messages += step.messages()
+            messages += _of_step(self._told.step(id))
         self._slots = len(messages)
         return [_set(["messages"], messages)]
 
@@ -383,9 +359,8 @@ class StateEncoder:
         return [_set(["state", name], value) for name, value in chunk.values.items()]
 
 
-def _call_of(part: _Part) -> ToolCall:
-    assert isinstance(part.said, ToolCall)
-    return part.said
+def _begun(part: chunks.ToolCallPart) -> ToolCall:
+    return ToolCall(part.tool_call_id, part.tool_name, "", None)
 
 
 def catch_up(context: StreamContext, posted: View) -> list[str]:
