@@ -38,14 +38,8 @@ class StreamContext:
     @property
     def continued(self) -> AssistantTurn | None:
         """The run's message as earlier runs left it; None if it is a new one."""
-        return next(
-            (
-                turn
-                for turn in reversed(self.turns)
-                if isinstance(turn, AssistantTurn) and turn.id == self.message_id
-            ),
-            None,
-        )
+        ours = (turn for turn in reversed(self.turns) if turn.id == self.message_id)
+        return next((turn for turn in ours if isinstance(turn, AssistantTurn)), None)
 
 
 class NamedEvent(str):

@@ -6,10 +6,11 @@ A view is the messages that the client has posted.
 from collections.abc import Sequence
 from typing import Any
 
-from turnstream.server.formats.ag_ui.snapshot import pending_interrupts, snapshot
+from turnstream.server.formats.ag_ui.snapshot import open_interrupts, snapshot
 from turnstream.server.formats.ag_ui.stream import AgUiEncoder, idle, prologue
 from turnstream.server.formats.format import BodyFormat, Format, WireFormat, deferred
 from turnstream.server.formats.json_text import dumps
+from turnstream.server.formats.metadata import given
 
 __all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
 
@@ -22,7 +23,8 @@ WIRE_FORMAT = WireFormat(
     prologue=lambda context, view, _replay: [*map(dumps, prologue(context, view))],
     idle=lambda context, _view: [*map(dumps, idle(context))],
     snapshot=snapshot,
-    waiting=pending_interrupts,
+    # Under the name by which an agent of AG-UI keeps them.
+    waiting=lambda turns, asked: given(pendingInterrupts=open_interrupts(turns, asked) or None),
 )
 
 

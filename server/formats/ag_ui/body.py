@@ -20,15 +20,8 @@ from turnstream.server.formats.body_schemas import NOTHING, Schema, ref, variant
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, without_effect
 from turnstream.server.formats.format import Parsed
 from turnstream.server.formats.metadata_schemas import OBJECT, TEXT, any_of, list_of, record
-from turnstream.server.turns.requests import (
-    ApprovalAnswer,
-    Branch,
-    ImageContent,
-    Resume,
-    ToolAnswer,
-    UserContent,
-    UserMessage,
-)
+from turnstream.server.turns import requests
+from turnstream.server.turns.requests import ApprovalAnswer, Branch, ToolAnswer, UserMessage
 
 CANCELLED = {"cancelled": True}
 """The answer that a graph gets to an interrupt that the client cancels."""
@@ -71,8 +64,8 @@ class SourcePart(content.Image):
     metadata: content.AltOfMetadata = None
 
     @property
-    def content(self) -> UserContent:
-        return ImageContent(self.source.url, self.metadata or None)
+    def content(self) -> requests.UserContent:
+        return requests.ImageContent(self.source.url, self.metadata or None)
 
 
 _FORMS: list[Any] = [
@@ -175,7 +168,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         approvals=approvals,
         answers_are_copies=True,
         client_tools=tool_fields.listed_tools(asked.tools),
-        resume=Resume(values) if values else None,
+        resume=requests.Resume(values) if values else None,
     )
     return Parsed(turn, asked.messages, [*without_effect(body, AgentInput), *ignored])
 

@@ -18,7 +18,7 @@ if the schema requires nothing but `approved`. The second is an interrupt of the
 own id; a breakpoint is a `confirmation`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 from urllib.parse import quote, unquote
@@ -145,12 +145,6 @@ def result_message(call: ToolCall) -> Message:
         "toolCallId": call.tool_call_id,
         "content": call.result if isinstance(call.result, str) else dumps(call.result),
     }
-
-
-def pending_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> Mapping[str, Any]:
-    """`pendingInterrupts`, as an agent keeps them."""
-    waiting = open_interrupts(turns, asked)
-    return {"pendingInterrupts": waiting} if waiting else {}
 
 
 def open_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> list[dict[str, Any]]:

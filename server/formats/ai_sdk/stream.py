@@ -64,11 +64,7 @@ class PartPlaces:
         self._withdrawn: dict[int, Payload] = {}
         """The data parts, by their places."""
 
-    def start(self, chunk: chunks.StepStart) -> list[Payload]:
-        self._places[chunk.step_id] = next(self._next)
-        return [{"type": "start-step"}]
-
-    def add(self, path: Path, call_id: str | None = None) -> list[Payload]:
+    def add(self, path: str | Path, call_id: str | None = None) -> list[Payload]:
         """A part begins. Returns what it changes of what was taken back."""
         known = None if call_id is None else self.calls.get(call_id)
         place = self._places[path] = next(self._next) if known is None else known
@@ -153,7 +149,8 @@ class UIMessageStreamEncoder:
 
     def _step_start(self, chunk: chunks.StepStart) -> list[Payload]:
         self._open_steps.add(chunk.step_id)
-        return self._places.start(chunk)
+        self._places.add(chunk.step_id)
+        return [{"type": "start-step"}]
 
     def _part_start(self, chunk: chunks.PartStart) -> list[Payload]:
         if isinstance(chunk.part, chunks.ToolCallPart):

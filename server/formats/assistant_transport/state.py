@@ -31,15 +31,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from turnstream.server.formats import langchain_messages as langchain
 from turnstream.server.formats.assistant_transport.stream import PartsEncoder
 from turnstream.server.formats.format import StreamContext, View
 from turnstream.server.formats.json_text import dumps, quote
-from turnstream.server.formats.langchain_messages import (
-    ai_content,
-    block,
-    human_message,
-    tool_message,
-)
 from turnstream.server.formats.metadata import approval_json
 from turnstream.server.turns import chunks
 from turnstream.server.turns.accumulate import Accumulator
@@ -91,7 +86,7 @@ def _messages(turns: Sequence[Turn]) -> list[Json]:
         if isinstance(turn, AssistantTurn):
             messages.extend(message for step in turn.steps for message in _of_step(step))
         else:
-            messages.append(human_message(turn))
+            messages.append(langchain.human_message(turn))
     return messages
 
 
@@ -99,8 +94,9 @@ def _of_step(step: Step) -> list[Json]:
     if not step.parts:
         return []
     calls = [part for part in step.parts if isinstance(part, ToolCall)]
-    ai = _ai_message(step.step_id, ai_content(step.parts), [_call(call) for call in calls])
-    return [ai, *(tool_message(call) for call in calls if call.end is not None)]
+    content = langchain.ai_content(step.parts)
+    ai = _ai_message(step.step_id, content, [_call(call) for call in calls])
+    return [ai, *(langchain.tool_message(call) for call in calls if call.end is not None)]
 
 
 def _ai_message(step_id: str, content: str | list[Json], calls: list[Json]) -> Json:
@@ -237,10 +233,10 @@ class StateEncoder:
         if step.is_plain:
             return operations
         if was_plain or position == 0:
-            content = ai_content(self._told.step(chunk.step_id).parts)
+            content = langchain.ai_content(self._told.step(chunk.step_id).parts)
             return [*operations, _set([*message, "content"], content)]
         part = Text("") if isinstance(chunk.part, chunks.TextPart) else Reasoning("")
-        return [*operations, _set([*message, "content", position], block(part))]
+        return [*operations, _set([*message, "content", position], langchain.block(part))]
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[Operation]:
         if chunk.args is None:

@@ -35,14 +35,6 @@ def _form(message: Any) -> str | None:
     return "<parts>" if isinstance(message, dict) else None
 
 
-_TRUE_OR_ID = fields.Otherwise("invalid_body", "send true or a message's id")
-_TEXT_OR_PARTS = Discriminator(
-    _form,
-    custom_error_type="invalid_body",
-    custom_error_message='send a string or {"parts": [...]}',
-)
-
-
 class WholeMessage(ClosedFields):
     parts: Annotated[content.Content, content.PARTS]
     id: fields.NewMessageId | None = None
@@ -50,10 +42,16 @@ class WholeMessage(ClosedFields):
 
 Message = Annotated[
     Annotated[content.MessageText, Tag("<text>")] | Annotated[WholeMessage, Tag("<parts>")],
-    _TEXT_OR_PARTS,
+    Discriminator(
+        _form,
+        custom_error_type="invalid_body",
+        custom_error_message='send a string or {"parts": [...]}',
+    ),
 ]
 Answer = Annotated[
-    Annotated[bool, *_TRUE, _TRUE_OR_ID, Tag("<true>")]
+    Annotated[
+        bool, *_TRUE, fields.Otherwise("invalid_body", "send true or a message's id"), Tag("<true>")
+    ]
     | Annotated[fields.HeldMessageId, Tag("<id>")],
     Discriminator(lambda answer: "<id>" if isinstance(answer, str) else "<true>"),
 ]
