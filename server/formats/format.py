@@ -5,7 +5,7 @@ answer its reader, is a `view`: only the format itself looks inside.
 """
 
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from typing import Any, Protocol
@@ -61,14 +61,14 @@ class Encoder(Protocol):
         """The payloads of one chunk: one event, whose last payload carries its id. May be none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WireFormat:
     """One format of streams and snapshots."""
 
     name: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of its streams, besides those that every stream has."""
-    variant: Callable[[View], Hashable]
+    variant: Callable[[View], Hashable] = lambda _view: None
     """Readers of equal variants share the encoded chunks of a run."""
     needs_turns: Callable[[RunHeader, View], bool]
     """Return True if the context must have the turns."""

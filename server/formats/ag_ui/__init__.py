@@ -3,21 +3,14 @@
 A view is the messages that the client has posted.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 from turnstream.server.formats.ag_ui.snapshot import open_interrupts, snapshot
 from turnstream.server.formats.ag_ui.stream import AgUiEncoder, idle, prologue
 from turnstream.server.formats.format import BodyFormat, Format, WireFormat, deferred
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.metadata import given
 
-__all__ = ["BODY_FORMAT", "FORMAT", "WIRE_FORMAT"]
-
 WIRE_FORMAT = WireFormat(
     name="ag-ui",
-    headers={},
-    variant=lambda _view: None,
     needs_turns=lambda _header, _view: True,
     encoder=lambda context, _view: AgUiEncoder(context),
     prologue=lambda context, view, _replay: [*map(dumps, prologue(context, view))],
@@ -26,18 +19,8 @@ WIRE_FORMAT = WireFormat(
     # Under the name by which an agent of AG-UI keeps them.
     waiting=lambda turns, asked: given(pendingInterrupts=open_interrupts(turns, asked) or None),
 )
-
-
-_body = deferred(__name__, "body")
+_body, _api = deferred(__name__, "body"), deferred(__name__, "api")
 BODY_FORMAT = BodyFormat(
     lambda fields, limits: _body().parse(fields, limits), WIRE_FORMAT, address="/ag-ui"
 )
-
-
-def _routes() -> Sequence[Any]:
-    from turnstream.server.formats.ag_ui.api import ROUTES
-
-    return ROUTES
-
-
-FORMAT = Format(_body, BODY_FORMAT, WIRE_FORMAT, _routes)
+FORMAT = Format(_body, BODY_FORMAT, WIRE_FORMAT, lambda: _api().ROUTES)

@@ -80,12 +80,10 @@ def snapshot(turns: Sequence[Turn]) -> list[Message]:
     return [message for turn in turns for message in _messages(turn)]
 
 
-def _messages(turn: Turn) -> Iterator[Message]:
+def _messages(turn: Turn) -> list[Message]:
     if isinstance(turn, UserTurn):
-        yield {"id": turn.id, "role": "user", "content": _content(turn.content)}
-        return
-    for step in turn.steps:
-        yield from _step(step)
+        return [{"id": turn.id, "role": "user", "content": _content(turn.content)}]
+    return [message for step in turn.steps for message in _step(step)]
 
 
 def _content(content: Sequence[UserContent]) -> str | list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from turnstream.server.formats.json_text import DONE
 WIRE_FORMAT = WireFormat(
     name="ui-message-stream",
     headers={"x-vercel-ai-ui-message-stream": "v1"},
-    variant=lambda _view: None,
     needs_turns=lambda header, _view: header.continues,
     encoder=lambda context, _view: UIMessageStreamEncoder(context),
     prologue=lambda context, _view, replay: prologue(context, replay=replay),

@@ -27,7 +27,6 @@ def _idle(context: StreamContext, view: View) -> list[str]:
 
 WIRE_FORMAT = WireFormat(
     name="assistant-transport",
-    headers={},
     variant=lambda view: view is not None,
     needs_turns=lambda _header, view: view is not None,
     encoder=lambda context, view: PartsEncoder() if view is None else StateEncoder(context),

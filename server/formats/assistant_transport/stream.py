@@ -88,11 +88,8 @@ def _part(part: chunks.Part) -> Payload:
 
 
 def _finish(chunk: chunks.StepFinish | chunks.MessageFinish) -> Payload:
-    return {
-        "finishReason": chunk.reason,
-        **metadata.usage_json(chunk),
-        **metadata.timing_json(chunk),
-    }
+    sums = {**metadata.usage_json(chunk), **metadata.timing_json(chunk)}
+    return {"finishReason": chunk.reason, **sums}
 
 
 def snapshot(turns: Sequence[messages.Turn]) -> list[Payload]:
