@@ -12,14 +12,7 @@ from pydantic import GetJsonSchemaHandler as JsonHandler
 from pydantic_core import CoreSchema, core_schema
 
 from turnstream.server.formats import fields
-from turnstream.server.formats.fields import (
-    BodyLimits,
-    Fault,
-    Fields,
-    Text,
-    depends_on_server,
-    shown,
-)
+from turnstream.server.formats.fields import BodyLimits, Fault, Fields, Text, shown
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent, UserMessage
 from turnstream.tools.image_header import Kind, image_header
 
@@ -183,7 +176,7 @@ FileType = Annotated[
 
 class TextPart(Fields):
     type: Literal["text"]
-    text: Annotated[Text, depends_on_server("text")]
+    text: Annotated[Text, fields.depends_on_server("text")]
 
     @property
     def content(self) -> UserContent:
@@ -276,5 +269,7 @@ def _fitting_text(text: str, info: ValidationInfo[BodyLimits]) -> str:
     return text
 
 
-MessageText = Annotated[Text, AfterValidator(_fitting_text), depends_on_server("message text")]
+MessageText = Annotated[
+    Text, AfterValidator(_fitting_text), fields.depends_on_server("message text")
+]
 PARTS = Said(TextPart, ImagePart)

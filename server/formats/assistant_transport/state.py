@@ -36,21 +36,11 @@ from turnstream.server.formats.assistant_transport.stream import PartsEncoder
 from turnstream.server.formats.format import StreamContext, View
 from turnstream.server.formats.json_text import dumps, quote
 from turnstream.server.formats.metadata import approval_json
-from turnstream.server.turns import chunks
+from turnstream.server.turns import chunks, messages
 from turnstream.server.turns.accumulate import Accumulator
 from turnstream.server.turns.chunks import Chunk, Path
 from turnstream.server.turns.graph_state import Values, merged
-from turnstream.server.turns.messages import (
-    AssistantTurn,
-    Reasoning,
-    Step,
-    Text,
-    ToolCall,
-    Turn,
-    settle_turn,
-    with_args,
-    without,
-)
+from turnstream.server.turns.messages import AssistantTurn, Reasoning, Step, Text, ToolCall, Turn
 
 Json = dict[str, Any]
 Operation = dict[str, Any]
@@ -81,13 +71,13 @@ def approvals(turns: Sequence[Turn]) -> Json:
 
 
 def _messages(turns: Sequence[Turn]) -> list[Json]:
-    messages: list[Json] = []
-    for turn in turns:
-        if isinstance(turn, AssistantTurn):
-            messages.extend(message for step in turn.steps for message in _of_step(step))
-        else:
-            messages.append(langchain.human_message(turn))
-    return messages
+    return [message for turn in turns for message in _of_turn(turn)]
+
+
+def _of_turn(turn: Turn) -> list[Json]:
+    if isinstance(turn, AssistantTurn):
+        return [message for step in turn.steps for message in _of_step(step)]
+    return [langchain.human_message(turn)]
 
 
 def _of_step(step: Step) -> list[Json]:
@@ -150,14 +140,10 @@ class _Step:
 
     def add(self, path: Path, part: chunks.Part) -> int:
         """Return the position of a part that begins."""
-        if isinstance(part, chunks.ToolCallPart):
-            self.calls.append(part)
-            position = len(self.calls) - 1
-        else:
-            self.texts.append(part)
-            position = len(self.texts) - 1
-        self.parts[path] = part, position
-        return position
+        beside: list[Any] = self.calls if isinstance(part, chunks.ToolCallPart) else self.texts
+        self.parts[path] = part, len(beside)
+        beside.append(part)
+        return len(beside) - 1
 
     def target(self, path: Path) -> Segments:
         """Return the path in the state to which a part's text is appended."""
@@ -243,7 +229,7 @@ class StateEncoder:
             return []
         step = self._steps[chunk.step_id]
         _, position = step.parts[chunk.path]
-        call = with_args(_begun(step.calls[position]), chunk)
+        call = messages.with_args(_begun(step.calls[position]), chunk)
         target: Segments = ["messages", step.index, "tool_calls", position, "args"]
         asked = {call.tool_call_id: call.approval} if call.approval else {}
         return [_set(target, chunk.args), *self._asked(asked)]
@@ -303,16 +289,16 @@ class StateEncoder:
 
     def _whole(self) -> list[Operation]:
         """All messages: a list can lose some in no other way."""
-        messages = list(self._before)
+        told = list(self._before)
         for id, step in self._steps.items():
-            step.index = len(messages)
-            messages += _of_step(self._told.step(id))
-        self._slots = len(messages)
-        return [_set(["messages"], messages)]
+            step.index = len(told)
+            told += _of_step(self._told.step(id))
+        self._slots = len(told)
+        return [_set(["messages"], told)]
 
     def _removed(self, chunk: chunks.MessagesRemoved) -> list[Operation]:
         known = approvals(self._turns)
-        self._turns = tuple(without(self._turns, chunk.ids))
+        self._turns = tuple(messages.without(self._turns, chunk.ids))
         self._before = _messages(self._turns)
         return [*self._whole(), *self._left(known.keys() - approvals(self._turns).keys())]
 
@@ -320,7 +306,7 @@ class StateEncoder:
         """The end of a call of an earlier run: its tool message comes before all that this run
         says."""
         before = self._before
-        self._turns = tuple(settle_turn(turn, chunk) for turn in self._turns)
+        self._turns = tuple(messages.settle_turn(turn, chunk) for turn in self._turns)
         self._before = _messages(self._turns)
         if any(step.parts for step in self._steps.values()):
             return self._whole() if self._before != before else []
