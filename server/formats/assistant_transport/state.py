@@ -346,7 +346,9 @@ def _begun(part: chunks.ToolCallPart) -> ToolCall:
 
 
 def catch_up(context: StreamContext, posted: View) -> list[str]:
-    """Bring a client from the state that it posted to the state before the first chunk."""
+    """Bring a client from the state that it posted, if any, to the state before the first chunk."""
+    if posted is None:
+        return []
     state = snapshot(context.turns, context.thread_id, context.graph_state)
     operations = _catch_up(posted, state)
     return [_update(operations)] if operations else []
