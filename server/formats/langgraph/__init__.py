@@ -4,24 +4,13 @@ A view is the stream modes that the client asked for. Bodies and states belong t
 under `/langgraph`; the streams, and a thread's messages, are there for any reader.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-from turnstream.server.formats.format import Format, Schemas, View, WireFormat
+from turnstream.server.formats.format import Format, View, WireFormat, deferred
+from turnstream.server.formats.langgraph import stream
 from turnstream.server.formats.langgraph.snapshot import messages
-from turnstream.server.formats.langgraph.stream import (
-    ALL_MODES,
-    LangGraphEncoder,
-    Modes,
-    end,
-    prologue,
-)
-
-__all__ = ["FORMAT", "WIRE_FORMAT"]
 
 
-def _modes(view: View) -> Modes:
-    modes: Modes = ALL_MODES if view is None else view
+def _modes(view: View) -> stream.Modes:
+    modes: stream.Modes = stream.ALL_MODES if view is None else view
     return modes
 
 
@@ -30,23 +19,12 @@ WIRE_FORMAT = WireFormat(
     headers={},
     variant=_modes,
     needs_turns=lambda _header, _view: True,
-    encoder=lambda context, view: LangGraphEncoder(context, _modes(view)),
-    prologue=lambda context, view, _replay: prologue(context, _modes(view)),
-    idle=lambda _context, _view: [end()],
+    encoder=lambda context, view: stream.LangGraphEncoder(context, _modes(view)),
+    prologue=lambda context, view, _replay: stream.prologue(context, _modes(view)),
+    idle=lambda _context, _view: [stream.END],
     snapshot=messages,
 )
 
 
-def _schemas() -> Schemas:
-    from turnstream.server.formats.langgraph import schemas
-
-    return schemas
-
-
-def _routes() -> Sequence[Any]:
-    from turnstream.server.formats.langgraph.api import ROUTES
-
-    return ROUTES
-
-
-FORMAT = Format(_schemas, None, WIRE_FORMAT, _routes)
+_api = deferred(__name__, "api")
+FORMAT = Format(deferred(__name__, "schemas"), None, WIRE_FORMAT, lambda: _api().ROUTES)

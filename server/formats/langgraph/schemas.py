@@ -19,7 +19,6 @@ from turnstream.server.formats.metadata_schemas import (
 from turnstream.server.turns.terms import FinishReason
 
 MODELS = (body.RunBody, body.RunMetadata, body.HumanMessage, body.CallAnswer)
-MODE = choice(*MODES, *OTHER_MODES)
 _OBJECT: Schema = {"type": "object"}
 OMITTED: Schema = body.OMITTED
 CHECKPOINT_ID: Schema = nullable(TEXT)
@@ -34,7 +33,7 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     given = variant(given, (), messages=_one_or_more(ref("LangGraph.InputMessage")))
     said = {
         "input": nullable(given),
-        "stream_mode": _one_or_more(MODE),
+        "stream_mode": _one_or_more(choice(*MODES, *OTHER_MODES)),
         "metadata": whole["properties"]["metadata"] | any_of(metadata, {"not": _OBJECT}),
     }
     return {"LangGraph.RunBody": variant(whole, (), **said, **body_schemas.refused(body.OF_BODY))}

@@ -47,6 +47,8 @@ from turnstream.server.turns.requests import InvalidRequest
 from turnstream.server.turns.told_thread import calls_of
 
 DECISIONS = ("approve", "edit", "reject")
+_REQUEST = "Tool execution requires approval"
+_CUT_OFF = f"{_REQUEST}. It was approved before and cut off, and may have run"
 START, _AFTER = "start", "after-"
 """The checkpoint of the state ahead of all messages, and the prefix of any other, which the id of
 the last message follows."""
@@ -82,14 +84,13 @@ def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:
 
 
 def ai_message(step: Step) -> Json:
-    usage = {} if step.usage is None else {"usage_metadata": _usage(step.usage)}
     return {
         "type": "ai",
         "id": step.step_id,
         "content": langchain.ai_content(step.parts),
         "tool_calls": [_call(call) for call in _calls(step.parts)],
         "response_metadata": {"finish_reason": step.finish_reason},
-        **usage,
+        **given(usage_metadata=step.usage and _usage(step.usage)),
     }
 
 
@@ -111,9 +112,8 @@ def _usage(usage: Usage) -> Json:
 
 def _call(call: ToolCall) -> Json:
     head = {"type": "tool_call", "id": call.tool_call_id, "name": call.tool_name}
-    if call.args is None:
-        return {**head, "args": {}, "partial_json": call.args_text}
-    return {**head, "args": call.args}
+    malformed = call.args_text if call.args is None else None
+    return {**head, "args": call.args or {}, **given(partial_json=malformed)}
 
 
 def open_interrupts(turns: Sequence[Turn], interrupts: Sequence[Interrupt]) -> list[Json] | None:
@@ -142,34 +142,22 @@ def approvals_id(calls: Sequence[ToolCall]) -> str:
 
 
 def _review(calls: Sequence[ToolCall]) -> Json:
-    requests = [_request(call) for call in calls]
+    requests, asked = list[Json](), list[Json]()
+    for call in calls:
+        assert call.approval is not None, "the call waits for an approval"
+        action = {"name": call.tool_name, "args": call.args or {}}
+        ids = {"tool_call_id": call.tool_call_id, "approval_id": call.approval.id}
+        again = {"may_have_run": True} if call.approval.may_have_run else {}
+        requests.append({**action, "description": _CUT_OFF if again else _REQUEST})
+        asked.append({**ids, **action, **again})
     names = dict.fromkeys(call.tool_name for call in calls)
+    reviews = [{"action_name": name, "allowed_decisions": [*DECISIONS]} for name in names]
     return {
         "type": "tool_approval",
         "action_requests": requests,
-        "review_configs": [
-            {"action_name": name, "allowed_decisions": [*DECISIONS]} for name in names
-        ],
-        "calls": [_asked(call) for call in calls],
+        "review_configs": reviews,
+        "calls": asked,
         **({"tool_call_id": calls[0].tool_call_id, **requests[0]} if len(calls) == 1 else {}),
-    }
-
-
-def _request(call: ToolCall) -> Json:
-    description = "Tool execution requires approval"
-    if call.approval is not None and call.approval.may_have_run:
-        description += ". It was approved before and cut off, and may have run"
-    return {"name": call.tool_name, "args": call.args or {}, "description": description}
-
-
-def _asked(call: ToolCall) -> Json:
-    assert call.approval is not None, "the call waits for an approval"
-    return {
-        "tool_call_id": call.tool_call_id,
-        "approval_id": call.approval.id,
-        "name": call.tool_name,
-        "args": call.args or {},
-        **({"may_have_run": True} if call.approval.may_have_run else {}),
     }
 
 

@@ -123,8 +123,7 @@ def prologue(context: StreamContext, modes: Modes) -> list[str]:
     return events
 
 
-def end() -> NamedEvent:
-    return NamedEvent("end", "null")
+END = NamedEvent("end", "null")
 
 
 class LangGraphEncoder:
@@ -140,8 +139,8 @@ class LangGraphEncoder:
         self._state = context.graph_state
         self._values_bytes = self._last_bytes = 0
         """The size of `values` in the middle of the run: of all so far, and of the last."""
-        self._end: NamedEvent = end()
-        self._events: Mapping[type[chunks.Chunk], Callable[[Any], list[str]]] = {
+        self._end = END
+        self._events: Mapping[type[chunks.Chunk], Callable[[Any], list[str] | None]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
             chunks.TextDelta: self._text_delta,
@@ -152,7 +151,7 @@ class LangGraphEncoder:
             chunks.ToolProgress: self._progress,
             chunks.Custom: lambda chunk: self._event("custom", chunk.value),
             chunks.GraphState: self._graph_state,
-            chunks.Interrupt: self._interrupt,
+            chunks.Interrupt: self._interrupts.append,
             chunks.Error: self._error,
             chunks.MessageFinish: self._finish,
             chunks.Done: lambda _chunk: [self._end],
@@ -163,13 +162,12 @@ class LangGraphEncoder:
             return self._removed(chunk)
         self._thread.take(chunk)
         events = self._events.get(type(chunk))
-        return events(chunk) if events else []
+        return (events and events(chunk)) or []
 
-    def _step_start(self, chunk: chunks.StepStart) -> list[str]:
+    def _step_start(self, chunk: chunks.StepStart) -> None:
         namespace = given(langgraph_checkpoint_ns="|".join(chunk.namespace) or None)
         metadata = {"langgraph_node": chunk.node or "agent", **namespace}
         self._steps[chunk.step_id] = _Step(chunk.step_id, metadata)
-        return []
 
     def _part_start(self, chunk: chunks.PartStart) -> list[str]:
         step, path, part = self._steps[chunk.step_id], chunk.path, chunk.part
@@ -246,14 +244,9 @@ class LangGraphEncoder:
         self._values_bytes += self._last_bytes
         return [NamedEvent("values", text)]
 
-    def _interrupt(self, chunk: chunks.Interrupt) -> list[str]:
-        self._interrupts.append(chunk)
-        return []
-
-    def _error(self, chunk: chunks.Error) -> list[str]:
+    def _error(self, chunk: chunks.Error) -> None:
         said = {"code": chunk.code, "message": chunk.message, "id": chunk.error_id}
         self._end = NamedEvent("error", dumps(error_json(said)))
-        return []
 
     def _finish(self, _chunk: chunks.MessageFinish) -> list[str]:
         """The thread as the run leaves it."""
