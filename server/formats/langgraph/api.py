@@ -38,10 +38,12 @@ from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.problems import Problem, problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
 from turnstream.server.http.thread_json import as_json, written
+from turnstream.server.runs.endings import told_end
 from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.lost_chunks import told_so_far
 from turnstream.server.runs.reader import LoggedRun
-from turnstream.server.storage.interfaces import ThreadEntry
-from turnstream.server.turns import chunks, problem_codes
+from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
+from turnstream.server.turns import problem_codes
 from turnstream.server.turns.header import RunHeader, ThreadKey
 from turnstream.server.turns.messages import Turn
 from turnstream.server.turns.problem_codes import STORAGE, pick
@@ -300,6 +302,7 @@ def _with_values(thread: SavedThread, texts: Sequence[bytes], rest: Mapping[str,
 
 
 _ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
+_RunStatus = Literal["running", "success", "interrupted", "error"]
 Values = Annotated[Mapping[str, Any], component("LangGraph.Values")]
 State = Annotated[Mapping[str, Any], component("LangGraph.State")]
 Interrupts = list[Annotated[Mapping[str, Any], component("LangGraph.Interrupt")]]
@@ -313,12 +316,15 @@ MAX_SEARCHED = 10_000
 PAGE_SIZE = 100
 _GRAPH_KEYS = ("graph_id", "assistant_id")
 """The keys of a thread's metadata that name its graph."""
-_THREAD_STATUS: Mapping[str, _ThreadStatus] = {
-    "live": "busy",
-    "waiting": "interrupted",
-    "failed": "error",
+_STATUSES: Mapping[ThreadRunState, tuple[_ThreadStatus, _RunStatus]] = {
+    "live": ("busy", "running"),
+    "finished": ("idle", "success"),
+    "waiting": ("interrupted", "interrupted"),
+    "stopped": ("idle", "interrupted"),
+    "failed": ("error", "error"),
+    "interrupted": ("idle", "error"),
 }
-"""By run state; of any other a thread is idle."""
+"""By the state of a thread's last run: the status of the thread, and of the run."""
 
 
 class LangGraphMetadataJson(TypedDict, total=False):
@@ -486,7 +492,7 @@ class ThreadSearch(HTTPEndpoint):
         found: list[ThreadEntry] = []
         async for entry in _entries(request):
             is_of_graph = not wanted or graphs.name_of(entry) in wanted
-            if is_of_graph and status in (None, _status(entry)):
+            if is_of_graph and status in (None, _STATUSES[entry.run_state][0]):
                 found.append(entry)
                 if len(found) == limit + offset:
                     break
@@ -588,10 +594,6 @@ class ThreadHistory(HTTPEndpoint):
         return Response(body, media_type=operation.JSON)
 
 
-def _status(entry: ThreadEntry) -> _ThreadStatus:
-    return _THREAD_STATUS.get(entry.run_state, "idle")
-
-
 def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
     metadata: LangGraphMetadataJson = {"title": entry.title}
     if graph := request.state["graphs"].name_of(entry):
@@ -601,7 +603,7 @@ def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
         "created_at": entry.created_at,
         "updated_at": entry.updated_at,
         "metadata": metadata,
-        "status": _status(entry),
+        "status": _STATUSES[entry.run_state][0],
         "config": {},
     }
 
@@ -618,16 +620,6 @@ FROM_THE_START = "-1"
 """As `Last-Event-ID`: clients that join a run which they have not read."""
 YES = ("1", "true")
 """The values of a flag of the query that is set."""
-_RunStatus = Literal["running", "success", "interrupted", "error"]
-_RUN_STATUS: Mapping[str, _RunStatus] = {
-    "live": "running",
-    "finished": "success",
-    "waiting": "interrupted",
-    "stopped": "interrupted",
-    "failed": "error",
-    "interrupted": "error",
-}
-"""By the state of a thread's last run."""
 
 
 class LangGraphRunJson(TypedDict):
@@ -733,9 +725,10 @@ class Run(HTTPEndpoint):
         entry, run = await _find(request)
         graphs, run_id = request.state["graphs"], request.path_params["run_id"]
         graph = graphs.name_of(entry) or graphs.default
-        status = _RUN_STATUS[entry.run_state]
+        state = entry.run_state
         if run is not None and entry.run_id != run_id:
-            status = await _logged_status(run)
+            state = told_end(await told_so_far(run.log))
+        _, status = _STATUSES[state]
         return JSONResponse(_run(thread_key(request), run_id, graph, entry.updated_at, status))
 
 
@@ -876,23 +869,6 @@ async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
     if run is None and entry.run_id != run_id:
         raise problem("run_not_found")
     return entry, run
-
-
-async def _logged_status(run: LoggedRun) -> _RunStatus:
-    status: _RunStatus = "success"
-    async for batch in run.log.read(0):
-        status = next((told for _, chunk in batch if (told := _ending(chunk))), status)
-    return status
-
-
-def _ending(chunk: chunks.Chunk) -> _RunStatus | None:
-    """The way in which a run ended, if this chunk says it."""
-    match chunk:
-        case chunks.Error():
-            return "error"
-        case chunks.RunEnded() | chunks.Interrupt() | chunks.MessageFinish("tool-calls"):
-            return "interrupted"
-    return None
 
 
 def _run(key: ThreadKey, run_id: str, graph: str, at: str, status: _RunStatus) -> LangGraphRunJson:
