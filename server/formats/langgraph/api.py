@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired
 from urllib.parse import urlencode
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -174,8 +174,7 @@ MAX_HISTORY_BYTES = 20_000_000
 left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     entry: ThreadEntry
     thread: SavedThread
 
@@ -222,12 +221,13 @@ async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> Sa
 
 async def branches_of(request: ApiRequest, found: Found) -> AsyncGenerator[SavedThread]:
     """The thread, then the branches that it has left; these are read when they are asked for."""
-    yield found.thread
-    reader, id = request.state["reader"], found.thread.thread_id
-    left = reader.left_branches(thread_key(request), found.entry.graph)
+    (entry, thread), reader = found, request.state["reader"]
+    yield thread
+    left = reader.left_branches(thread_key(request), entry.graph)
     async with aclosing(left) as branches:
         async for head, turns in branches:
-            yield await beside_loop(len(turns), partial(_shown, id, turns, head=head))
+            show = partial(_shown, thread.thread_id, turns, head=head)
+            yield await beside_loop(len(turns), show)
 
 
 async def history_json(
@@ -378,7 +378,7 @@ def _bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
     return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
 
 
-_OR_NOTHING = BeforeValidator(lambda value: value or None)
+_METADATA = BeforeValidator(lambda value: value or None), component("LangGraph.AnyMetadata")
 
 
 class GraphMetadata(Fields):
@@ -390,8 +390,7 @@ class LangGraphNewThreadBody(Fields):
     if_exists: Annotated[Any, says("With `do_nothing` an existing thread is the answer.")] = None
     metadata: Annotated[
         GraphMetadata | None,
-        _OR_NOTHING,
-        component("LangGraph.AnyMetadata"),
+        *_METADATA,
         says("`graph_id`: the graph of a first run that names none. Nothing else is kept."),
     ] = None
 
@@ -402,8 +401,7 @@ class LangGraphSearchBody(Fields):
     status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")] = None
     metadata: Annotated[
         dict[str, Any] | None,
-        _OR_NOTHING,
-        component("LangGraph.AnyMetadata"),
+        *_METADATA,
         says("`graph_id` or `assistant_id`: a graph. No thread has other metadata."),
     ] = None
 
@@ -521,10 +519,10 @@ class Thread(HTTPEndpoint):
         found = await find_thread(request)
         if found is None:
             raise unknown_thread(thread_key(request))
-        thread = found.thread
+        entry, thread = found
         asked = snapshot.open_interrupts(thread.turns, thread.interrupts) or []
         interrupts = {one["id"]: [one] for one in asked}
-        rest = {**_thread(request, found.entry), "interrupts": interrupts}
+        rest = {**_thread(request, entry), "interrupts": interrupts}
         return await _state_response(thread, len(thread.messages), rest)
 
     @Operation(
@@ -543,26 +541,22 @@ class ThreadState(HTTPEndpoint):
     @Operation("langgraphGetState", _STATE, STORAGE)
     async def get(self, request: ApiRequest) -> Response:
         """Load the newest state of a thread."""
-        return await _state(request, None)
+        found = await find_thread(request)
+        if found is None or not found.entry.run_id:
+            return JSONResponse(snapshot.empty_state())
+        entry, thread = found
+        count = len(thread.messages)
+        if (checkpoint_id := request.path_params.get("checkpoint_id")) is not None:
+            thread = await branch_at(request, found, checkpoint_id)
+            count = snapshot.boundary(thread.messages, checkpoint_id)
+        return await _state_response(thread, count, snapshot.state(thread, count, entry.updated_at))
 
 
-class ThreadStateAt(HTTPEndpoint):
+class ThreadStateAt(ThreadState):
     @Operation("langgraphGetStateAt", _STATE, STORAGE | pick("unknown_checkpoint"))
     async def get(self, request: ApiRequest) -> Response:
         """Load the state of a checkpoint."""
-        return await _state(request, request.path_params["checkpoint_id"])
-
-
-async def _state(request: ApiRequest, checkpoint_id: str | None) -> Response:
-    found = await find_thread(request)
-    if found is None or not found.entry.run_id:
-        return JSONResponse(snapshot.empty_state())
-    thread, count = found.thread, len(found.thread.messages)
-    if checkpoint_id is not None:
-        thread = await branch_at(request, found, checkpoint_id)
-        count = snapshot.boundary(thread.messages, checkpoint_id)
-    rest = snapshot.state(thread, count, found.entry.updated_at)
-    return await _state_response(thread, count, rest)
+        return await super().get(request)
 
 
 class ThreadHistory(HTTPEndpoint):
@@ -711,8 +705,9 @@ class RunsStream(HTTPEndpoint):
         try:
             run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
             with chat.stream_refusals(run):
-                stops = asked.stops_with_reader
-                return await _stream(request, run, asked.modes, stops=stops, headers=ignored)
+                stops, modes = asked.stops_with_reader, asked.modes
+                headers = _places(run.header, modes) | ignored
+                return await _stream(request, run, modes, stops=stops, headers=headers)
         except StreamLost as lost:
             headers = chat.unseen_headers(lost) | _places(lost) | ignored
             return request.state["streams"].cursor_lost(WIRE_FORMAT, headers)
@@ -760,21 +755,18 @@ class RunStream(HTTPEndpoint):
         named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
         with fields.at("stream_mode"):
             modes = stream.wanted_modes(named)
-        place = "done" if run is None else await _position(request, run)
+        cursor = request.headers.get("last-event-id") or FROM_THE_START
+        place: Position | Literal["done", "lost"] = Position(run, 0) if run else "done"
+        if run and cursor != FROM_THE_START:
+            place = await position(request.state["reader"], run.header.key, cursor)
         if run is None or place == "done":
             ending = WIRE_FORMAT.idle(StreamContext(request.path_params["thread_id"], ""), modes)
             return streams.whole(WIRE_FORMAT, ending, principal(request).id)
         if place == "lost" or place.run.header.run_id != run.header.run_id:
             return streams.cursor_lost(WIRE_FORMAT)
         stops = query.get("cancel_on_disconnect") in YES
-        return await _stream(request, run, modes, after=place.after, stops=stops)
-
-
-async def _position(request: ApiRequest, run: LoggedRun) -> Position | Literal["done", "lost"]:
-    cursor = request.headers.get("last-event-id") or FROM_THE_START
-    if cursor == FROM_THE_START:
-        return Position(run, 0)
-    return await position(request.state["reader"], run.header.key, cursor)
+        headers = _places(run.header, modes)
+        return await _stream(request, run, modes, stops=stops, after=place.after, headers=headers)
 
 
 class RunCancel(HTTPEndpoint):
@@ -827,26 +819,12 @@ async def _read_run(request: ApiRequest) -> tuple[TurnRequest, "Submission", str
 
 
 async def _stream(
-    request: ApiRequest,
-    run: LoggedRun,
-    modes: stream.Modes,
-    *,
-    after: int = 0,
-    stops: bool,
-    headers: Mapping[str, str] | None = None,
+    request: ApiRequest, run: LoggedRun, modes: stream.Modes, *, stops: bool, **rest: Any
 ) -> Response:
     """Stream a run for one reader, which may stop the run when it leaves."""
     stop = partial(request.state["runs"].ask_to_stop, run.header.key, run.header.run_id)
-    return await chat.stream_run(
-        request,
-        run,
-        WIRE_FORMAT,
-        modes,
-        after=after,
-        replay=True,
-        headers={**_places(run.header, modes), **(headers or {})},
-        left=stop if stops else None,
-    )
+    left = stop if stops else None
+    return await chat.stream_run(request, run, WIRE_FORMAT, modes, replay=True, left=left, **rest)
 
 
 def _places(run: RunHeader | StreamLost, modes: stream.Modes = stream.ALL_MODES) -> dict[str, str]:
