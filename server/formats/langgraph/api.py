@@ -487,25 +487,17 @@ class ThreadSearch(HTTPEndpoint):
         }
         if len(wanted) > 1 or None in wanted:
             return JSONResponse([])
-        found: list[ThreadEntry] = []
-        async for entry in _entries(request):
-            is_of_graph = not wanted or graphs.name_of(entry) in wanted
-            if is_of_graph and status in (None, _STATUSES[entry.run_state][0]):
-                found.append(entry)
-                if len(found) == limit + offset:
-                    break
-        return JSONResponse([_listed(request, entry) for entry in found[offset:]])
-
-
-async def _entries(request: ApiRequest) -> AsyncIterator[ThreadEntry]:
-    store, cursor = request.state["store"], None
-    for _ in range(MAX_SEARCHED // PAGE_SIZE):
-        page = await store.page(owner(request), PAGE_SIZE, cursor)
-        for entry in page.entries:
-            yield entry
-        cursor = page.cursor
-        if not cursor:
-            return
+        found, cursor = list[ThreadEntry](), None
+        for _ in range(MAX_SEARCHED // PAGE_SIZE):
+            page = await request.state["store"].page(owner(request), PAGE_SIZE, cursor)
+            for entry in page.entries:
+                is_of_graph = not wanted or graphs.name_of(entry) in wanted
+                if is_of_graph and status in (None, _STATUSES[entry.run_state][0]):
+                    found.append(entry)
+            cursor = page.cursor
+            if not cursor or len(found) >= offset + limit:
+                break
+        return JSONResponse([_listed(request, one) for one in found[offset : offset + limit]])
 
 
 class Thread(HTTPEndpoint):
@@ -668,7 +660,8 @@ class Runs(HTTPEndpoint):
         named: RunHeader | StreamLost
         try:
             run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
-            named, headers = run.header, chat.run_headers(run) | _places(run.header, asked.modes)
+            places = _places(run.header, asked.body.stream_mode)
+            named, headers = run.header, chat.run_headers(run) | places
         except StreamLost as lost:
             named, headers = lost, chat.unseen_headers(lost) | _places(lost)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -705,7 +698,7 @@ class RunsStream(HTTPEndpoint):
         try:
             run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
             with chat.stream_refusals(run):
-                stops, modes = asked.stops_with_reader, asked.modes
+                stops, modes = asked.body.on_disconnect == "cancel", asked.body.stream_mode
                 headers = _places(run.header, modes) | ignored
                 return await _stream(request, run, modes, stops=stops, headers=headers)
         except StreamLost as lost:
@@ -810,7 +803,7 @@ async def _read_run(request: ApiRequest) -> tuple[TurnRequest, "Submission", str
     id = fields.thread_id(request.path_params["thread_id"])
     read = partial(parse, limits=request.state["body_limits"])
     asked, _ = await request.state["bodies"].read(request, read)
-    graph = graph_named(request, asked.assistant_id)
+    graph = graph_named(request, asked.body.assistant_id)
     found = await find_thread(request) if asked.is_about_thread else None
     thread = found.thread if found else SavedThread(id, (), ())
     if found and asked.branches_at is not None:

@@ -46,7 +46,7 @@ from turnstream.server.formats.fields import BodyLimits, Fields, Text, read, sho
 from turnstream.server.formats.graph_values import Answers, Values, refuse_native
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph import snapshot
-from turnstream.server.formats.langgraph.stream import ALL_MODES, Modes, wanted_modes
+from turnstream.server.formats.langgraph.stream import ALL_MODES, wanted_modes
 from turnstream.server.formats.tool_fields import CallId, value_of
 from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import (
@@ -144,10 +144,6 @@ class CallAnswer(Fields):
     content: Annotated[Any, AfterValidator(value_of), fields.FITTING_JSON] = None
     status: Any = None
 
-    @property
-    def answer(self) -> ToolAnswer:
-        return ToolAnswer(self.tool_call_id, self.content, self.status == "error")
-
 
 def _omitted(value: Any) -> None:
     if value:
@@ -232,16 +228,13 @@ class InputMessage:
 class Submission:
     """A request for a run, before it is known what the thread holds."""
 
+    body: RunBody
     request: TurnRequest
     """All of the request that does not depend on the thread."""
-    assistant_id: str
     messages: Sequence[InputMessage]
     branches_at: str | None
     """The checkpoint that the run begins at. An answer goes to what is open now, whatever the
     client saw last."""
-    modes: Modes
-    stops_with_reader: bool
-    """The client orders that the run ends when it leaves."""
     ignored: Sequence[str]
     """The keys that have no effect, each with its place."""
     limits: BodyLimits
@@ -273,16 +266,9 @@ def parse(body: Any, limits: BodyLimits) -> Submission:
         must_exist=asked.if_not_exists == "reject",
         based_on=read(RunMetadata, metadata, limits, "metadata").based_on if metadata else None,
     )
-    return Submission(
-        request,
-        asked.assistant_id,
-        messages,
-        branches_at=ids[0] if ids and resume is None else None,
-        modes=asked.stream_mode,
-        stops_with_reader=asked.on_disconnect == "cancel",
-        ignored=[*_ignored(body, own, metadata)],
-        limits=limits,
-    )
+    branches_at = ids[0] if ids and resume is None else None
+    ignored = [*_ignored(body, own, metadata)]
+    return Submission(asked, request, messages, branches_at, ignored, limits)
 
 
 def input_messages(given: Any, limits: BodyLimits) -> list[InputMessage]:
@@ -392,9 +378,10 @@ def _answers(
         call_id = one.fields.get("tool_call_id")
         is_answer = one.kind == "tool" and not (one.id or "").startswith(MADE_UP)
         if is_answer and isinstance(call_id, str) and call_id in pending:
-            answer = read(CallAnswer, one.fields, asked.limits, one.where).answer
-            if not (beside_message and answer.is_error and answer.result == _CANCELLED):
-                yield answer
+            answer = read(CallAnswer, one.fields, asked.limits, one.where)
+            is_error = answer.status == "error"
+            if not (beside_message and is_error and answer.content == _CANCELLED):
+                yield ToolAnswer(call_id, answer.content, is_error)
 
 
 def _resuming(request: TurnRequest, resume: Resume, thread: snapshot.SavedThread) -> TurnRequest:
@@ -451,9 +438,10 @@ def decisions(value: Any, calls: Sequence[ToolCall]) -> tuple[ApprovalAnswer, ..
                 409,
             )
         answer = fields.an_object(answer[id], f"command.resume[{id!r}]")
-    by_call = _by_call(answer, calls)
-    given = [call for call in calls if call.tool_call_id in by_call]
-    return tuple(_decision(call, by_call[call.tool_call_id]) for call in given)
+    given = _by_call(answer, calls)
+    return tuple(
+        _decision(one, given[one.tool_call_id]) for one in calls if one.tool_call_id in given
+    )
 
 
 def _by_call(answer: Mapping[str, Any], calls: Sequence[ToolCall]) -> Mapping[str, Any]:
@@ -480,18 +468,18 @@ def _decision(call: ToolCall, value: Any) -> ApprovalAnswer:
     given = read(Decision, decision, None, where)
     question = call.approval.id if call.approval else None
     reason = given.reason if given.message is None else given.message
-    if given.type == "reject":
-        return ApprovalAnswer(call.tool_call_id, False, reason, approval_id=question)
-    args = given.args if given.type == "approve" else _edited(call, given, where)
-    return ApprovalAnswer(call.tool_call_id, True, reason, args, question)
+    args = given.args if given.type == "approve" else None
+    if given.type == "edit":
+        args = _edited(call, given.edited_action, f"{where}.edited_action")
+    return ApprovalAnswer(call.tool_call_id, given.type != "reject", reason, args, question)
 
 
-def _edited(call: ToolCall, given: Decision, where: str) -> Mapping[str, Any]:
-    action = read(EditedAction, given.edited_action, None, f"{where}.edited_action")
+def _edited(call: ToolCall, given: Any, where: str) -> dict[str, Any]:
+    action = read(EditedAction, given, None, where)
     if action.name not in (None, call.tool_name):
         raise InvalidRequest(
             "invalid_approval",
-            f"{where}.edited_action names {shown(action.name)}: only the arguments of "
-            f"{call.tool_name!r} may be edited.",
+            f"{where} names {shown(action.name)}: only the arguments of {call.tool_name!r} may be "
+            "edited.",
         )
     return action.args

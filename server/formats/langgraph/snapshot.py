@@ -32,7 +32,7 @@ state comes behind all that hang at it. Of the graph's own state the newest one 
 clients see, and the others nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,17 +65,6 @@ def messages(turns: Iterable[Turn]) -> list[Json]:
             results = map(langchain.tool_message, ended)
             found += [ai_message(step), *results] if step.parts else []
     return found
-
-
-def message_ids(turns: Iterable[Turn]) -> Iterator[str]:
-    """List the ids of the messages, in their order; a step without parts has none."""
-    for turn in turns:
-        if not isinstance(turn, AssistantTurn):
-            yield turn.id
-            continue
-        for step in turn.steps:
-            results = [call.result_id for call in _calls(step.parts)]
-            yield from [step.step_id, *filter(None, results)] if step.parts else []
 
 
 def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:

@@ -33,7 +33,7 @@ from turnstream.server.formats.langchain_messages import Json, tool_message
 from turnstream.server.formats.langgraph.snapshot import (
     ai_message,
     error_json,
-    message_ids,
+    messages,
     open_interrupts,
     values,
 )
@@ -212,10 +212,10 @@ class LangGraphEncoder:
 
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
         """Take back the messages that the thread loses."""
-        before = [*message_ids(self._thread.turns())]
+        before, node = messages(self._thread.turns()), "agent"
         self._thread.take(chunk)
-        kept, node = {*message_ids(self._thread.turns())}, "agent"
-        removals = [{"type": "remove", "id": id} for id in before if id not in kept]
+        kept = {one["id"] for one in messages(self._thread.turns())}
+        removals = [{"type": "remove", "id": one["id"]} for one in before if one["id"] not in kept]
         events = self._update(node, removals) if removals else []
         for removal in removals:
             events += self._event("messages", [removal, {"langgraph_node": node}])
