@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
-from turnstream.server.formats.fields import Fields, Otherwise, Text, read, shown
+from turnstream.server.formats.fields import Fields, Text, read, shown
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot, stream
 from turnstream.server.formats.langgraph.snapshot import SavedThread, checkpoints
@@ -108,7 +108,7 @@ class Info(HTTPEndpoint):
     )
     async def get(self, _request: ApiRequest) -> Response:
         """Describe the server."""
-        flags: LangGraphFlagsJson = {"assistants": True, "crons": False, "langsmith": False}
+        flags = LangGraphFlagsJson(assistants=True, crons=False, langsmith=False)
         return JSONResponse(LangGraphInfoJson(version=version("turnstream"), flags=flags))
 
 
@@ -303,14 +303,11 @@ def _with_values(thread: SavedThread, texts: Sequence[bytes], rest: Mapping[str,
 
 _ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
 _RunStatus = Literal["running", "success", "interrupted", "error"]
-Values = Annotated[Mapping[str, Any], component("LangGraph.Values")]
 State = Annotated[Mapping[str, Any], component("LangGraph.State")]
 Interrupts = list[Annotated[Mapping[str, Any], component("LangGraph.Interrupt")]]
 
-MAX_STATES = 1000
-STATES = 10
-"""LangGraph's own default."""
-MAX_FOUND = 1000
+MAX_LISTED, LISTED = 1000, 10
+"""States or threads of an answer; LangGraph's own default."""
 MAX_SEARCHED = 10_000
 """Threads that one search looks through, the newest."""
 PAGE_SIZE = 100
@@ -347,7 +344,7 @@ class LangGraphThreadJson(LangGraphBareThreadJson):
     was there when its id was asked for."""
 
     interrupts: Annotated[Mapping[str, Interrupts], says("By their ids.")]
-    values: NotRequired[Values | None]
+    values: NotRequired[Annotated[Mapping[str, Any], component("LangGraph.Values")] | None]
 
 
 class LangGraphFirstMessageJson(TypedDict):
@@ -373,7 +370,7 @@ def _whole(value: Any) -> Any:
 
 
 def _bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
-    remedy = Otherwise("invalid_limit", f"ask for {least} to {most}")
+    remedy = fields.Otherwise("invalid_limit", f"ask for {least} to {most}")
     schema = WithJsonSchema(operation.whole_number(least, most, default))
     return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
 
@@ -396,7 +393,7 @@ class LangGraphNewThreadBody(Fields):
 
 
 class LangGraphSearchBody(Fields):
-    limit: Annotated[int, *_bounded(1, MAX_FOUND, STATES)] | None = None
+    limit: Annotated[int, *_bounded(1, MAX_LISTED, LISTED)] | None = None
     offset: Annotated[int, *_bounded(0, MAX_SEARCHED, 0)] | None = None
     status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")] = None
     metadata: Annotated[
@@ -411,7 +408,7 @@ class Checkpoint(Fields):
 
 
 class LangGraphHistoryBody(Fields):
-    limit: Annotated[int, *_bounded(1, MAX_STATES, STATES)] | None = None
+    limit: Annotated[int, *_bounded(1, MAX_LISTED, LISTED)] | None = None
     before: Annotated[
         Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
     ] = None
@@ -478,7 +475,7 @@ class ThreadSearch(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """List threads, newest first."""
         asked = await _body(request, LangGraphSearchBody)
-        limit, offset = asked.limit or STATES, asked.offset or 0
+        limit, offset = asked.limit or LISTED, asked.offset or 0
         graphs, status = request.state["graphs"], asked.status
         # None stands for what no thread has.
         wanted = {
@@ -571,7 +568,7 @@ class ThreadHistory(HTTPEndpoint):
         Those of branches that were left come before the states that both branches have.
         """
         asked = await _body(request, LangGraphHistoryBody)
-        limit, before = asked.limit or STATES, asked.before_id
+        limit, before = asked.limit or LISTED, asked.before_id
         found = await find_thread(request)
         if found is None or not found.entry.run_id:
             return JSONResponse([])
@@ -595,7 +592,7 @@ def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
 
 
 def _listed(request: ApiRequest, entry: ThreadEntry) -> LangGraphThreadEntryJson:
-    first: LangGraphFirstMessageJson = {"type": "human", "content": entry.title}
+    first = LangGraphFirstMessageJson(type="human", content=entry.title)
     title: LangGraphTitleJson = {"messages": [first] if entry.title else []}
     return {**_thread(request, entry), "interrupts": {}, "values": title}
 
@@ -657,15 +654,13 @@ class Runs(HTTPEndpoint):
     async def post(self, request: ApiRequest) -> Response:
         """Start a run and wait for nothing."""
         turn, asked, graph = await _read_run(request)
-        named: RunHeader | StreamLost
         try:
             run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
-            places = _places(run.header, asked.body.stream_mode)
-            named, headers = run.header, chat.run_headers(run) | places
+            headers = chat.run_headers(run) | _places(run.header, asked.body.stream_mode)
         except StreamLost as lost:
-            named, headers = lost, chat.unseen_headers(lost) | _places(lost)
+            headers = chat.unseen_headers(lost) | _places(lost)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        started = _run(named.key, named.run_id, graph, now, "running")
+        started = _run(thread_key(request), headers["X-Run-Id"], graph, now, "running")
         return JSONResponse(started, headers=headers | chat.ignored_header(asked.ignored))
 
 

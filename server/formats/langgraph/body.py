@@ -29,7 +29,7 @@ second that of every other body.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -50,7 +50,6 @@ from turnstream.server.formats.langgraph.stream import ALL_MODES, wanted_modes
 from turnstream.server.formats.tool_fields import CallId, value_of
 from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import (
-    NO_VALUES,
     ApprovalAnswer,
     Branch,
     GraphValues,
@@ -214,8 +213,7 @@ class EditedAction(Fields):
     args: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class InputMessage:
+class InputMessage(NamedTuple):
     """A message of `input`, of which the type and the id are read."""
 
     kind: str
@@ -303,8 +301,7 @@ def new_message(
                 "unsupported_message",
                 f"{one.where} is of the type {shown(one.kind)}: send human and tool messages.",
             )
-    humans = [one for one in new if one.kind == "human"]
-    said = [read(HumanMessage, one.fields, limits, one.where) for one in humans]
+    said = [read(HumanMessage, one.fields, limits, one.where) for one in new if one.kind == "human"]
     if not said:
         return None
     together = content.one_message([one.content for one in said], limits)
@@ -319,8 +316,6 @@ def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits)
     }
     further = {name: value for name, value in (asked.input or {}).items() if name != "messages"}
     given = {"context": asked.context, "configurable": own, "input": further}
-    if not any(given.values()):
-        return NO_VALUES
     return read(Values, given, limits).graph_values
 
 
@@ -357,11 +352,14 @@ def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | N
         return replace(request, branch=_branch(messages, count, edits=message is not None))
     if message or answers:
         return request
-    if not given and thread.head is None:
-        return _going_on(request, thread)
-    raise InvalidRequest(
-        "nothing_to_do", "The request brings nothing that the thread does not have.", 409
-    )
+    if given or thread.head is not None:
+        raise InvalidRequest(
+            "nothing_to_do", "The request brings nothing that the thread does not have.", 409
+        )
+    # LangGraph goes past breakpoints too, without input and command.
+    if thread.interrupts and all(one.is_breakpoint for one in thread.interrupts):
+        return replace(request, resume=Resume({one.id: None for one in thread.interrupts}))
+    return replace(request, continue_=True)
 
 
 def _answers(
@@ -394,15 +392,6 @@ def _resuming(request: TurnRequest, resume: Resume, thread: snapshot.SavedThread
     if not calls or thread.interrupts:
         return request
     return replace(request, resume=None, approvals=decisions(resume.value, calls))
-
-
-def _going_on(request: TurnRequest, thread: snapshot.SavedThread) -> TurnRequest:
-    """Go on from the last checkpoint, past breakpoints too, as LangGraph does without input and
-    command."""
-    interrupts = thread.interrupts
-    if interrupts and all(one.is_breakpoint for one in interrupts):
-        return replace(request, resume=Resume({one.id: None for one in interrupts}))
-    return replace(request, continue_=True)
 
 
 def _branch(messages: Sequence[Json], count: int, *, edits: bool) -> Branch:

@@ -1,5 +1,5 @@
 """JSON Schemas: the body of a run, and messages, states and events of answers. See `body.py`,
-`snapshot.py`, `states.py` and `stream.py`."""
+`snapshot.py` and `stream.py`."""
 
 from collections.abc import MutableMapping
 from typing import get_args

@@ -30,13 +30,7 @@ from turnstream.server.formats.fields import Fault, shown
 from turnstream.server.formats.format import NamedEvent, StreamContext
 from turnstream.server.formats.json_text import dumps, quote
 from turnstream.server.formats.langchain_messages import Json, tool_message
-from turnstream.server.formats.langgraph.snapshot import (
-    ai_message,
-    error_json,
-    messages,
-    open_interrupts,
-    values,
-)
+from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.metadata import given
 from turnstream.server.turns import chunks
 from turnstream.server.turns.graph_state import merged
@@ -119,7 +113,8 @@ def _around(payload: Any) -> tuple[str, str]:
 def prologue(context: StreamContext, modes: Modes) -> list[str]:
     events: list[str] = [NamedEvent("metadata", dumps({"run_id": context.run_id, "attempt": 1}))]
     if "values" in modes:
-        events.append(NamedEvent("values", dumps(values(context.turns, context.graph_state))))
+        begun = snapshot.values(context.turns, context.graph_state)
+        events.append(NamedEvent("values", dumps(begun)))
     return events
 
 
@@ -208,13 +203,13 @@ class LangGraphEncoder:
             return []
         step = self._thread.message.step(chunk.step_id)
         node = self._steps[chunk.step_id].metadata["langgraph_node"]
-        return self._update(node, [ai_message(step)]) if step.parts else []
+        return self._update(node, [snapshot.ai_message(step)]) if step.parts else []
 
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
         """Take back the messages that the thread loses."""
-        before, node = messages(self._thread.turns()), "agent"
+        before, node = snapshot.messages(self._thread.turns()), "agent"
         self._thread.take(chunk)
-        kept = {one["id"] for one in messages(self._thread.turns())}
+        kept = {one["id"] for one in snapshot.messages(self._thread.turns())}
         removals = [{"type": "remove", "id": one["id"]} for one in before if one["id"] not in kept]
         events = self._update(node, removals) if removals else []
         for removal in removals:
@@ -239,22 +234,22 @@ class LangGraphEncoder:
             return []
         if self._values_bytes + self._last_bytes > MAX_VALUES_BYTES:
             return []
-        text = dumps(values(self._thread.turns(), self._state))
+        text = dumps(snapshot.values(self._thread.turns(), self._state))
         self._last_bytes = len(text)
         self._values_bytes += self._last_bytes
         return [NamedEvent("values", text)]
 
     def _error(self, chunk: chunks.Error) -> None:
         said = {"code": chunk.code, "message": chunk.message, "id": chunk.error_id}
-        self._end = NamedEvent("error", dumps(error_json(said)))
+        self._end = NamedEvent("error", dumps(snapshot.error_json(said)))
 
     def _finish(self, _chunk: chunks.MessageFinish) -> list[str]:
         """The thread as the run leaves it."""
         turns = self._thread.turns()
-        asked = open_interrupts(turns, self._interrupts)
+        asked = snapshot.open_interrupts(turns, self._interrupts)
         events = self._event("updates", {"__interrupt__": asked}) if asked else []
         if "values" in self._modes:
-            state = values(turns, self._state)
+            state = snapshot.values(turns, self._state)
             events += self._event("values", state)
             if asked is not None:
                 events += self._event("values", {**state, "__interrupt__": asked})
