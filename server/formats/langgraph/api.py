@@ -99,45 +99,40 @@ class LangGraphAssistantJson(TypedDict):
     version: Literal[1]
 
 
-class Info(HTTPEndpoint):
-    @Operation(
-        "langgraphInfo",
-        Answer(
-            "The version, and the parts of LangGraph's server that there are.", LangGraphInfoJson
-        ),
-    )
-    async def get(self, _request: ApiRequest) -> Response:
-        """Describe the server."""
-        flags = LangGraphFlagsJson(assistants=True, crons=False, langsmith=False)
-        return JSONResponse(LangGraphInfoJson(version=version("turnstream"), flags=flags))
+@Operation(
+    "langgraphInfo",
+    Answer("The version, and the parts of LangGraph's server that there are.", LangGraphInfoJson),
+)
+async def info(_request: ApiRequest) -> Response:
+    """Describe the server."""
+    flags = LangGraphFlagsJson(assistants=True, crons=False, langsmith=False)
+    return JSONResponse(LangGraphInfoJson(version=version("turnstream"), flags=flags))
 
 
-class AssistantSearch(HTTPEndpoint):
-    @Operation(
-        "langgraphSearchAssistants",
-        Answer("The default first.", list[LangGraphAssistantJson]),
-        pick("invalid_body"),
-        body={"type": "object", "properties": {"graph_id": _WANTED}},
-        examples={"all": {}, "one that there is not": {"graph_id": "none"}},
-    )
-    async def post(self, request: ApiRequest) -> Response:
-        """List the graphs, as assistants."""
-        body, _ = await request.state["bodies"].read(request, fields.an_object)
-        asked = body.get("graph_id")
-        names = [name for name in request.state["graphs"].by_name if asked in (None, name)]
-        return JSONResponse([_assistant(request, name) for name in names])
+@Operation(
+    "langgraphSearchAssistants",
+    Answer("The default first.", list[LangGraphAssistantJson]),
+    pick("invalid_body"),
+    body={"type": "object", "properties": {"graph_id": _WANTED}},
+    examples={"all": {}, "one that there is not": {"graph_id": "none"}},
+)
+async def search_assistants(request: ApiRequest) -> Response:
+    """List the graphs, as assistants."""
+    body, _ = await request.state["bodies"].read(request, fields.an_object)
+    asked = body.get("graph_id")
+    names = [name for name in request.state["graphs"].by_name if asked in (None, name)]
+    return JSONResponse([_assistant(request, name) for name in names])
 
 
-class Assistant(HTTPEndpoint):
-    @Operation(
-        "langgraphGetAssistant",
-        Answer("A graph.", LangGraphAssistantJson),
-        pick("assistant_not_found"),
-    )
-    async def get(self, request: ApiRequest) -> Response:
-        """Load a graph, as an assistant."""
-        name = graph_named(request, request.path_params["assistant_id"])
-        return JSONResponse(_assistant(request, name))
+@Operation(
+    "langgraphGetAssistant",
+    Answer("A graph.", LangGraphAssistantJson),
+    pick("assistant_not_found"),
+)
+async def get_assistant(request: ApiRequest) -> Response:
+    """Load a graph, as an assistant."""
+    name = graph_named(request, request.path_params["assistant_id"])
+    return JSONResponse(_assistant(request, name))
 
 
 def graph_named(request: ApiRequest, assistant_id: str) -> str:
@@ -426,155 +421,144 @@ async def _body(request: ApiRequest, model: type[fields.AnyFields]) -> fields.An
     return body
 
 
-class Threads(HTTPEndpoint):
-    @Operation(
-        "langgraphCreateThread",
-        Answer("The thread.", LangGraphThreadJson),
-        problem_codes.CAPACITY
-        | STORAGE
-        | pick("invalid_body", "invalid_thread_id", "thread_exists", "assistant_not_found")
-        | pick("limit_exceeded"),
-        body=LangGraphNewThreadBody,
-        examples={
-            "a new one": {},
-            "one with an id of the client's": {"thread_id": "t1"},
-            "one for a graph": {"metadata": {"graph_id": "chat"}},
-        },
-    )
-    async def post(self, request: ApiRequest) -> Response:
-        """Make a thread.
+@Operation(
+    "langgraphCreateThread",
+    Answer("The thread.", LangGraphThreadJson),
+    problem_codes.CAPACITY
+    | STORAGE
+    | pick("invalid_body", "invalid_thread_id", "thread_exists", "assistant_not_found")
+    | pick("limit_exceeded"),
+    body=LangGraphNewThreadBody,
+    examples={
+        "a new one": {},
+        "one with an id of the client's": {"thread_id": "t1"},
+        "one for a graph": {"metadata": {"graph_id": "chat"}},
+    },
+)
+async def create_thread(request: ApiRequest) -> Response:
+    """Make a thread.
 
-        Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
-        """
-        asked = await _body(request, LangGraphNewThreadBody)
-        id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
-        named = asked.metadata.graph_id if asked.metadata else None
-        graph = None if named is None else graph_named(request, named)
-        entry = await request.state["store"].get(ThreadKey(owner(request), id))
-        if entry is None:
-            entry = await request.state["runs"].create(principal(request), id, graph)
-            return JSONResponse({**_thread(request, entry), "interrupts": {}, "values": None})
-        if asked.if_exists != "do_nothing":
-            raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
-        return JSONResponse({**_thread(request, entry), "interrupts": {}})
-
-
-class ThreadSearch(HTTPEndpoint):
-    post_only_reads = True
-
-    @Operation(
-        "langgraphSearchThreads",
-        Answer("The threads that match.", list[LangGraphThreadEntryJson]),
-        STORAGE | pick("invalid_body", "invalid_limit"),
-        body=LangGraphSearchBody,
-        examples={
-            "a page": {"limit": 10, "offset": 0, "status": "idle"},
-            "those of a graph": {"metadata": {"graph_id": "chat"}},
-        },
-    )
-    async def post(self, request: ApiRequest) -> Response:
-        """List threads, newest first."""
-        asked = await _body(request, LangGraphSearchBody)
-        limit, offset = asked.limit or LISTED, asked.offset or 0
-        graphs, status = request.state["graphs"], asked.status
-        # None stands for what no thread has.
-        wanted = {
-            graphs.find(value) if name in _GRAPH_KEYS and isinstance(value, str) else None
-            for name, value in (asked.metadata or {}).items()
-        }
-        if len(wanted) > 1 or None in wanted:
-            return JSONResponse([])
-        found, cursor = list[ThreadEntry](), None
-        for _ in range(MAX_SEARCHED // PAGE_SIZE):
-            page = await request.state["store"].page(owner(request), PAGE_SIZE, cursor)
-            for entry in page.entries:
-                is_of_graph = not wanted or graphs.name_of(entry) in wanted
-                if is_of_graph and status in (None, _STATUSES[entry.run_state][0]):
-                    found.append(entry)
-            cursor = page.cursor
-            if not cursor or len(found) >= offset + limit:
-                break
-        return JSONResponse([_listed(request, one) for one in found[offset : offset + limit]])
+    Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
+    """
+    asked = await _body(request, LangGraphNewThreadBody)
+    id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
+    named = asked.metadata.graph_id if asked.metadata else None
+    graph = None if named is None else graph_named(request, named)
+    entry = await request.state["store"].get(ThreadKey(owner(request), id))
+    if entry is None:
+        entry = await request.state["runs"].create(principal(request), id, graph)
+        return JSONResponse({**_thread(request, entry), "interrupts": {}, "values": None})
+    if asked.if_exists != "do_nothing":
+        raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
+    return JSONResponse({**_thread(request, entry), "interrupts": {}})
 
 
-class Thread(HTTPEndpoint):
-    @Operation(
-        "langgraphGetThread",
-        Answer("The thread.", LangGraphThreadJson),
-        STORAGE | pick("thread_not_found"),
-    )
-    async def get(self, request: ApiRequest) -> Response:
-        """Load a thread with its messages."""
-        found = await find_thread(request)
-        if found is None:
-            raise unknown_thread(thread_key(request))
-        entry, thread = found
-        asked = snapshot.open_interrupts(thread.turns, thread.interrupts) or []
-        interrupts = {one["id"]: [one] for one in asked}
-        rest = {**_thread(request, entry), "interrupts": interrupts}
-        return await _state_response(thread, len(thread.messages), rest)
-
-    @Operation(
-        "langgraphDeleteThread", {204: Answer("There is no such thread, or no more.")}, STORAGE
-    )
-    async def delete(self, request: ApiRequest) -> Response:
-        """Delete a thread.
-
-        A live run is stopped first.
-        """
-        await request.state["runs"].delete(thread_key(request), at_once=True)
-        return Response(status_code=204)
-
-
-class ThreadState(HTTPEndpoint):
-    @Operation("langgraphGetState", _STATE, STORAGE)
-    async def get(self, request: ApiRequest) -> Response:
-        """Load the newest state of a thread."""
-        found = await find_thread(request)
-        if found is None or not found.entry.run_id:
-            return JSONResponse(snapshot.empty_state())
-        entry, thread = found
-        count = len(thread.messages)
-        if (checkpoint_id := request.path_params.get("checkpoint_id")) is not None:
-            thread = await branch_at(request, found, checkpoint_id)
-            count = snapshot.boundary(thread.messages, checkpoint_id)
-        return await _state_response(thread, count, snapshot.state(thread, count, entry.updated_at))
+@Operation(
+    "langgraphSearchThreads",
+    Answer("The threads that match.", list[LangGraphThreadEntryJson]),
+    STORAGE | pick("invalid_body", "invalid_limit"),
+    body=LangGraphSearchBody,
+    examples={
+        "a page": {"limit": 10, "offset": 0, "status": "idle"},
+        "those of a graph": {"metadata": {"graph_id": "chat"}},
+    },
+)
+async def search_threads(request: ApiRequest) -> Response:
+    """List threads, newest first."""
+    asked = await _body(request, LangGraphSearchBody)
+    limit, offset = asked.limit or LISTED, asked.offset or 0
+    graphs, status = request.state["graphs"], asked.status
+    # None stands for what no thread has.
+    wanted = {
+        graphs.find(value) if name in _GRAPH_KEYS and isinstance(value, str) else None
+        for name, value in (asked.metadata or {}).items()
+    }
+    if len(wanted) > 1 or None in wanted:
+        return JSONResponse([])
+    found, cursor = list[ThreadEntry](), None
+    for _ in range(MAX_SEARCHED // PAGE_SIZE):
+        page = await request.state["store"].page(owner(request), PAGE_SIZE, cursor)
+        for entry in page.entries:
+            is_of_graph = not wanted or graphs.name_of(entry) in wanted
+            if is_of_graph and status in (None, _STATUSES[entry.run_state][0]):
+                found.append(entry)
+        cursor = page.cursor
+        if not cursor or len(found) >= offset + limit:
+            break
+    return JSONResponse([_listed(request, one) for one in found[offset : offset + limit]])
 
 
-class ThreadStateAt(ThreadState):
-    @Operation("langgraphGetStateAt", _STATE, STORAGE | pick("unknown_checkpoint"))
-    async def get(self, request: ApiRequest) -> Response:
-        """Load the state of a checkpoint."""
-        return await super().get(request)
+@Operation(
+    "langgraphGetThread",
+    Answer("The thread.", LangGraphThreadJson),
+    STORAGE | pick("thread_not_found"),
+)
+async def get_thread(request: ApiRequest) -> Response:
+    """Load a thread with its messages."""
+    found = await find_thread(request)
+    if found is None:
+        raise unknown_thread(thread_key(request))
+    entry, thread = found
+    asked = snapshot.open_interrupts(thread.turns, thread.interrupts) or []
+    interrupts = {one["id"]: [one] for one in asked}
+    rest = {**_thread(request, entry), "interrupts": interrupts}
+    return await _state_response(thread, len(thread.messages), rest)
 
 
-class ThreadHistory(HTTPEndpoint):
-    post_only_reads = True
+@Operation("langgraphDeleteThread", {204: Answer("There is no such thread, or no more.")}, STORAGE)
+async def delete_thread(request: ApiRequest) -> Response:
+    """Delete a thread.
 
-    @Operation(
-        "langgraphGetHistory",
-        Answer("A state for each message, and one ahead of all.", list[State]),
-        STORAGE | pick("invalid_body", "invalid_text", "invalid_limit", "unknown_checkpoint"),
-        body=LangGraphHistoryBody,
-        examples={
-            "of a thread": {"limit": 10},
-            "of one that no run has begun": {},
-            "before the first state": {"before": {"checkpoint_id": "start"}},
-        },
-    )
-    async def post(self, request: ApiRequest) -> Response:
-        """List the states of a thread, newest first.
+    A live run is stopped first.
+    """
+    await request.state["runs"].delete(thread_key(request), at_once=True)
+    return Response(status_code=204)
 
-        Those of branches that were left come before the states that both branches have.
-        """
-        asked = await _body(request, LangGraphHistoryBody)
-        limit, before = asked.limit or LISTED, asked.before_id
-        found = await find_thread(request)
-        if found is None or not found.entry.run_id:
-            return JSONResponse([])
-        async with aclosing(branches_of(request, found)) as branches:
-            body = await history_json(branches, limit, before, found.entry.updated_at)
-        return Response(body, media_type=operation.JSON)
+
+@Operation("langgraphGetState", _STATE, STORAGE)
+async def get_state(request: ApiRequest) -> Response:
+    """Load the newest state of a thread."""
+    found = await find_thread(request)
+    if found is None or not found.entry.run_id:
+        return JSONResponse(snapshot.empty_state())
+    entry, thread = found
+    count = len(thread.messages)
+    if (checkpoint_id := request.path_params.get("checkpoint_id")) is not None:
+        thread = await branch_at(request, found, checkpoint_id)
+        count = snapshot.boundary(thread.messages, checkpoint_id)
+    return await _state_response(thread, count, snapshot.state(thread, count, entry.updated_at))
+
+
+@Operation("langgraphGetStateAt", _STATE, STORAGE | pick("unknown_checkpoint"))
+async def get_state_at(request: ApiRequest) -> Response:
+    """Load the state of a checkpoint."""
+    return await get_state(request)
+
+
+@Operation(
+    "langgraphGetHistory",
+    Answer("A state for each message, and one ahead of all.", list[State]),
+    STORAGE | pick("invalid_body", "invalid_text", "invalid_limit", "unknown_checkpoint"),
+    body=LangGraphHistoryBody,
+    examples={
+        "of a thread": {"limit": 10},
+        "of one that no run has begun": {},
+        "before the first state": {"before": {"checkpoint_id": "start"}},
+    },
+)
+async def get_history(request: ApiRequest) -> Response:
+    """List the states of a thread, newest first.
+
+    Those of branches that were left come before the states that both branches have.
+    """
+    asked = await _body(request, LangGraphHistoryBody)
+    limit, before = asked.limit or LISTED, asked.before_id
+    found = await find_thread(request)
+    if found is None or not found.entry.run_id:
+        return JSONResponse([])
+    async with aclosing(branches_of(request, found)) as branches:
+        body = await history_json(branches, limit, before, found.entry.updated_at)
+    return Response(body, media_type=operation.JSON)
 
 
 def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
@@ -642,151 +626,144 @@ _NAMES = "|".join((*stream.MODES, *stream.OTHER_MODES))
 _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
 
 
-class Runs(HTTPEndpoint):
-    @Operation(
-        "langgraphCreateRun",
-        Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(chat.IGNORED,)),
-        _START,
-        path=_PATH,
-        body="LangGraph.RunBody",
-        examples={"a message": _ASKED},
-    )
-    async def post(self, request: ApiRequest) -> Response:
-        """Start a run and wait for nothing."""
-        turn, asked, graph = await _read_run(request)
-        try:
-            run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
-            headers = chat.run_headers(run) | _places(run.header, asked.body.stream_mode)
-        except StreamLost as lost:
-            headers = chat.unseen_headers(lost) | _places(lost)
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        started = _run(thread_key(request), headers["X-Run-Id"], graph, now, "running")
-        return JSONResponse(started, headers=headers | chat.ignored_header(asked.ignored))
+@Operation(
+    "langgraphCreateRun",
+    Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(chat.IGNORED,)),
+    _START,
+    path=_PATH,
+    body="LangGraph.RunBody",
+    examples={"a message": _ASKED},
+)
+async def create_run(request: ApiRequest) -> Response:
+    """Start a run and wait for nothing."""
+    turn, asked, graph = await _read_run(request)
+    try:
+        run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
+        headers = chat.run_headers(run) | _places(run.header, asked.body.stream_mode)
+    except StreamLost as lost:
+        headers = chat.unseen_headers(lost) | _places(lost)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    started = _run(thread_key(request), headers["X-Run-Id"], graph, now, "running")
+    return JSONResponse(started, headers=headers | chat.ignored_header(asked.ignored))
 
 
-class RunsStream(HTTPEndpoint):
-    @Operation(
-        "langgraphStreamRun",
-        _streamed(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
-        _START,
-        path=_PATH,
-        body="LangGraph.RunBody",
-        examples={
-            "a message": _ASKED,
-            "a message of blocks": {
-                "assistant_id": "chat",
-                "input": {"messages": [{"role": "user", "content": [_HELLO]}]},
-                "stream_mode": ["messages-tuple", "values"],
-                "multitask_strategy": "interrupt",
-            },
-            "the last answer anew": {**_ASKED, "checkpoint": {"checkpoint_id": "start"}},
+@Operation(
+    "langgraphStreamRun",
+    _streamed(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
+    _START,
+    path=_PATH,
+    body="LangGraph.RunBody",
+    examples={
+        "a message": _ASKED,
+        "a message of blocks": {
+            "assistant_id": "chat",
+            "input": {"messages": [{"role": "user", "content": [_HELLO]}]},
+            "stream_mode": ["messages-tuple", "values"],
+            "multitask_strategy": "interrupt",
         },
-    )
-    async def post(self, request: ApiRequest) -> Response:
-        """Start a run and stream it.
+        "the last answer anew": {**_ASKED, "checkpoint": {"checkpoint_id": "start"}},
+    },
+)
+async def stream_run(request: ApiRequest) -> Response:
+    """Start a run and stream it.
 
-        `Content-Location` and `Location` name the run and its stream, without `/langgraph`.
-        """
-        request.state["streams"].check(rights(request))  # before the run begins
-        turn, asked, _ = await _read_run(request)
-        ignored = chat.ignored_header(asked.ignored)
-        try:
-            run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
-            with chat.stream_refusals(run):
-                stops, modes = asked.body.on_disconnect == "cancel", asked.body.stream_mode
-                headers = _places(run.header, modes) | ignored
-                return await _stream(request, run, modes, stops=stops, headers=headers)
-        except StreamLost as lost:
-            headers = chat.unseen_headers(lost) | _places(lost) | ignored
-            return request.state["streams"].cursor_lost(WIRE_FORMAT, headers)
-
-
-class Run(HTTPEndpoint):
-    @Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
-    async def get(self, request: ApiRequest) -> Response:
-        """Load the status of a run."""
-        entry, run = await _find(request)
-        graphs, run_id = request.state["graphs"], request.path_params["run_id"]
-        graph = graphs.name_of(entry) or graphs.default
-        state = entry.run_state
-        if run is not None and entry.run_id != run_id:
-            state = told_end(await told_so_far(run.log))
-        _, status = _STATUSES[state]
-        return JSONResponse(_run(thread_key(request), run_id, graph, entry.updated_at, status))
+    `Content-Location` and `Location` name the run and its stream, without `/langgraph`.
+    """
+    request.state["streams"].check(rights(request))  # before the run begins
+    turn, asked, _ = await _read_run(request)
+    ignored = chat.ignored_header(asked.ignored)
+    try:
+        run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
+        with chat.stream_refusals(run):
+            stops, modes = asked.body.on_disconnect == "cancel", asked.body.stream_mode
+            headers = _places(run.header, modes) | ignored
+            return await _stream(request, run, modes, stops=stops, headers=headers)
+    except StreamLost as lost:
+        headers = chat.unseen_headers(lost) | _places(lost) | ignored
+        return request.state["streams"].cursor_lost(WIRE_FORMAT, headers)
 
 
-class RunStream(HTTPEndpoint):
-    @Operation(
-        "langgraphJoinRun",
-        _streamed(may_have=_PLACES),
-        _FOUND | pick("limit_reached", "limit_exceeded", "invalid_stream_mode"),
-        query={
-            "stream_mode": Parameter(
-                "The modes of the stream; several in one value are separated by commas.",
-                {"type": "array", "items": _MODES},
-            ),
-            "cancel_on_disconnect": Parameter(
-                "`1` or `true`: the run ends when this reader leaves."
-            ),
-        },
-        headers={"Last-Event-ID": Parameter("The last event that the client has; `-1` for none.")},
-    )
-    async def get(self, request: ApiRequest) -> Response:
-        """Read a run's stream.
-
-        From its first event, or after the event whose id is given. A cursor that is unknown gets a
-        stream that says so; of a run that is held no longer there is its end alone.
-        """
-        _, run = await _find(request)
-        query, streams = request.query_params, request.state["streams"]
-        # Python's client sends an empty one for none.
-        named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
-        with fields.at("stream_mode"):
-            modes = stream.wanted_modes(named)
-        cursor = request.headers.get("last-event-id") or FROM_THE_START
-        place: Position | Literal["done", "lost"] = Position(run, 0) if run else "done"
-        if run and cursor != FROM_THE_START:
-            place = await position(request.state["reader"], run.header.key, cursor)
-        if run is None or place == "done":
-            ending = WIRE_FORMAT.idle(StreamContext(request.path_params["thread_id"], ""), modes)
-            return streams.whole(WIRE_FORMAT, ending, principal(request).id)
-        if place == "lost" or place.run.header.run_id != run.header.run_id:
-            return streams.cursor_lost(WIRE_FORMAT)
-        stops = query.get("cancel_on_disconnect") in YES
-        headers = _places(run.header, modes)
-        return await _stream(request, run, modes, stops=stops, after=place.after, headers=headers)
+@Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
+async def get_run(request: ApiRequest) -> Response:
+    """Load the status of a run."""
+    entry, run = await _find(request)
+    graphs, run_id = request.state["graphs"], request.path_params["run_id"]
+    graph = graphs.name_of(entry) or graphs.default
+    state = entry.run_state
+    if run is not None and entry.run_id != run_id:
+        state = told_end(await told_so_far(run.log))
+    _, status = _STATUSES[state]
+    return JSONResponse(_run(thread_key(request), run_id, graph, entry.updated_at, status))
 
 
-class RunCancel(HTTPEndpoint):
-    @Operation(
-        "langgraphCancelRun",
-        {
-            202: Answer("The run is asked to stop.", {"type": "object", "maxProperties": 0}),
-            204: Answer("With `wait`: the thread is saved and free, also if the run had ended."),
-        },
-        _FOUND | pick("unsupported_option"),
-        query={
-            "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
-            "action": Parameter("The text of the run is kept.", operation.one_of(["interrupt"])),
-        },
-    )
-    async def post(self, request: ApiRequest) -> Response:
-        """Stop a run."""
-        query, runs = request.query_params, request.state["runs"]
-        action = query.get("action", "interrupt")
-        if action != "interrupt":
-            raise InvalidRequest(
-                "unsupported_option",
-                f"action is {action[:20]!r}: a run can be interrupted, and what it said is kept.",
-            )
-        await _find(request)
-        key, run_id = thread_key(request), request.path_params["run_id"]
-        if query.get("wait") not in YES:
-            runs.ask_to_stop(key, run_id)
-            return JSONResponse({}, 202)
-        if await request.state["store"].holder(key) == run_id:
-            await runs.stop(key)
-        return Response(status_code=204)
+@Operation(
+    "langgraphJoinRun",
+    _streamed(may_have=_PLACES),
+    _FOUND | pick("limit_reached", "limit_exceeded", "invalid_stream_mode"),
+    query={
+        "stream_mode": Parameter(
+            "The modes of the stream; several in one value are separated by commas.",
+            {"type": "array", "items": _MODES},
+        ),
+        "cancel_on_disconnect": Parameter("`1` or `true`: the run ends when this reader leaves."),
+    },
+    headers={"Last-Event-ID": Parameter("The last event that the client has; `-1` for none.")},
+)
+async def join_run(request: ApiRequest) -> Response:
+    """Read a run's stream.
+
+    From its first event, or after the event whose id is given. A cursor that is unknown gets a
+    stream that says so; of a run that is held no longer there is its end alone.
+    """
+    _, run = await _find(request)
+    query, streams = request.query_params, request.state["streams"]
+    # Python's client sends an empty one for none.
+    named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
+    with fields.at("stream_mode"):
+        modes = stream.wanted_modes(named)
+    cursor = request.headers.get("last-event-id") or FROM_THE_START
+    place: Position | Literal["done", "lost"] = Position(run, 0) if run else "done"
+    if run and cursor != FROM_THE_START:
+        place = await position(request.state["reader"], run.header.key, cursor)
+    if run is None or place == "done":
+        ending = WIRE_FORMAT.idle(StreamContext(request.path_params["thread_id"], ""), modes)
+        return streams.whole(WIRE_FORMAT, ending, principal(request).id)
+    if place == "lost" or place.run.header.run_id != run.header.run_id:
+        return streams.cursor_lost(WIRE_FORMAT)
+    stops = query.get("cancel_on_disconnect") in YES
+    headers = _places(run.header, modes)
+    return await _stream(request, run, modes, stops=stops, after=place.after, headers=headers)
+
+
+@Operation(
+    "langgraphCancelRun",
+    {
+        202: Answer("The run is asked to stop.", {"type": "object", "maxProperties": 0}),
+        204: Answer("With `wait`: the thread is saved and free, also if the run had ended."),
+    },
+    _FOUND | pick("unsupported_option"),
+    query={
+        "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
+        "action": Parameter("The text of the run is kept.", operation.one_of(["interrupt"])),
+    },
+)
+async def cancel_run(request: ApiRequest) -> Response:
+    """Stop a run."""
+    query, runs = request.query_params, request.state["runs"]
+    action = query.get("action", "interrupt")
+    if action != "interrupt":
+        raise InvalidRequest(
+            "unsupported_option",
+            f"action is {action[:20]!r}: a run can be interrupted, and what it said is kept.",
+        )
+    await _find(request)
+    key, run_id = thread_key(request), request.path_params["run_id"]
+    if query.get("wait") not in YES:
+        runs.ask_to_stop(key, run_id)
+        return JSONResponse({}, 202)
+    if await request.state["store"].holder(key) == run_id:
+        await runs.stop(key)
+    return Response(status_code=204)
 
 
 async def _read_run(request: ApiRequest) -> tuple[TurnRequest, "Submission", str]:
@@ -851,24 +828,29 @@ def _run(key: ThreadKey, run_id: str, graph: str, at: str, status: _RunStatus) -
     }
 
 
-_THREAD = "/langgraph/threads/{thread_id}"
 _LAYERS = [Middleware(one) for one in (ApiKeyHeader, Authenticated, Permitted)]
-ROUTES = tuple(
-    Route(path, endpoint, middleware=_LAYERS)
-    for path, endpoint in (
-        ("/langgraph/info", Info),
-        ("/langgraph/assistants/search", AssistantSearch),
-        ("/langgraph/assistants/{assistant_id}", Assistant),
-        ("/langgraph/threads", Threads),
-        ("/langgraph/threads/search", ThreadSearch),
-        (_THREAD, Thread),
-        (f"{_THREAD}/state", ThreadState),
-        (f"{_THREAD}/state/{{checkpoint_id}}", ThreadStateAt),
-        (f"{_THREAD}/history", ThreadHistory),
-        (f"{_THREAD}/runs", Runs),
-        (f"{_THREAD}/runs/stream", RunsStream),
-        (f"{_THREAD}/runs/{{run_id}}", Run),
-        (f"{_THREAD}/runs/{{run_id}}/stream", RunStream),
-        (f"{_THREAD}/runs/{{run_id}}/cancel", RunCancel),
-    )
+
+
+def _route(path: str, *, reads: bool = False, **methods: Any) -> Route:
+    """Serve an address by functions, one a method; `reads`: its POST changes nothing."""
+    members = {method: staticmethod(function) for method, function in methods.items()}
+    endpoint = type("Endpoint", (HTTPEndpoint,), {**members, "post_only_reads": reads})
+    return Route(f"/langgraph{path}", endpoint, middleware=_LAYERS)
+
+
+ROUTES = (
+    _route("/info", get=info),
+    _route("/assistants/search", post=search_assistants),
+    _route("/assistants/{assistant_id}", get=get_assistant),
+    _route("/threads", post=create_thread),
+    _route("/threads/search", post=search_threads, reads=True),
+    _route("/threads/{thread_id}", get=get_thread, delete=delete_thread),
+    _route("/threads/{thread_id}/state", get=get_state),
+    _route("/threads/{thread_id}/state/{checkpoint_id}", get=get_state_at),
+    _route("/threads/{thread_id}/history", post=get_history, reads=True),
+    _route("/threads/{thread_id}/runs", post=create_run),
+    _route("/threads/{thread_id}/runs/stream", post=stream_run),
+    _route("/threads/{thread_id}/runs/{run_id}", get=get_run),
+    _route("/threads/{thread_id}/runs/{run_id}/stream", get=join_run),
+    _route("/threads/{thread_id}/runs/{run_id}/cancel", post=cancel_run),
 )
