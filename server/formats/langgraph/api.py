@@ -125,9 +125,7 @@ async def search_assistants(request: ApiRequest) -> Response:
 
 
 @Operation(
-    "langgraphGetAssistant",
-    Answer("A graph.", LangGraphAssistantJson),
-    pick("assistant_not_found"),
+    "langgraphGetAssistant", Answer("A graph.", LangGraphAssistantJson), pick("assistant_not_found")
 )
 async def get_assistant(request: ApiRequest) -> Response:
     """Load a graph, as an assistant."""
@@ -275,10 +273,9 @@ def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[
     """
     first = {id: place for place, path in [*enumerate(paths)][::-1] for id in path}
     in_order = sorted(paths, key=lambda path: [first[id] for id in path])
-    places = {
-        id: (place, -depth) for place, path in enumerate(in_order) for depth, id in enumerate(path)
-    }
-    return sorted(ids, key=places.__getitem__)
+    listed = [id for path in in_order for id in reversed(path)]
+    last = {id: place for place, id in enumerate(listed)}
+    return sorted(ids, key=last.__getitem__)
 
 
 async def _state_response(thread: SavedThread, count: int, rest: Mapping[str, Any]) -> Response:
@@ -416,11 +413,6 @@ class LangGraphHistoryBody(Fields):
         return read(Checkpoint, place.get("configurable", place), None, "before").checkpoint_id
 
 
-async def _body(request: ApiRequest, model: type[fields.AnyFields]) -> fields.AnyFields:
-    body, _ = await request.state["bodies"].read(request, partial(read, model))
-    return body
-
-
 @Operation(
     "langgraphCreateThread",
     Answer("The thread.", LangGraphThreadJson),
@@ -440,7 +432,7 @@ async def create_thread(request: ApiRequest) -> Response:
 
     Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
     """
-    asked = await _body(request, LangGraphNewThreadBody)
+    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphNewThreadBody))
     id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
     named = asked.metadata.graph_id if asked.metadata else None
     graph = None if named is None else graph_named(request, named)
@@ -465,7 +457,7 @@ async def create_thread(request: ApiRequest) -> Response:
 )
 async def search_threads(request: ApiRequest) -> Response:
     """List threads, newest first."""
-    asked = await _body(request, LangGraphSearchBody)
+    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphSearchBody))
     limit, offset = asked.limit or LISTED, asked.offset or 0
     graphs, status = request.state["graphs"], asked.status
     # None stands for what no thread has.
@@ -500,8 +492,7 @@ async def get_thread(request: ApiRequest) -> Response:
         raise unknown_thread(thread_key(request))
     entry, thread = found
     asked = snapshot.open_interrupts(thread.turns, thread.interrupts) or []
-    interrupts = {one["id"]: [one] for one in asked}
-    rest = {**_thread(request, entry), "interrupts": interrupts}
+    rest = {**_thread(request, entry), "interrupts": {one["id"]: [one] for one in asked}}
     return await _state_response(thread, len(thread.messages), rest)
 
 
@@ -551,7 +542,7 @@ async def get_history(request: ApiRequest) -> Response:
 
     Those of branches that were left come before the states that both branches have.
     """
-    asked = await _body(request, LangGraphHistoryBody)
+    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphHistoryBody))
     limit, before = asked.limit or LISTED, asked.before_id
     found = await find_thread(request)
     if found is None or not found.entry.run_id:
@@ -612,12 +603,10 @@ _OF_OTHER_BODIES = pick(
     *("tool_name_taken", "tool_not_allowed", "client_tools_not_supported", "interrupt_pending"),
     *("unknown_graph", "unknown_model", "model_not_selectable", "idempotency_key_reused"),
 )
-_OF_THIS_BODY = problem_codes.LANGGRAPH_FIELDS | pick("assistant_not_found", "unknown_checkpoint")
 _START = (
-    (problem_codes.BODY_FIELDS | problem_codes.START) - _OF_OTHER_BODIES
-    | _OF_THIS_BODY
-    | problem_codes.VERSION
-    | STORAGE
+    ((problem_codes.BODY_FIELDS | problem_codes.START) - _OF_OTHER_BODIES)
+    | (problem_codes.LANGGRAPH_FIELDS | problem_codes.VERSION | STORAGE)
+    | pick("assistant_not_found", "unknown_checkpoint")
 )
 _PATH = {"thread_id": "ThreadId"}
 _HELLO = {"type": "text", "text": "Hello"}
@@ -689,9 +678,8 @@ async def get_run(request: ApiRequest) -> Response:
     entry, run = await _find(request)
     graphs, run_id = request.state["graphs"], request.path_params["run_id"]
     graph = graphs.name_of(entry) or graphs.default
-    state = entry.run_state
-    if run is not None and entry.run_id != run_id:
-        state = told_end(await told_so_far(run.log))
+    is_earlier = entry.run_id != run_id
+    state = told_end(await told_so_far(run.log)) if run and is_earlier else entry.run_state
     _, status = _STATUSES[state]
     return JSONResponse(_run(thread_key(request), run_id, graph, entry.updated_at, status))
 

@@ -32,9 +32,8 @@ state comes behind all that hang at it. Of the graph's own state the newest one 
 clients see, and the others nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from turnstream.server.formats import langchain_messages as langchain
 from turnstream.server.formats.json_text import dumps
@@ -225,13 +224,13 @@ def _tasks(thread: SavedThread) -> list[Json]:
         tasks.append(_task(calls[0].tool_call_id, "tools", asked[-1:]))
     last = thread.turns[-1] if thread.turns else None
     if isinstance(last, AssistantTurn) and last.error and not tasks:
-        tasks.append(_task(last.id, "agent", [], dumps(error_json(last.error))))
+        tasks.append(_task(last.id, "agent", [], dumps(error_json(**last.error))))
     return tasks
 
 
-def error_json(error: Mapping[str, Any]) -> Json:
+def error_json(code: str, message: str, id: str | None = None) -> Json:
     """`{"error": code, "message", "id"?}`, as a stream's `error` and a task have it."""
-    return given(error=error["code"], message=error["message"], id=error.get("id"))
+    return given(error=code, message=message, id=id)
 
 
 def _task(id: str, name: str, interrupts: Sequence[Json], error: str | None = None) -> Json:

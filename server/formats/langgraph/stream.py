@@ -240,8 +240,8 @@ class LangGraphEncoder:
         return [NamedEvent("values", text)]
 
     def _error(self, chunk: chunks.Error) -> None:
-        said = {"code": chunk.code, "message": chunk.message, "id": chunk.error_id}
-        self._end = NamedEvent("error", dumps(snapshot.error_json(said)))
+        error = snapshot.error_json(chunk.code, chunk.message, chunk.error_id)
+        self._end = NamedEvent("error", dumps(error))
 
     def _finish(self, _chunk: chunks.MessageFinish) -> list[str]:
         """The thread as the run leaves it."""
