@@ -265,7 +265,13 @@ def parse(body: Any, limits: BodyLimits) -> Submission:
         based_on=read(RunMetadata, metadata, limits, "metadata").based_on if metadata else None,
     )
     branches_at = ids[0] if ids and resume is None else None
-    ignored = [*_ignored(body, own, metadata)]
+    ignored = [
+        *without_effect(body, RunBody),
+        *without_effect(body.get("config") or {}, RunConfig, "config."),
+        *without_effect(body.get("command") or {}, RunCommand, "command."),
+        *without_effect(metadata, RunMetadata, "metadata."),
+        *(f"config.configurable.{key}" for key in own if key.startswith(RESERVED)),
+    ]
     return Submission(asked, request, messages, branches_at, ignored, limits)
 
 
@@ -317,16 +323,6 @@ def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits)
     further = {name: value for name, value in (asked.input or {}).items() if name != "messages"}
     given = {"context": asked.context, "configurable": own, "input": further}
     return read(Values, given, limits).graph_values
-
-
-def _ignored(
-    body: Mapping[str, Any], configurable: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> Iterator[str]:
-    yield from without_effect(body, RunBody)
-    yield from without_effect(body.get("config") or {}, RunConfig, "config.")
-    yield from without_effect(body.get("command") or {}, RunCommand, "command.")
-    yield from without_effect(metadata, RunMetadata, "metadata.")
-    yield from (f"config.configurable.{key}" for key in configurable if key.startswith(RESERVED))
 
 
 def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | None) -> TurnRequest:

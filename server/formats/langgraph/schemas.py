@@ -118,10 +118,10 @@ def values() -> Schema:
 
 def _json(data: Schema) -> Schema:
     """Describe a text that is JSON."""
-    return {"contentMediaType": "application/json", "contentSchema": data}
+    return {**TEXT, "contentMediaType": "application/json", "contentSchema": data}
 
 
-_FAILURE = nullable(TEXT) | _json(ref("LangGraph.Error"))
+_FAILURE = nullable(_json(ref("LangGraph.Error")))
 _NOTHING = dict.fromkeys(("checkpoint", "state", "result"), NOTHING)
 _TASK = record(id=TEXT, name=TEXT, error=_FAILURE, interrupts=_INTERRUPTS, **_NOTHING)
 _PLACE = nullable(ref("LangGraph.Checkpoint"))
@@ -178,19 +178,16 @@ _EVENTS: dict[str, Schema] = {
 _ID = described(TEXT, "The run's id, a colon, the number in the run.")
 
 
-def _event(name: str, data: Schema) -> Schema:
-    return record({"id": _ID}, event=name, data={**TEXT, **_json(data)})
-
-
 def components() -> dict[str, Schema]:
     """Return the schemas of answers, by name."""
+    events = (record({"id": _ID}, event=name, data=_json(data)) for name, data in _EVENTS.items())
     return {
         "LangGraph.Interrupt": record({"response_schema": _OBJECT}, id=TEXT, value={}),
         "LangGraph.Checkpoint": record(
             thread_id=TEXT, checkpoint_ns={"const": ""}, checkpoint_id=TEXT
         ),
         "LangGraph.State": _STATE,
-        "LangGraph.Event": any_of(*(_event(name, data) for name, data in _EVENTS.items())),
+        "LangGraph.Event": any_of(*events),
         "Message.langgraph": _MESSAGE,
         "LangGraph.Error": record({"id": TEXT}, error=TEXT, message=TEXT),
     }
