@@ -12,7 +12,7 @@ Reasoning = Literal["off", "on", "low", "medium", "high"]
 """`off`: the model is not asked for it, and none is shown; `on`: as much as the model likes."""
 
 ThinkTags = Literal["reasoning", "text"]
-"""What `<think>` at the beginning of a message's text is taken for."""
+"""The kind of part that `<think>` at the beginning of a text begins."""
 Omittable = Literal["stream_options", "reasoning_effort"]
 """Options of a request that a compatible server may refuse; a turn works without them."""
 

@@ -17,9 +17,9 @@ MODELS = re.compile(
 )
 """Models whose templates are so strict, by their names."""
 CLOSING = "Done."
-"""What the model says between a tool's result and the user."""
+"""The model's words between a tool's result and the user."""
 GO_ON = "Go on."
-"""What the user says behind a message of the model."""
+"""The user's words behind a message of the model."""
 _ID = re.compile(r"[A-Za-z0-9]{9}")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

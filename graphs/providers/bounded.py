@@ -23,7 +23,7 @@ class BoundedChat(BaseChatModel):
     max_message_bytes: int = MAX_MESSAGE_BYTES
     reads_think_tags: bool = False
     shows_reasoning: bool = False
-    """Whether to pass on what stands between tags."""
+    """True to pass on the reasoning between tags."""
     provider: ClassVar[str]
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:

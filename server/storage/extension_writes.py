@@ -44,5 +44,5 @@ def _is_fault(error: Exception) -> bool:
         error, OperationalError | InternalError
     ):
         return False
-    # Of Postgres. Class 54: a value beyond its limits.
+    # In Postgres class 54 is a value beyond its limits.
     return not str(getattr(error.orig, "sqlstate", None) or "").startswith("54")

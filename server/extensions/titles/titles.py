@@ -38,7 +38,7 @@ MAX_WAITING = 100
 """Titles that are made or wait; threads beyond them keep their first words."""
 SECONDS = 30.0
 GIVEN_CHARS = 2_000
-"""Of the question and of the answer, each."""
+"""Characters of the question, and of the answer, that the model gets."""
 READ_CHARS = 400
 FIRST_MESSAGES = 50
 """A thread that had more as its run began is not in its first turn; nobody counts its questions."""
@@ -134,8 +134,8 @@ async def _answer(
 
 
 def cleaned(text: str) -> str:
-    """What a model says as a title: its first line, without marks around it and characters that are
-    not seen. Empty: there is none."""
+    """Return the first line of a model's words as a title, without marks around it and characters
+    that nobody sees. Empty: there is none."""
     lines = (one_line(line).strip(" \"'“”„«»*#`_") for line in text.splitlines())
     line = next(filter(None, lines), "").removeprefix("Title:").strip().removesuffix(".")
     return short_title(line) if line else ""

@@ -1,4 +1,4 @@
-"""What Mistral's API and its chat templates refuse in the messages of a request."""
+"""Rules of Mistral's API and chat templates for the messages of a request."""
 
 import re
 
