@@ -609,6 +609,7 @@ _START = (
     | pick("assistant_not_found", "unknown_checkpoint")
 )
 _PATH = {"thread_id": "ThreadId"}
+_HELLO = {"type": "text", "text": "Hello"}
 _ASKED = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hello"}]}}
 _NAMES = "|".join((*stream.MODES, *stream.OTHER_MODES))
 _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
@@ -645,9 +646,7 @@ async def create_run(request: ApiRequest) -> Response:
         "a message": _ASKED,
         "a message of blocks": {
             "assistant_id": "chat",
-            "input": {
-                "messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
-            },
+            "input": {"messages": [{"role": "user", "content": [_HELLO]}]},
             "stream_mode": ["messages-tuple", "values"],
             "multitask_strategy": "interrupt",
         },

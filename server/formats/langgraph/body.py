@@ -413,15 +413,11 @@ def _branch(messages: Sequence[Json], count: int, *, edits: bool) -> Branch:
 def decisions(value: Any, calls: Sequence[ToolCall]) -> tuple[ApprovalAnswer, ...]:
     """Raises InvalidRequest."""
     answer = fields.an_object(value, "command.resume")
-    id = snapshot.approvals_id(calls)
-    if len(answer) == 1 and next(iter(answer)).startswith("approval:"):
-        if id not in answer:
-            raise InvalidRequest(
-                "unknown_interrupt",
-                f"The thread has no interrupt {shown(next(iter(answer)))} that is open. It waits "
-                f"for {id!r}.",
-                409,
-            )
+    id, named = snapshot.approvals_id(calls), next(iter(answer), "")
+    if len(answer) == 1 and named.startswith("approval:"):
+        if named != id:
+            said = f"The thread has no interrupt {shown(named)} that is open. It waits for {id!r}."
+            raise InvalidRequest("unknown_interrupt", said, 409)
         answer = fields.an_object(answer[id], f"command.resume[{id!r}]")
     given = _by_call(answer, calls)
     return tuple(
