@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.scripted_model import ScriptedModel, finish, text
-from tests.support.serving import Client, serving, settings
+from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.users import bearer, keys_settings, make_key
 
 PATH = "/langgraph/threads"
@@ -87,3 +88,17 @@ async def test_it_is_its_owners_alone(tmp_path: Path) -> None:
         unknown = await client.http.get(f"{PATH}/t2", headers=bearer(bob))
         assert (of_bob.status_code, unknown.status_code) == (404, 404)
         assert (await client.http.post(PATH, json=body, headers=bearer(bob))).status_code == 200
+
+
+async def test_a_run_that_a_budget_ended_keeps_its_status_when_another_follows(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("calculator", '{"expression": "1"}')), text_reply("Well."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint, max_steps=1)) as client:
+        await client.turn({"thread_id": "t1", "message": "Hello"})
+        run_id = (await client.http.get("/threads/t1")).json()["run_id"]
+        path = f"{PATH}/t1/runs/{run_id}"
+        assert (await client.http.get(path)).json()["status"] == "success"
+        await client.turn({"thread_id": "t1", "message": "And now?"})
+        assert (await client.http.get("/threads/t1")).json()["run_id"] != run_id
+        assert (await client.http.get(path)).json()["status"] == "success"
