@@ -12,7 +12,7 @@ Most of a short request is its tools, the same ones each time: their JSON is kep
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, get_args
 
 import httpx2
@@ -123,6 +123,10 @@ class RequestJson:
         return self._kept[id(tools)][1]
 
 
+def _roles(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [message["role"] for message in messages]
+
+
 def _json(value: Any) -> bytes:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode()
@@ -165,8 +169,11 @@ class ChunkCompletions(AsyncCompletions):
     async def _ask_in_order(self, asked: Mapping[str, Any], refusal: openai.APIStatusError) -> Any:
         """Ask once more in the strictest order. Raises the refusal if there is no other order, or
         if that is refused too."""
-        ordered = in_strict_order(asked["messages"])
-        if ordered == asked["messages"]:
+        given = asked["messages"]
+        ordered = in_strict_order(given)
+        # A 500 is more often a failure than a refusal, and never one of an id.
+        is_failure = refusal.status_code >= 500
+        if (_roles(ordered) == _roles(given)) if is_failure else (ordered == given):
             raise refusal
         try:
             answer = await self._post_but({**asked, "messages": ordered}, self._omitted)

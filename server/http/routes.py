@@ -22,7 +22,7 @@ from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.threads import Restore, Thread, Threads
 from turnstream.server.http.tools import Tool, Tools
 
-_PARAMETER = re.compile(r"\{[^}]*\}")
+_PARAMETER = re.compile(r"\{[^{}]*\}")
 """A parameter of a route's path."""
 
 PUBLIC_ROUTES = (
@@ -81,7 +81,7 @@ def _check(extension: str, route: Route, others: Sequence[Route]) -> None:
             f"the extension {extension!r} has the route {route.path}, which takes addresses of the "
             "page: begin it with a word"
         )
-    address = re.sub(_PARAMETER, "x", route.path)
+    address = _PARAMETER.sub("x", route.path)
     if any(other.path_regex.match(address) for other in others):
         raise ExtensionError(
             f"the extension {extension!r} has the route {route.path}, which is served already"

@@ -55,7 +55,6 @@ function userMessage(message, { editing, dropped, idle }, actions) {
   `;
 }
 
-/** Older threads have no such time. */
 const sentAt = ({ createdAt }) =>
   createdAt
     ? html`<time class="figures sent-at" datetime=${createdAt} title=${formatInstant(createdAt)} data-shown=${formatMoment(createdAt)}></time>`
@@ -180,7 +179,7 @@ function mark({ ended, error, finishReason, parts, running }) {
     return html`<p class="mark">${icons.stopped} Stopped: ${String(ended.limit).replaceAll("_", " ")} of ${ended.value} reached</p>`;
   }
   const isEmpty = !ended && finishReason === "other" && parts.at(-1)?.type !== "text";
-  const word = isEmpty ? "The model ended without an answer" : MARKS[ended?.reason ?? finishReason];
+  const word = isEmpty ? "The model gave no answer" : MARKS[ended?.reason ?? finishReason];
   return word ? html`<p class="mark">${icons.stopped} ${word}</p>` : nothing;
 }
 

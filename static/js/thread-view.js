@@ -70,7 +70,6 @@ const missing = (actions) => html`
   </div>
 `;
 
-/** A graph without examples is introduced by its description, if it has one. */
 const empty = (examples, graph, actions) => html`
   <div class="empty">
     <h2>What would you like to know?</h2>
