@@ -12,6 +12,7 @@ import pytest
 from tests.support.backend import Backend, backend
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.endpoint.mistral_rules import mistral_refusal
+from tests.support.providers import of_this_loop
 from tests.support.run_chunks import ALERT, COMPONENT, send_message
 from tests.support.ways import CALCULATION, HELLO, WAYS
 from turnstream.graphs.limits import Limits
@@ -40,7 +41,7 @@ async def served(
 async def test_however_a_turn_ends_the_next_messages_work(
     tmp_path: Path, mistral: StrictEndpoint, name: str
 ) -> None:
-    mistral.script(*WAYS[name].script)
+    mistral.script(*map(of_this_loop, WAYS[name].script))
     async with served(tmp_path, mistral, "mistral-small-latest", **WAYS[name].settings) as inside:
         await send_message(inside, "Go")
         mistral.forget_script()

@@ -60,9 +60,15 @@ def environment(endpoint: StrictEndpoint) -> dict[str, str]:
     }
 
 
-def thoughtful(turn: Scripted) -> Scripted:
-    """The same reply behind a thought, with pauses of this test's own loop."""
+def of_this_loop(turn: Scripted) -> Scripted:
+    """The same reply with pauses of this test's own loop: an event is bound to the first that
+    waits for it."""
     if not isinstance(turn, Reply):
         return turn
-    steps = (Pause(asyncio.Event()) if isinstance(s, Pause) else s for s in turn.steps)
-    return Reply((Think(THOUGHT), *steps))
+    return Reply(tuple(Pause(asyncio.Event()) if isinstance(s, Pause) else s for s in turn.steps))
+
+
+def thoughtful(turn: Scripted) -> Scripted:
+    """The same reply behind a thought."""
+    own = of_this_loop(turn)
+    return Reply((Think(THOUGHT), *own.steps)) if isinstance(own, Reply) else own
