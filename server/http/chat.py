@@ -152,10 +152,9 @@ class Chat(HTTPEndpoint):
             on_busy=query.get("on_busy"),
         )
         turn, raw = await state["bodies"].read(request, read)
-        ignored = ignored_header(turn.ignored)
+        ignored, key = ignored_header(turn.ignored), _idempotency_key(request, raw)
         if isinstance(turn.request, AttachRequest):
             return await _attach(request, turn, turn.request, ignored)
-        key = _idempotency_key(request, raw)
         detached = "respond-async" in request.headers.get("prefer", "").lower()
         if not detached:
             state["streams"].check(rights(request))  # before the run begins: it would go on unseen

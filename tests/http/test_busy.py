@@ -208,9 +208,10 @@ async def test_a_key_outlives_the_log_of_its_run(tmp_path: Path, endpoint: Stric
     assert len(endpoint.requests) == 1
 
 
+@pytest.mark.parametrize("body", [HELLO, {"commands": []}])
 @pytest.mark.parametrize("key", ["", "x" * 256])
-async def test_a_key_that_is_none_is_refused(client: Client, key: str) -> None:
-    answer = await client.http.post("/chat", json=HELLO, headers={"Idempotency-Key": key})
+async def test_a_key_that_is_none_is_refused(client: Client, key: str, body: Any) -> None:
+    answer = await client.http.post("/chat", json=body, headers={"Idempotency-Key": key})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_idempotency_key")
 
 
