@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import ToolException
+from mcp import Client
+from mcp.client.subscriptions import Subscription
 
 from tests.support.child_processes import children_of, command_of
 from tests.support.mcp_raw_server import LOOP, TREE, tool
@@ -79,6 +81,28 @@ async def test_tools_come_and_go_by_http_too(tmp_path: Path) -> None:
         with_mcp_tools(EMPTY, file_of(tmp_path, far={"url": url})) as current,
     ):
         await called(current.current, "far_grow", name="more")
+        await until(lambda: "far_more" in current.current.real_by_name)
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_tool_that_is_added_before_changes_are_told_comes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listen, has_grown = Client.listen, asyncio.Event()
+
+    @asynccontextmanager
+    async def listen_late(client: Client, **asked: Any) -> AsyncIterator[Subscription]:
+        await has_grown.wait()
+        async with listen(client, **asked) as events:
+            yield events
+
+    monkeypatch.setattr(Client, "listen", listen_late)
+    async with (
+        by_address() as url,
+        with_mcp_tools(EMPTY, file_of(tmp_path, far={"url": url})) as current,
+    ):
+        await called(current.current, "far_grow", name="more")
+        has_grown.set()
         await until(lambda: "far_more" in current.current.real_by_name)
 
 

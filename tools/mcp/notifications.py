@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from itertools import count
 
 from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError
@@ -34,13 +33,13 @@ async def listening(client: Client, changed: Callable[[], None]) -> AsyncIterato
 
 async def _listen(client: Client, changed: Callable[[], None]) -> None:
     """A subscription ends when its server is restarted or a gateway cuts it; then it is opened
-    again, and what changed meanwhile is asked for."""
+    again. Nobody is told of a change before the subscription stands, so the tools are asked for
+    once it does."""
     delay = RELISTEN_SECONDS
-    for attempt in count():
+    while True:
         try:
             async with client.listen(tools_list_changed=True) as events:
-                if attempt:
-                    changed()
+                changed()
                 async for _ in events:
                     delay = RELISTEN_SECONDS
                     changed()
