@@ -15,9 +15,10 @@ ALONE := tests/attacks/test_watchdog.py
 # A thin slice of what `make quick` leaves to `make test`: HTTP, the page, a client.
 SLICE := tests/http/test_chat.py tests/http/test_stop.py tests/browser/test_streaming.py \
 	tests/clients/test_use_chat.py
-# Texts that cost a page much cost their tests too.
+# Texts that cost a page much cost their tests too; so do several workers, and every way to leave a
+# turn with each kind of server.
 COSTLY := tests/page/blocks.test.mjs tests/page/highlight.test.mjs tests/page/test_unseen.py \
-	tests/runs/test_every_provider.py
+	tests/runs/test_every_provider.py tests/runs/test_other_workers.py
 # The folders under the names that they are imported by, for mypy and the import contracts.
 LINKS := build/links
 SEEDS ?= 1 2 3 4 5

@@ -37,6 +37,7 @@ async def served(
         yield inside
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", WAYS)
 async def test_however_a_turn_ends_the_next_messages_work(
     tmp_path: Path, mistral: StrictEndpoint, name: str
