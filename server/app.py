@@ -13,11 +13,18 @@ from turnstream.graphs.classify import Classifier
 from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.loading import BUILT_IN, load, open_graphs
 from turnstream.graphs.rights import UNENFORCED
-from turnstream.server.authentication import open_audit_trail, open_authentication
+from turnstream.server.authentication import open_authentication
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.built_in import BUILT_IN as OUR_EXTENSIONS
-from turnstream.server.extensions.loading import declared, named, settings_with, switched_on
-from turnstream.server.extensions.opened import Status, open_all, tables_of
+from turnstream.server.extensions.loading import (
+    declared,
+    named,
+    settings_with,
+    switched_on,
+    tables_of,
+)
+from turnstream.server.extensions.opened import Status, open_all
+from turnstream.server.extensions.recording import in_order
 from turnstream.server.formats import FORMATS, BodyLimits, Formats
 from turnstream.server.graph_resources import open_graph_store, open_model, open_models
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
@@ -32,10 +39,9 @@ from turnstream.server.http.unread import unread_budget
 from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
 from turnstream.server.runs.checkpoints import Checkpoints
-from turnstream.server.runs.hooks import RunHooks, in_order
+from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.recovery import LostRuns
-from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
@@ -47,7 +53,6 @@ from turnstream.server.storage.sharing import open_shared_counters, open_sharing
 from turnstream.server.storage.workers import Workers
 from turnstream.server.tool_sources import open_tools
 from turnstream.server.upkeep import upkeep
-from turnstream.server.users.audit import Audit
 from turnstream.server.users.authentication import Authentication
 from turnstream.server.users.failed_logins import FailedLogins
 from turnstream.server.users.policy import Policy, open_policy
@@ -119,7 +124,6 @@ def create_app(
             open_tools(settings, catalogue) as tools,
             open_graph_store(settings, storage) as graph_store,
             open_authentication(settings, storage.store) as authentication,
-            open_audit_trail(settings, storage.store) as audit,
             open_graphs(
                 loaded,
                 storage.checkpointer,
@@ -150,7 +154,6 @@ def create_app(
                         workers,
                         authentication,
                         policy.counted_together(counters),
-                        audit,
                         switched,
                         hooks,
                     )
@@ -185,7 +188,6 @@ async def _wired(
     workers: Workers | None,
     authentication: Authentication | None,
     policy: Policy,
-    audit: Audit | None,
     extensions: Sequence[Extension],
     hooks: RunHooks,
 ) -> AppState:
@@ -205,9 +207,8 @@ async def _wired(
     known = {*catalogue.current.real_by_name, *catalogue.current.ui_by_name, *of_graphs}
     policy.warn_of_unmatched(known, models)
     graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
-    run_audit = RunAudit(audit)
     if workers is None:
-        await LostRuns(store, graphs, run_audit, settings.approval_seconds).end_all()
+        await LostRuns(store, graphs, hooks, settings.approval_seconds).end_all()
     logs = workers.logs if workers else MemoryLogs(settings.max_retained_bytes)
     knows_callers = authentication is not None
     unread = unread_budget(settings.max_responses_bytes, knows_callers=knows_callers)
@@ -222,7 +223,6 @@ async def _wired(
             logs,
             _run_settings(settings),
             policy,
-            run_audit,
             catalogue,
             hooks,
             workers,
@@ -251,7 +251,7 @@ async def _wired(
         extensions=extensions,
         undo_seconds=settings.undo_seconds,
         authentication=authentication,
-        audit=audit,
+        recorder=hooks.recorder,
         exporting=set(),
         policy=policy,
         failed_logins=FailedLogins(settings.max_failed_logins),

@@ -1,5 +1,4 @@
-"""Wires the methods of authentication that the settings switch on, and the audit trail; imports no
-others."""
+"""Wires the methods of authentication that the settings switch on; imports no others."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -7,10 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from turnstream.graphs.user_modules import own_object
 from turnstream.server.project_auth import file_with_auth, project_folders
 from turnstream.server.settings import Settings
-from turnstream.server.storage.audit_store import SqlAuditStore
 from turnstream.server.storage.opened import ServerStore
 from turnstream.server.user_settings import NAMED
-from turnstream.server.users.audit import Audit, expire, open_audit
 from turnstream.server.users.authentication import Authentication, AuthFunction, TokenVerifier
 from turnstream.server.users.principal import AuthSetupError
 from turnstream.server.users.proxies import ProxyHeaders, networks
@@ -38,21 +35,6 @@ async def open_authentication(
             proxy=_proxy_headers(settings) if "header" in settings.auth else None,
             function=_own_function(settings),
         )
-
-
-@asynccontextmanager
-async def open_audit_trail(settings: Settings, store: ServerStore) -> AsyncIterator[Audit | None]:
-    """None: nothing is recorded. What was recorded earlier and is too old is deleted anyway.
-
-    Raises StorageUnavailable.
-    """
-    trail = SqlAuditStore(store)
-    if not settings.authenticates or not settings.audit_days:
-        await expire(trail, settings.audit_days)
-        yield None
-        return
-    async with open_audit(trail, settings.audit_days) as audit:
-        yield audit
 
 
 async def _token_verifier(settings: Settings, opened: AsyncExitStack) -> TokenVerifier:

@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import (
     Field,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     model_validator,
@@ -44,9 +43,6 @@ class UserSettings(BaseSettings):
     )
     session_seconds: PositiveFloat = Field(
         43_200.0, description="seconds that a login in the browser lasts"
-    )
-    audit_days: NonNegativeInt = Field(
-        90, le=36_500, description="days that the audit trail is kept; 0: there is none"
     )
     approval_seconds: NonNegativeFloat = Field(
         0.0,

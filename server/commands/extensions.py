@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from turnstream.server.commands.command import Command, CommandError, add_command
+from turnstream.server.commands.command import Command, add_command
+from turnstream.server.extensions.commands import CommandError
 from turnstream.server.storage.extension_tables import drop
 
 

@@ -4,15 +4,10 @@ import sys
 import time
 from typing import Any
 
-from turnstream.server.commands.command import (
-    Command,
-    CommandError,
-    add_command,
-    moment,
-    shown_time,
-    write_table,
-)
+from turnstream.server.commands.command import Command, add_command
+from turnstream.server.extensions.commands import CommandError, moment, shown_time, write_table
 from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.users.keys import new_key
 
 
@@ -34,7 +29,8 @@ async def _add(command: Command) -> None:
         text, key = new_key(options.name, options.role, expires_at)
     except ValueError as error:
         raise CommandError(f"{options.name!r}: {error}") from None
-    also = command.recorded("key_added", key.principal, name=key.id)
+    recorder = await command.recorder()
+    also = recorder.joining(AuditRecord("key_added", key.principal, name=key.id))
     await SqlCredentialStore(command.store).add_key(key, also)
     sys.stderr.write(f"key {key.id} of {key.principal}; it is shown this once:\n")
     sys.stdout.write(f"{text}\n")
@@ -55,7 +51,9 @@ async def _list(command: Command) -> None:
 async def _revoke(command: Command) -> None:
     store, id = SqlCredentialStore(command.store), command.options.id
     key = await store.key(id)
-    also = command.recorded("key_revoked", key.principal if key else None, name=id)
+    recorder = await command.recorder()
+    owner = key.principal if key else None
+    also = recorder.joining(AuditRecord("key_revoked", owner, name=id))
     if not await store.revoke_key(id, time.time(), also):
         raise CommandError(f"there is no valid key {id!r}; `keys list` shows them")
 

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from turnstream.server.commands.command import CommandError
+from turnstream.server.extensions.commands import CommandError
 from turnstream.server.settings import Settings
 from turnstream.server.storage.opened import migrate
 

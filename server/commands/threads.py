@@ -3,8 +3,11 @@
 import sys
 from typing import Any
 
-from turnstream.server.commands.command import Command, CommandError, add_command
+from turnstream.server.commands.command import Command, add_command
+from turnstream.server.extensions.commands import CommandError
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.ownership import assign
+from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.users.principal import check_id
 
 
@@ -23,7 +26,12 @@ async def _assign(command: Command) -> None:
                 check_id(owner)
         except ValueError as error:
             raise CommandError(f"{owner!r}: {error}") from None
-    moved = await assign(command.store, old, new, audits=command.audits)
+    recorder = await command.recorder()
+
+    def recording(count: int) -> Also:
+        return recorder.joining(AuditRecord("threads_assigned", old, name=new, count=count))
+
+    moved = await assign(command.store, old, new, recording)
     sys.stdout.write(f"{moved.count} threads of {old} are {new}'s now\n")
     if moved.left:
         raise CommandError(

@@ -20,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from turnstream.server.storage.write_meter import WriteMeter
+from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import Chunk
 from turnstream.server.turns.header import ThreadKey
 
@@ -197,7 +198,12 @@ class Extension:
     `after_run` is called with all chunks of a run that is over, before the end is stored. The
     writes that it returns, at most `MAX_WRITES`, are part of the transaction that stores the end.
     If it raises, or the hooks together need more than `AFTER_SECONDS`, nothing is written for it.
-    It is not called for a run whose process died: recovery stores that end.
+    It is not called for a run whose process died: recovery stores that end, and `record` is told.
+
+    `record` is called before a deed is stored: a run begins or ends, a thread is deleted or brought
+    back, somebody logs in or out. The writes that it returns are part of the transaction that
+    stores the deed. `note` is told of deeds that have no transaction, such as a call of a tool.
+    Neither waits for anything.
 
     `thread_deleted` returns writes for the transaction that deletes a thread. Rows of tables with
     the columns `owner` and `thread_id` need none: they go with their thread, even while the
@@ -217,6 +223,8 @@ class Extension:
     """The version of the tables; see `migrate`."""
     commands: ClassVar[Mapping[str, Command]] = {}
     """First arguments of `turnstream` that run a command of the extension."""
+    records: bool = True
+    """False: `record` and `note` are not called. To be set while the extension is made."""
 
     def __init__(self, settings: Any) -> None:
         """Raises ExtensionError if the settings cannot be served."""
@@ -261,6 +269,13 @@ class Extension:
     ) -> Sequence[Write]:
         """Return writes for the transaction that stores the end of a run."""
         return ()
+
+    def record(self, records: Sequence[AuditRecord]) -> Sequence[Write]:  # noqa: ARG002
+        """Return writes for the transaction of what the records tell."""
+        return ()
+
+    def note(self, records: Sequence[AuditRecord]) -> None:
+        """Keep records of what has no transaction."""
 
     def thread_deleted(self, key: ThreadKey) -> Sequence[Write]:  # noqa: ARG002
         """Return writes for the transaction that deletes a thread."""

@@ -1,16 +1,19 @@
 """The extensions of this package, and the settings with their sections. Each is imported as far as
 its settings go; the rest of it when it is switched on."""
 
+from turnstream.server.extensions.audit import AuditExtension, AuditSettings
 from turnstream.server.extensions.feedback import FeedbackExtension, FeedbackSettings
 from turnstream.server.extensions.metrics import MetricsExtension, MetricsSettings
 from turnstream.server.extensions.titles import TitleSettings, TitlesExtension
 from turnstream.server.extensions.traces import TracesExtension, TracesSettings
 from turnstream.server.settings import Settings
 
-BUILT_IN = (FeedbackExtension, MetricsExtension, TitlesExtension, TracesExtension)
+BUILT_IN = (AuditExtension, FeedbackExtension, MetricsExtension, TitlesExtension, TracesExtension)
 
 
-class ServerSettings(Settings, TitleSettings, MetricsSettings, TracesSettings, FeedbackSettings):
+class ServerSettings(
+    Settings, AuditSettings, TitleSettings, MetricsSettings, TracesSettings, FeedbackSettings
+):
     """Serve a LangGraph graph to browsers.
 
     Each option is also an environment variable: --max-steps is TURNSTREAM_MAX_STEPS.

@@ -14,9 +14,10 @@ from turnstream.graphs.user_modules import own_object
 from turnstream.server.extensions.base import EXTENSION_API, Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.settings import Settings
+from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.tables import metadata
 
-ADMINISTRATION = ("keys", "threads", "audit", "extensions", "migrate")
+ADMINISTRATION = ("keys", "threads", "extensions", "migrate")
 """First arguments that are commands of `turnstream.server.commands`."""
 RESERVED_TABLES = frozenset(metadata.tables) | {
     *("checkpoints", "writes", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations"),
@@ -90,6 +91,14 @@ def switched_on(extensions: Sequence[ExtensionType], settings: Settings) -> tupl
     """Make the extensions that the settings switch on. Raises ExtensionError."""
     has_section = [each for each in extensions if isinstance(settings, each.settings or Settings)]
     return tuple(each(settings) for each in has_section if each.is_on(settings))
+
+
+def tables_of(extensions: Sequence[Extension]) -> list[ExtensionTables]:
+    return [
+        ExtensionTables(each.name, each.tables, each.version, each.migrate)
+        for each in extensions
+        if each.tables
+    ]
 
 
 class ExtensionNames(BaseSettings):

@@ -13,7 +13,6 @@ from turnstream.server.extensions.base import Extension, Opened
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.runs import Runs
 from turnstream.server.storage import thread_list
-from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.opened import Storage
 from turnstream.server.turns.header import ThreadKey
@@ -82,11 +81,3 @@ async def open_all(
             )
             await stack.enter_async_context(each.open(opened))
         yield
-
-
-def tables_of(extensions: Sequence[Extension]) -> list[ExtensionTables]:
-    return [
-        ExtensionTables(each.name, each.tables, each.version, each.migrate)
-        for each in extensions
-        if each.tables
-    ]

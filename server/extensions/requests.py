@@ -1,13 +1,17 @@
-"""The caller and the body of a request, for endpoints of extensions."""
+"""The caller, the body and the route of a request, for extensions."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
+from starlette.types import Scope
 
 from turnstream.server.http.authenticated import PRINCIPAL
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.users.principal import Principal
+
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+"""Any other is named `other`: a method is a word of the caller's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +38,12 @@ async def read_json(request: Request[Any]) -> Any:
     """
     value, _ = await request.state["bodies"].read(request, lambda body: body)
     return value
+
+
+def matched_route(scope: Scope) -> str | None:
+    """Return method and first step of the route that the router has matched, such as `POST /chat`;
+    nothing of it is the caller's own words. None without a route."""
+    if "endpoint" not in scope:
+        return None
+    method = scope["method"] if scope["method"] in METHODS else "other"
+    return f"{method} /{scope['route'].path.split('/')[1]}"

@@ -8,6 +8,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.server.extensions.base import Extension
+from turnstream.server.extensions.recording import overriding
 from turnstream.server.http.audited import joining
 from turnstream.server.http.authenticated import (
     check_origin,
@@ -37,7 +39,7 @@ _CREDENTIAL = {
 
 class MeJson(TypedDict):
     """The caller; `approves` is there if they may decide on calls of others, `extensions` if any
-    are on."""
+    have routes."""
 
     id: str
     display_name: str
@@ -134,8 +136,8 @@ def described(request: ApiRequest, caller: Principal) -> MeJson:
         me["expires_at"] = ends.isoformat(timespec="seconds")
     if _approves(request, caller):
         me["approves"] = True
-    if extensions := sorted(each.name for each in request.state["extensions"]):
-        me["extensions"] = extensions
+    if served := overriding(request.state["extensions"], Extension.routes):
+        me["extensions"] = sorted(each.name for each in served)
     return me
 
 

@@ -3,7 +3,6 @@
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
-from turnstream.server.http.audited import Audited
 from turnstream.server.http.chat import EXPOSED_HEADERS
 from turnstream.server.http.guard import Guard
 from turnstream.server.http.headers import ApiHeaders
@@ -17,7 +16,6 @@ def middleware(settings: Settings) -> list[Middleware]:
     """A page of an allowed origin can read a 500 too."""
     return [
         Middleware(TrustedProxies, trusted=settings.trusted_proxies),
-        Middleware(Audited),
         Middleware(ApiHeaders),
         Middleware(
             Guard,

@@ -7,6 +7,7 @@ from starlette.requests import Request
 
 from turnstream.graphs.limits import Limits
 from turnstream.server.extensions.base import Extension
+from turnstream.server.extensions.recording import AuditRecorder
 from turnstream.server.formats import BodyLimits, Formats
 from turnstream.server.http.bodies import Bodies
 from turnstream.server.http.byte_budget import ByteBudget
@@ -18,7 +19,6 @@ from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.storage.unavailable import Database
 from turnstream.server.storage.undo import UndoStore
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.users.audit import Audit
 from turnstream.server.users.authentication import Authentication
 from turnstream.server.users.failed_logins import FailedLogins
 from turnstream.server.users.policy import Policy
@@ -52,8 +52,7 @@ class AppState(TypedDict):
     """How long a deleted thread can be brought back."""
     authentication: Authentication | None
     """None: it is off."""
-    audit: Audit | None
-    """None: nothing is recorded."""
+    recorder: AuditRecorder
     exporting: set[str]
     """The owners whose export is being sent."""
     policy: Policy

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from turnstream.server.runs.start import RunStart
-from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,

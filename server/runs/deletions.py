@@ -11,8 +11,8 @@ from weakref import WeakValueDictionary
 
 from turnstream.server.runs.claims import new_run_id
 from turnstream.server.runs.deadline import in_time
+from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.retries import Retries
-from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry
@@ -33,7 +33,7 @@ class Forgetting:
     store: UndoStore
     logs: RunLogs
     retries: Retries
-    thread_deleted: Callable[[ThreadKey], Also]
+    hooks: RunHooks
     undo_seconds: float = 0
     hidden: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a thread was hidden."""
@@ -55,7 +55,7 @@ class Forgetting:
         try:
             await self.logs.discard_thread(key)
             await self.graphs.checkpoints(None).delete(key)
-            await self.store.delete(key, [*also, *self.thread_deleted(key)])
+            await self.store.delete(key, [*also, *self.hooks.thread_deleted(key)])
         finally:
             await self.give_back(key, deletion_id)
 
@@ -83,12 +83,11 @@ class Deletions:
     def __init__(
         self,
         store: UndoStore,
-        audit: RunAudit,
         forgetting: Forgetting,
         end_run: Callable[[ThreadKey, str | None], Awaitable[None]],
     ) -> None:
         self._store = store
-        self._audit = audit
+        self._audit = forgetting.hooks.audit
         self._forgetting = forgetting
         self._end_run = end_run
         self._live: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()

@@ -13,20 +13,19 @@ from turnstream.server.extensions.base import (
     AFTER_SECONDS,
     GUARD_SECONDS,
     MAX_QUEUED,
-    MAX_WRITES,
     WATCH_SECONDS,
     Extension,
     Refusal,
     RunSpec,
     Watch,
     WatchedRun,
-    Write,
 )
+from turnstream.server.extensions.recording import AuditRecorder, in_order, joined, overriding
 from turnstream.server.runs.run import Run
+from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.start import RunStart
 from turnstream.server.runs.transcript import user_content
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.extension_writes import tolerated
 from turnstream.server.turns.chunks import Chunk, Done
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import InvalidRequest, UserMessage
@@ -48,10 +47,12 @@ class RunHooks:
 
     def __init__(self, extensions: Sequence[Extension] = ()) -> None:
         ordered = in_order(extensions)
-        self._guards = _overriding(ordered, Extension.before_run)
-        self._watching = _overriding(ordered, Extension.watch)
-        self._after = _overriding(ordered, Extension.after_run)
-        self._deleting = _overriding(ordered, Extension.thread_deleted)
+        self._guards = overriding(ordered, Extension.before_run)
+        self._watching = overriding(ordered, Extension.watch)
+        self._after = overriding(ordered, Extension.after_run)
+        self._deleting = overriding(ordered, Extension.thread_deleted)
+        self.recorder = AuditRecorder(ordered)
+        self.audit = RunAudit(self.recorder)
         self._feeds = set[_Feed]()
         self.dropped_chunks = 0
 
@@ -81,7 +82,7 @@ class RunHooks:
         also: list[Callable[..., object]] = []
         for extension in self._deleting:
             try:
-                also += _joined(extension, extension.thread_deleted(key))
+                also += joined(extension, extension.thread_deleted(key))
             except Exception:
                 named = {"extension": extension.name, "thread": key.thread_id}
                 text = "extension %(extension)s: its writes for the deletion of %(thread)s failed"
@@ -137,7 +138,7 @@ class HookedRun:
             named = {"extension": extension.name, "run": self._run.start.run_id}
             try:
                 writing = extension.after_run(self._view, chunks)
-                also += _joined(extension, await _in_time(due - clock(), writing))
+                also += joined(extension, await _in_time(due - clock(), writing))
             except Exception:
                 text = "extension %(extension)s writes nothing about run %(run)s: it failed"
                 logger.exception(text, named)
@@ -247,15 +248,6 @@ async def _in_time(seconds: float, work: Awaitable[T]) -> T:
         raise RuntimeError("it cancelled itself") from None
 
 
-def in_order(extensions: Sequence[Extension]) -> list[Extension]:
-    return sorted(extensions, key=lambda extension: (extension.order, extension.name))
-
-
-def _overriding(extensions: Sequence[Extension], hook: Callable[..., object]) -> list[Extension]:
-    name = hook.__name__
-    return [each for each in extensions if getattr(type(each), name) is not hook]
-
-
 def _spec(start: RunStart) -> RunSpec:
     plan, principal = start.plan, start.rights.principal
     asked = [message for message in plan.new or () if isinstance(message, HumanMessage)]
@@ -284,19 +276,6 @@ def _narrowed(start: RunStart, names: Sequence[str]) -> RunStart:
         context=replace(start.context, rights=rights),
         classifier=replace(start.classifier, rights=rights),
     )
-
-
-def _joined(extension: Extension, writes: Sequence[Write]) -> Also:
-    tables = extension.tables.tables.values() if extension.tables else ()
-    own = [write for write in writes if write.table in tables]
-    if len(own) < len(writes) or len(own) > MAX_WRITES:
-        named = {"extension": extension.name, "most": MAX_WRITES}
-        logger.error(
-            "extension %(extension)s: writes beyond its own tables, and beyond the first %(most)d, "
-            "are left out",
-            named,
-        )
-    return tolerated(f"extension {extension.name}", own[:MAX_WRITES])
 
 
 _: type[WatchedRun] = _View

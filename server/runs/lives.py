@@ -13,7 +13,6 @@ from turnstream.server.runs.lost_chunks import LOST_END
 from turnstream.server.runs.other_workers import OtherWorkers
 from turnstream.server.runs.recovery import LostRuns, Recovered
 from turnstream.server.runs.run import RequestNotSaved, Run
-from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.searchable import changes
 from turnstream.server.runs.start import RunSettings
 from turnstream.server.runs.summary import all_chunks, summary
@@ -57,7 +56,6 @@ class Lives:
         logs: RunLogs,
         claims: Claims,
         lost_runs: LostRuns,
-        audit: RunAudit,
         settings: RunSettings,
         hooks: RunHooks,
         others: OtherWorkers | None,
@@ -66,7 +64,6 @@ class Lives:
         self._logs = logs
         self._claims = claims
         self._lost_runs = lost_runs
-        self._audit = audit
         self._settings = settings
         self._hooks = hooks
         self._others = others
@@ -177,7 +174,8 @@ class Lives:
         last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
         try:
             last = await run.work()
-            also = [*await self._audit.ended(run, last), *await hooked.after_run(last)]
+            after = await hooked.after_run(last)
+            also = [*self._hooks.audit.ended(run, last), *after]
             await self._claims.release(claim.run_id, partial(self._end, run, also))
             await self._note_texts(run, claim)
         except (LeaseLost, RequestNotSaved):
@@ -203,7 +201,7 @@ class Lives:
     async def _break_off(self, claim: Claim) -> None:
         """Release the claim of a run whose end could not be made."""
         if self._claims.is_held(claim.run_id):
-            also = self._audit.interrupted(claim.key, claim.run_id)
+            also = self._hooks.audit.interrupted(claim.key, claim.run_id)
             release = partial(self._store.release, claim.key, claim.run_id, also)
             await self._claims.release(claim.run_id, release)
 

@@ -8,7 +8,6 @@ from turnstream.server.runs.deletions import Forgetting
 from turnstream.server.runs.lost_logs import LostLogs
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.retries import Retries
-from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.storage.interfaces import LeaseLost, LostRun, StorageError, ThreadStore
 
 logger = logging.getLogger(__name__)
@@ -21,14 +20,12 @@ class LostWork:
         runs: LostRuns,
         logs: LostLogs,
         forgetting: Forgetting,
-        audit: RunAudit,
         retries: Retries,
     ) -> None:
         self._store = store
         self._runs = runs
         self._logs = logs
         self._forgetting = forgetting
-        self._audit = audit
         self._retries = retries
 
     async def settle(self, lost: LostRun) -> None:
@@ -48,7 +45,8 @@ class LostWork:
             raise
 
     async def _complete(self, lost: LostRun) -> None:
-        await self._forgetting.carry_out(lost.key, lost.run_id, self._audit.deleted(lost.key))
+        also = self._forgetting.hooks.audit.deleted(lost.key)
+        await self._forgetting.carry_out(lost.key, lost.run_id, also)
 
     async def _end(self, lost: LostRun) -> None:
         """The thread is saved and free, then readers hear, as of a run that is not lost."""

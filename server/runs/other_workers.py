@@ -20,7 +20,6 @@ from turnstream.server.runs.lost_logs import LostLogs
 from turnstream.server.runs.lost_work import LostWork
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.retries import Retries
-from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.start import RunSettings
 from turnstream.server.storage.interfaces import LostRun, StorageUnavailable
 from turnstream.server.storage.workers import Holder, Workers
@@ -223,16 +222,15 @@ def join(
     claims: Claims,
     forgetting: Forgetting,
     classifier: Classifier,
-    audit: RunAudit,
     settings: RunSettings,
 ) -> OtherWorkers | None:
     """None: this process has the database to itself."""
     if workers is None:
         return None
     store, graphs, retries = forgetting.store, forgetting.graphs, forgetting.retries
-    lost_runs = LostRuns(store, graphs, audit, settings.approval_seconds)
+    lost_runs = LostRuns(store, graphs, forgetting.hooks, settings.approval_seconds)
     lost_logs = LostLogs(store, graphs, workers.logs, classifier, settings.retention_seconds)
-    work = LostWork(store, lost_runs, lost_logs, forgetting, audit, retries)
+    work = LostWork(store, lost_runs, lost_logs, forgetting, retries)
     return OtherWorkers(workers, claims, work, lost_logs, retries)
 
 

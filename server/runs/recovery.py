@@ -11,8 +11,8 @@ from turnstream.graphs.history import from_user
 from turnstream.server.runs.approvals import may_have_run
 from turnstream.server.runs.endings import ENDS_FROM_OUTSIDE, broke_off
 from turnstream.server.runs.first_words import changed_words, first_words, follow_words
+from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.kept_words import restored
-from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.waiting_approvals import waiting_approvals
@@ -44,12 +44,12 @@ class LostRuns:
         self,
         store: ThreadStore,
         graphs: ServedGraphs,
-        audit: RunAudit | None = None,
+        hooks: RunHooks | None = None,
         approval_seconds: float = 0,
     ) -> None:
         self._store = store
         self._graphs = graphs
-        self._audit = audit or RunAudit()
+        self._audit = (hooks or RunHooks()).audit
         self._approval_seconds = approval_seconds
 
     async def recover(self, lost: LostRun) -> Recovered:

@@ -1,4 +1,4 @@
-"""What the audit trail gets of runs; without a trail, nothing."""
+"""Audit records of runs and threads."""
 
 import time
 from collections.abc import Sequence
@@ -8,28 +8,26 @@ from typing import Any
 from langchain_core.messages import ToolCall
 
 from turnstream.graphs.approvals import APPROVED_IN, approved_calls
+from turnstream.server.extensions.recording import AuditRecorder
 from turnstream.server.runs.call_records import CallRecords
 from turnstream.server.runs.log_writer import Watch
 from turnstream.server.runs.run import Run
 from turnstream.server.runs.start import RunStart
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.audit_records import AuditEvent, AuditRecord
 from turnstream.server.storage.interfaces import LostRun
+from turnstream.server.turns.audit_records import AuditEvent, AuditRecord
 from turnstream.server.turns.chunks import Approval, Chunk, MessageFinish
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.users.audit import Audit
 
 
 class RunAudit:
-    """`audit` None: nothing is recorded."""
-
-    def __init__(self, audit: Audit | None = None) -> None:
-        self._audit = audit
+    def __init__(self, recorder: AuditRecorder) -> None:
+        self._recorder = recorder
 
     def started(self, start: RunStart, by: str) -> Also:
         """A run's start, and the decisions on calls that it brings; `by` is who decided."""
-        if self._audit is None:
+        if not self._recorder.is_on:
             return ()
         key, run_id, plan = start.key, start.run_id, start.plan
         names = {call["id"]: call["name"] for call in plan.before.pending("approval")}
@@ -46,17 +44,17 @@ class RunAudit:
             for item in plan.approvals
         ]
         begun = _of_run("run_started", key, run_id, name=start.graph)
-        return self._audit.joining(begun, *decisions)
+        return self._recorder.joining(begun, *decisions)
 
     def watch(self, start: RunStart) -> Watch | None:
         """What is to see the run's chunks as they are written."""
-        if self._audit is None:
+        if not self._recorder.is_on:
             return None
-        return partial(_note, self._audit, CallRecords(start))
+        return partial(_note, self._recorder, CallRecords(start))
 
-    async def ended(self, run: Run, last: Sequence[Chunk]) -> Also:
-        """The run's end, and what waits to be written of it; `last` are its last chunks."""
-        if self._audit is None:
+    def ended(self, run: Run, last: Sequence[Chunk]) -> Also:
+        """Return the writes of the run's end; `last` are its last chunks."""
+        if not self._recorder.is_on:
             return ()
         if run.watch:
             run.watch(last)
@@ -71,18 +69,18 @@ class RunAudit:
             output_tokens=finish.usage.output_tokens,
             duration_ms=round((time.monotonic() - run.started) * 1000),
         )
-        return self._audit.joining(*await self._audit.take(start.run_id), end)
+        return self._recorder.joining(end)
 
     def interrupted(self, key: ThreadKey, run_id: str) -> Also:
         """A run that has begun, and cannot go on."""
-        if self._audit is None:
+        if not self._recorder.is_on:
             return ()
-        return self._audit.joining(_of_run("run_ended", key, run_id, outcome="interrupted"))
+        return self._recorder.joining(_of_run("run_ended", key, run_id, outcome="interrupted"))
 
     def lost(self, run: LostRun, state: str, thread: ThreadState | None = None) -> Also:
         """A run whose process died: the calls that the crash cut off, and the run's end. What the
         process had not written yet is lost."""
-        if self._audit is None:
+        if not self._recorder.is_on:
             return ()
         cut_off: Sequence[ToolCall] = ()
         if thread and not thread.interrupts:
@@ -101,7 +99,7 @@ class RunAudit:
             for call in cut_off
         ]
         end = _of_run("run_ended", run.key, run.run_id, outcome=state)
-        return self._audit.joining(*calls, end)
+        return self._recorder.joining(*calls, end)
 
     def deleted(self, key: ThreadKey) -> Also:
         return self._of_thread("thread_deleted", key)
@@ -115,10 +113,10 @@ class RunAudit:
         return self._of_thread("thread_deleted", key, "expired")
 
     def _of_thread(self, event: AuditEvent, key: ThreadKey, outcome: str | None = None) -> Also:
-        if self._audit is None:
+        if not self._recorder.is_on:
             return ()
         record = AuditRecord(event, key.owner, thread_id=key.thread_id, outcome=outcome)
-        return self._audit.joining(record)
+        return self._recorder.joining(record)
 
 
 def outcome(approval: Approval) -> str:
@@ -127,10 +125,10 @@ def outcome(approval: Approval) -> str:
     return "approved" if approval.args is None else "changed"
 
 
-def _note(audit: Audit, calls: CallRecords, chunks: Sequence[Chunk]) -> None:
+def _note(recorder: AuditRecorder, calls: CallRecords, chunks: Sequence[Chunk]) -> None:
     records = calls.read(chunks)
     if records:
-        audit.note(*records)
+        recorder.note(*records)
 
 
 def _of_run(event: AuditEvent, key: ThreadKey, run_id: str, **values: Any) -> AuditRecord:

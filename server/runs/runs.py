@@ -24,7 +24,6 @@ from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.retries import Retries
 from turnstream.server.runs.run import Run
-from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.run_starts import RunStarts
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
@@ -63,7 +62,6 @@ class Runs:
         logs: RunLogs,
         settings: RunSettings,
         policy: Policy = NO_POLICY,
-        audit: RunAudit | None = None,
         catalogue: CurrentCatalogue | None = None,
         hooks: RunHooks | None = None,
         workers: Workers | None = None,
@@ -76,24 +74,23 @@ class Runs:
         self._settings = settings
         self._policy = policy
         self._retries = Retries()
-        self._audit = audit or RunAudit()
-        self._claims = Claims(store, logs, self._retries, self._audit.interrupted)
-        lost_runs = LostRuns(store, graphs, self._audit, settings.approval_seconds)
+        audit = self._hooks.audit
+        self._claims = Claims(store, logs, self._retries, audit.interrupted)
+        lost_runs = LostRuns(store, graphs, self._hooks, settings.approval_seconds)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         forgetting = Forgetting(
-            graphs, store, logs, self._retries, self._hooks.thread_deleted, settings.undo_seconds
+            graphs, store, logs, self._retries, self._hooks, settings.undo_seconds
         )
-        self.others = join(workers, self._claims, forgetting, classifier, self._audit, settings)
+        self.others = join(workers, self._claims, forgetting, classifier, settings)
         """None: this process has the database to itself."""
         self._reader = RunReader(graphs, store, logs)
         self._busy = BusyThreads(self._claims, self._reader, store, self.others)
-        self.deletions = Deletions(store, self._audit, forgetting, self._busy.end)
+        self.deletions = Deletions(store, forgetting, self._busy.end)
         self._lives = Lives(
             store,
             logs,
             self._claims,
             lost_runs,
-            self._audit,
             settings,
             self._hooks,
             self.others,
@@ -176,7 +173,8 @@ class Runs:
         if start.plan.is_new_thread and claim.thread is None:
             await self._capacity.take_new_thread(start.rights)
         title = request.message.title if request.message else ""
-        also = self._audit.started(start, by.id)
+        audit = self._hooks.audit
+        also = audit.started(start, by.id)
         self._claims.set_plan(claim.run_id, start.plan)
         await self._store.begin_run(
             claim.key,
@@ -190,7 +188,7 @@ class Runs:
             versions=start.plan.versions,
         )
         checkpoints = self._graphs.checkpoints(start.graph)
-        run = Run(start, checkpoints, self._store, claim.log, claim.stop, self._audit.watch(start))
+        run = Run(start, checkpoints, self._store, claim.log, claim.stop, audit.watch(start))
         self._lives.begin(run, claim)
         return run
 

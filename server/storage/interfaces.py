@@ -147,6 +147,9 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
     does not wait for writing. `also` are writes of others that join the transaction.
     """
 
+    async def perform(self, also: Also) -> None:
+        """Perform writes of others in a transaction of their own."""
+
     async def claim(
         self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
     ) -> ClaimResult:

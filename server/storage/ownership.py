@@ -1,6 +1,6 @@
 """Threads that get another owner: their rows, and LangGraph's checkpoints under another key."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +18,8 @@ from sqlalchemy import (
     update,
 )
 
-from turnstream.server.storage import audit_trail, thread_texts, turn_versions, unfinished
-from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.storage import thread_texts, turn_versions, unfinished
+from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.extension_tables import tables_of_threads
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import (
@@ -62,15 +62,24 @@ class Assignment:
     the same id."""
 
 
-async def assign(store: SqlTransactions, old: str, new: str, *, audits: bool = False) -> Assignment:
+def _nothing(_count: int) -> Also:
+    return ()
+
+
+async def assign(
+    store: SqlTransactions, old: str, new: str, recording: Callable[[int], Also] = _nothing
+) -> Assignment:
     """Give all of an owner's threads to another, in one transaction: a thread as a whole, or not.
 
-    Raises StorageUnavailable.
+    `recording` gets their count, and returns writes of others that join the transaction. Raises
+    StorageUnavailable.
     """
-    return await store.write(_assign, old, new, audits)
+    return await store.write(_assign, old, new, recording)
 
 
-def _assign(connection: Connection, old: str, new: str, audits: bool) -> Assignment:
+def _assign(
+    connection: Connection, old: str, new: str, recording: Callable[[int], Also]
+) -> Assignment:
     if connection.dialect.name == "postgresql":  # In a SQLite file nobody else writes meanwhile.
         connection.execute(text("LOCK TABLE claims IN SHARE ROW EXCLUSIVE MODE"))
     taken = threads.alias()
@@ -88,9 +97,8 @@ def _assign(connection: Connection, old: str, new: str, audits: bool) -> Assignm
         _move(connection, key, new, names)
         for owned in of_extensions:
             connection.execute(update(owned).where(*_of(owned, key)).values(owner=new))
-    if moved and audits:
-        record = AuditRecord("threads_assigned", old, name=new, count=len(moved))
-        audit_trail.append(connection, [record])
+    if moved:
+        perform(connection, recording(len(moved)))
     return Assignment(len(moved), left)
 
 

@@ -63,6 +63,9 @@ class SqlStore(SqlTexts):
     def __init__(self) -> None:
         self.meter = WriteMeter()
 
+    async def perform(self, also: Also) -> None:
+        await self.write(perform, also)
+
     async def open_extensions(
         self, declared: Sequence[ExtensionTables], *, is_shared: bool
     ) -> None:

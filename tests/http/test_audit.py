@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import audit_rows
 from tests.support.audit_rows import audit_dump, events, of
 from tests.support.endpoint import Pause, Reply, StrictEndpoint, call_reply
 from tests.support.environment import isolate
@@ -21,9 +22,11 @@ from tests.support.serving import (
 )
 from tests.support.users import authenticating, bearer, make_key, named
 from turnstream.server.__main__ import main
-from turnstream.server.storage.audit_records import AuditFilter, AuditRecord
-from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.extensions.audit import AuditExtension, tables
+from turnstream.server.extensions.audit.records import append
+from turnstream.server.storage.also import Also
 from turnstream.server.storage.store import SqliteStore, open_store
+from turnstream.server.turns.audit_records import AuditRecord
 
 ANN, BOB = named("ann"), named("bob")
 HELLO = {"thread_id": "t1", "message": "What is 6 * 7?"}
@@ -42,12 +45,12 @@ async def client(path: Path) -> AsyncIterator[Client]:
 
 async def recorded(client: Client) -> list[AuditRecord]:
     assert client.state is not None
-    audit, store = client.state["audit"], client.state["store"]
+    extensions, store = client.state["extensions"], client.state["store"]
     assert isinstance(store, SqliteStore)
-    if audit:
-        await audit.flush()
-    page = await SqlAuditStore(store).page(AuditFilter(), 0, 1000)
-    return [record for _, record in page]
+    for each in extensions:
+        if isinstance(each, AuditExtension) and each.trail:
+            await each.trail.flush()
+    return await audit_rows.recorded(store)
 
 
 async def test_a_turn_is_recorded_under_its_caller(client: Client) -> None:
@@ -110,8 +113,7 @@ async def test_refusals_beyond_a_number_are_counted_and_written_at_the_end(path:
         for _ in range(13):
             await client.http.get("/threads", headers=bearer("ts_nobody"))
     async with open_store(path, 1000) as store:
-        page = await SqlAuditStore(store).page(AuditFilter(), 0, 100)
-    records = [record for _, record in page]
+        records = await audit_rows.recorded(store)
     assert len(records) == 11
     assert (records[-1].outcome, records[-1].count) == ("left_out", 3)
 
@@ -223,8 +225,7 @@ async def test_a_server_that_is_killed_has_an_end_for_each_run_when_it_is_there_
             answer = await again.client.http.get("/threads/t1", headers=ANN)
             assert answer.json()["run_state"] == "interrupted"
     async with open_store(path, 1000) as store:
-        page = await SqlAuditStore(store).page(AuditFilter(), 0, 100)
-    records = [record for _, record in page]
+        records = await audit_rows.recorded(store)
     # The call had ended: whether it was written depends on the moment.
     assert [name for name in events(records) if name != "tool_call"] == ["run_started", "run_ended"]
     assert of(records, "run_ended", "principal", "outcome") == [("ann", "interrupted")]
@@ -242,7 +243,8 @@ def environment(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def fill(path: Path, *records: AuditRecord) -> None:
     async def fill() -> None:
         async with open_store(path, 1000) as store:
-            await SqlAuditStore(store).append(records)
+            await store.write(tables.metadata.create_all)
+            await store.write(append, records)
 
     asyncio.run(fill())
 
@@ -351,8 +353,13 @@ async def test_threads_that_get_another_owner_are_recorded_with_their_number(
     store = client.state["store"]
     assert isinstance(store, SqliteStore)
     await client.turn(HELLO, headers=ANN)
-    await assign(store, "ann", "bob", audits=True)
-    await assign(store, "ann", "bob", audits=True)
+    recorder = client.state["recorder"]
+
+    def recording(count: int) -> Also:
+        return recorder.joining(AuditRecord("threads_assigned", "ann", name="bob", count=count))
+
+    await assign(store, "ann", "bob", recording)
+    await assign(store, "ann", "bob", recording)
     assert of(await recorded(client), "threads_assigned", "principal", "name", "count") == [
         ("ann", "bob", 1)
     ]

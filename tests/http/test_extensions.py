@@ -32,10 +32,12 @@ from turnstream.server.extensions.base import (
     WatchedRun,
     Write,
 )
+from turnstream.server.extensions.recording import AuditRecorder
 from turnstream.server.extensions.requests import caller
 from turnstream.server.runs import hooks
 from turnstream.server.storage.extension_tables import drop
 from turnstream.server.storage.opened import open_command_store
+from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import Chunk, Done, MessageFinish, TextDelta
 from turnstream.server.turns.header import ThreadKey
 
@@ -337,6 +339,50 @@ class CancelledWatcher(Toy):
         return watch
 
 
+class Recording(Toy):
+    """Writes the events of its records beside the notes, and remembers those that it is told of."""
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self.noted_events: list[str] = []
+
+    async def after_run(self, *_given: object) -> Sequence[Write]:
+        return ()
+
+    def record(self, records: Sequence[AuditRecord]) -> Sequence[Write]:
+        return [
+            insert(notes).values(
+                owner=each.principal, thread_id=each.thread_id, run_id=each.event, text=each.event
+            )
+            for each in records
+        ]
+
+    def note(self, records: Sequence[AuditRecord]) -> None:
+        self.noted_events += [each.event for each in records]
+
+
+async def test_deeds_are_recorded_in_their_transaction_and_calls_are_told(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("calculator", '{"expression": "6 * 7"}')), text_reply("42"))
+    async with served(tmp_path, endpoint, Recording) as client:
+        await client.turn({"message": "6 * 7?", "thread_id": "t1"})
+        assert await notes_of(client, "t1") == ["run_started", "run_ended"]
+        (toy,) = Toy.made
+        assert isinstance(toy, Recording)
+        assert toy.noted_events == ["tool_call"]
+
+
+class FailingRecord(Toy):
+    def record(self, records: Sequence[AuditRecord]) -> Sequence[Write]:
+        raise ValueError(records)
+
+
+class FailingNote(Toy):
+    def note(self, records: Sequence[AuditRecord]) -> None:
+        raise ValueError(records)
+
+
 class FailingDeletion(Toy):
     def thread_deleted(self, key: ThreadKey) -> Sequence[Write]:
         raise ValueError(key)
@@ -356,6 +402,7 @@ FAULTY: Sequence[tuple[type[Toy], str]] = [
     (CancelledWrites, "writes nothing"),
     (CancelledWatcher, "watches run"),
     (FailingDeletion, "its writes for the deletion"),
+    (FailingRecord, "records nothing"),
 ]
 
 
@@ -382,6 +429,12 @@ async def test_a_fault_of_an_extension_is_logged_and_harms_no_run(
             assert len(await notes_of(client, "t1")) in (0, 2, 100)
             assert (await client.http.delete("/threads/t1")).status_code == 204
     assert logged in caplog.text
+
+
+def test_an_extension_that_cannot_be_told_harms_no_call(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = AuditRecorder([FailingNote(None)])
+    recorder.note(AuditRecord("tool_call", "ann"))
+    assert "notes nothing" in caplog.text
 
 
 async def test_what_a_full_queue_drops_is_counted_and_the_end_is_kept(

@@ -11,15 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support import audit_rows
 from tests.support.audit_rows import dump, of
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.users import authenticating, bearer, make_key, named
 from tests.support.waiting import HeldMethod
-from turnstream.server.storage.audit_records import AuditFilter, AuditRecord
-from turnstream.server.storage.audit_store import SqlAuditStore
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.storage.store import SqliteStore
+from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.header import ThreadKey
 
 ANN, BOB = named("ann"), named("bob")
@@ -45,8 +45,7 @@ def store_of(client: Client) -> SqliteStore:
 
 
 async def recorded(client: Client) -> list[AuditRecord]:
-    page = await SqlAuditStore(store_of(client)).page(AuditFilter(), 0, 1000)
-    return [record for _, record in page]
+    return await audit_rows.recorded(store_of(client))
 
 
 async def say(client: Client, thread: str, headers: dict[str, str], words: str = "Hello") -> None:
@@ -128,12 +127,12 @@ async def test_nobody_has_two_exports_at_once_and_others_have_theirs(
 async def test_an_export_that_cannot_be_recorded_is_refused_and_can_be_tried_again(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_given: object) -> None:
+    async def full(*_given: object) -> None:
         raise StorageUnavailable("storage_full")
 
     await say(client, "t1", ANN)
     with monkeypatch.context() as patch:
-        patch.setattr("turnstream.server.storage.audit_trail.append", full)
+        patch.setattr(store_of(client), "perform", full)
         answer = await client.http.get("/export", headers=ANN)
         assert (answer.status_code, answer.json()["code"]) == (503, "storage_full")
     assert len(await export(client, ANN)) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, inspect
 
 from tests.support.audit_rows import CALL, audit_dump, events, of
 from tests.support.backend import (
@@ -198,7 +199,7 @@ async def test_a_run_whose_beginning_cannot_be_recorded_does_not_begin(
 
     async with backend(path, ScriptedModel.of(HELLO), audits=True) as inside:
         with monkeypatch.context() as patch:
-            patch.setattr("turnstream.server.storage.audit_trail.append", full)
+            patch.setattr("turnstream.server.storage.extension_writes._execute", full)
             with pytest.raises(StorageUnavailable):
                 await inside.start(message("Hi"))
         assert await inside.entry() is None
@@ -228,10 +229,14 @@ async def test_only_the_deletion_of_a_thread_that_there_was_is_recorded(path: Pa
     assert of(records, "thread_deleted", "principal", "thread_id") == [("local", "thread-1")]
 
 
+def table_names(connection: Connection) -> list[str]:
+    return inspect(connection).get_table_names()
+
+
 async def test_without_an_audit_nothing_is_written(path: Path) -> None:
     async with backend(path, ScriptedModel.of(ADD), catalogue=CATALOGUE) as inside:
         await inside.turn(message("Add."))
-        assert await inside.recorded() == []
+        assert "audit" not in await inside.store.read(table_names)
 
 
 async def test_no_record_has_a_word_of_what_was_said_or_done(path: Path) -> None:

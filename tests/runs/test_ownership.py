@@ -40,7 +40,7 @@ def owners(connection: Connection) -> dict[str, list[str]]:
 
 def test_it_is_said_of_every_table_what_becomes_of_its_rows() -> None:
     assert {*MOVED, *LEFT_BEHIND, *NEVER_MOVED} == {*OWNED}
-    others = {"api_keys", "browser_sessions", "session_secrets", "audit", "cursor_secret"}
+    others = {"api_keys", "browser_sessions", "session_secrets", "cursor_secret"}
     others.add("extensions")
     assert {*metadata.tables} == {table.name for table in OWNED} | others
 

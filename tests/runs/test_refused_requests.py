@@ -192,10 +192,10 @@ async def test_a_run_whose_thread_cannot_be_looked_at_is_ended_all_the_same(
 async def test_a_run_that_breaks_off_leaves_its_thread_free(
     inside: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(*_: object) -> None:
+    def fails(*_: object) -> None:
         raise ValueError
 
-    monkeypatch.setattr(inside.runs._audit, "ended", fails)
+    monkeypatch.setattr(inside.runs._hooks.audit, "ended", fails)
     assert Done() in await inside.turn(message())
     await until(lambda: not inside.runs.unsaved)
     assert await inside.store.holder(key_of()) is None

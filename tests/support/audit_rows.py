@@ -4,8 +4,13 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.extensions.audit import AuditExtension, records
+from turnstream.server.extensions.audit.records import AuditFilter
+from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.turns.audit_records import AuditRecord
 
 CALL = ("name", "disposition", "outcome")
 
@@ -17,6 +22,18 @@ def of(records: Iterable[AuditRecord], event: str, *fields: str) -> list[tuple[o
         for record in records
         if record.event == event
     ]
+
+
+async def recorded(database: SqlTransactions, **filter: Any) -> list[AuditRecord]:
+    """The records in a database, the oldest first."""
+    page = await database.read(records.page, AuditFilter(**filter), 0, 10_000)
+    return [record for _, record in page]
+
+
+def recording(days: int = 90) -> AuditExtension:
+    """The extension of a server that knows its callers."""
+    settings: Any = SimpleNamespace(audit_days=days, authenticates=True)
+    return AuditExtension(settings)
 
 
 def events(records: Iterable[AuditRecord]) -> list[str]:

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
+from tests.support.audit_rows import recorded, recording
 from tests.support.waiting import WAIT_SECONDS
 from turnstream.graphs.attached import attach
 from turnstream.graphs.chat import build as built_in
@@ -20,27 +21,27 @@ from turnstream.graphs.limits import Limits
 from turnstream.graphs.loading import Build
 from turnstream.graphs.result_view import ResultView, own_result
 from turnstream.graphs.rights import UNENFORCED
+from turnstream.server.extensions.loading import tables_of
+from turnstream.server.extensions.opened import Status, open_all
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.recovery import LostRuns
-from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.runs.start import RunLimits, RunSettings
 from turnstream.server.runs.thread_state import ThreadState
-from turnstream.server.storage.audit_records import AuditFilter, AuditRecord
-from turnstream.server.storage.audit_store import SqlAuditStore
-from turnstream.server.storage.interfaces import ThreadEntry, ThreadStore
+from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.storage.location import Location
 from turnstream.server.storage.memory_logs import MemoryLogs
-from turnstream.server.storage.opened import open_storage
+from turnstream.server.storage.opened import ServerStore, open_storage
+from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import Chunk, Disposition
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 from turnstream.server.turns.messages import Turn
 from turnstream.server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
-from turnstream.server.users.audit import open_audit
 from turnstream.server.users.policy import NO_POLICY, Policy
 from turnstream.server.users.principal import LOCAL, Principal
 from turnstream.tools.builtin import CATALOGUE
@@ -72,8 +73,7 @@ class Backend:
     runs: Runs
     reader: RunReader
     catalogue: Catalogue
-    store: ThreadStore
-    audit: SqlAuditStore
+    store: ServerStore
 
     async def start(
         self, request: TurnRequest, thread: str | None = THREAD, principal: Principal = LOCAL
@@ -92,7 +92,7 @@ class Backend:
 
     async def recorded(self) -> list[AuditRecord]:
         """The audit trail."""
-        return [record for _, record in await self.audit.page(AuditFilter(), 0, 1000)]
+        return await recorded(self.store)
 
     async def entry(self, thread: str = THREAD) -> ThreadEntry | None:
         return await self.store.get(key_of(thread))
@@ -147,8 +147,10 @@ async def backend(
         open_storage(location) as storage,
         nullcontext(storage.checkpointer) as checkpointer,
         nullcontext(storage.store) as store,
-        open_audit(SqlAuditStore(store), 90) if audits else nullcontext() as audit,
     ):
+        extensions = [recording()] if audits else []
+        await store.open_extensions(tables_of(extensions), is_shared=False)
+        hooks = RunHooks(extensions)
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
         made = build(model, catalogue, checkpointer=checkpointer, **given)
         view = own_result if build is built_in else results
@@ -161,8 +163,7 @@ async def backend(
         classifier = Classifier(catalogue, rights=UNENFORCED, unknown=unknown)
         checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store)
         graphs = ServedGraphs({"test": checkpoints})
-        run_audit = RunAudit(audit)
-        await LostRuns(store, graphs, run_audit, approval_seconds).end_all()
+        await LostRuns(store, graphs, hooks, approval_seconds).end_all()
         logs = MemoryLogs()
         settings = RunSettings(
             RunLimits(max_run_seconds, 0, max_run_bytes),
@@ -171,12 +172,18 @@ async def backend(
             client_values=client_values,
         )
         models = ServedModels({"test": model})
-        runs = Runs(graphs, models, classifier, store, logs, settings, policy, run_audit)
+        runs = Runs(graphs, models, classifier, store, logs, settings, policy, hooks=hooks)
         reader = RunReader(graphs, store, logs)
-        try:
-            yield Backend(checkpoints, runs, reader, catalogue, store, SqlAuditStore(store))
-        finally:
-            await runs.close()
+        async with open_all(extensions, storage, Status(runs, hooks), no_model):
+            try:
+                yield Backend(checkpoints, runs, reader, catalogue, store)
+            finally:
+                await runs.close()
+                await hooks.close()
+
+
+def no_model(name: str) -> AbstractAsyncContextManager[BaseChatModel]:
+    raise AssertionError(f"no extension opens {name}")
 
 
 @asynccontextmanager

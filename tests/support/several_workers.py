@@ -27,7 +27,6 @@ from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.runs.start import RunLimits, RunSettings
-from turnstream.server.storage.audit_store import SqlAuditStore
 from turnstream.server.storage.checkpointer import (
     BUSY_TIMEOUT_MS,
     SqliteCheckpointer,
@@ -291,5 +290,4 @@ def assembled(
     )
     reader = RunReader(graphs, store, workers.logs)
     assert isinstance(workers.leases, TableLeases)
-    audit = SqlAuditStore(store)
-    return Worker(checkpoints, runs, reader, catalogue, store, audit, workers.leases)
+    return Worker(checkpoints, runs, reader, catalogue, store, workers.leases)

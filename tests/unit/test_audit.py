@@ -4,19 +4,27 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.audit_rows import of
+from tests.support.audit_rows import of, recorded
 from tests.support.foreign_lock import foreign_lock
 from tests.support.waiting import eventually
-from turnstream.server.storage.audit_records import AuditFilter, AuditRecord, Records
-from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.extensions.audit import records as table
+from turnstream.server.extensions.audit import tables
+from turnstream.server.extensions.audit import trail as module
+from turnstream.server.extensions.audit.records import AuditFilter
+from turnstream.server.extensions.audit.refusals import (
+    MAX_ADDRESSES,
+    MOST_OF_ALL,
+    MOST_OF_ONE,
+    Refusals,
+)
+from turnstream.server.extensions.audit.trail import Trail, open_trail
 from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.storage.store import open_store
-from turnstream.server.users import audit as module
-from turnstream.server.users.audit import Audit, open_audit
-from turnstream.server.users.refusals import MAX_ADDRESSES, MOST_OF_ALL, MOST_OF_ONE, Refusals
+from turnstream.server.storage.store import SqliteStore, open_store
+from turnstream.server.turns.audit_records import AuditRecord
 
 BUSY_MS = 1000
 DAY = 24 * 3600
@@ -28,14 +36,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqlAuditStore]:
+async def store(path: Path) -> AsyncIterator[SqliteStore]:
     async with open_store(path, BUSY_MS) as store:
-        yield SqlAuditStore(store)
-
-
-async def recorded(store: SqlAuditStore, **filter: object) -> list[AuditRecord]:
-    page = await store.page(AuditFilter(**filter), 0, 10_000)  # type: ignore[arg-type]
-    return [record for _, record in page]
+        await store.write(tables.metadata.create_all)
+        yield store
 
 
 def call(run_id: str, id: str = "c1") -> AuditRecord:
@@ -46,10 +50,10 @@ def call(run_id: str, id: str = "c1") -> AuditRecord:
 
 
 async def test_a_noted_record_is_written_without_anybody_waiting_for_it(
-    store: SqlAuditStore,
+    store: SqliteStore,
 ) -> None:
-    async with open_audit(store, 90) as audit:
-        audit.note(call("r1"), call("r1", "c2"))
+    async with open_trail(store, 90) as trail:
+        trail.note(call("r1"), call("r1", "c2"))
 
         async def written() -> bool:
             return len(await recorded(store)) == 2
@@ -59,30 +63,30 @@ async def test_a_noted_record_is_written_without_anybody_waiting_for_it(
 
 
 async def test_a_runs_waiting_records_are_taken_by_who_writes_its_end(
-    store: SqlAuditStore,
+    store: SqliteStore,
 ) -> None:
-    async with open_audit(store, 90) as audit:
-        audit.note(call("r1"), call("r2"), call("r1", "c2"))
-        assert [r.tool_call_id for r in await audit.take("r1")] == ["c1", "c2"]
+    async with open_trail(store, 90) as trail:
+        trail.note(call("r1"), call("r2"), call("r1", "c2"))
+        assert [r.tool_call_id for r in trail.take({"r1"})] == ["c1", "c2"]
     assert of(await recorded(store), "tool_call", "run_id") == [("r2",)]
 
 
-async def test_a_process_that_ends_in_order_has_written_all(store: SqlAuditStore) -> None:
-    async with open_audit(store, 90) as audit:
-        audit.note(call("r1"))
+async def test_a_process_that_ends_in_order_has_written_all(store: SqliteStore) -> None:
+    async with open_trail(store, 90) as trail:
+        trail.note(call("r1"))
     assert len(await recorded(store)) == 1
 
 
 async def test_records_that_cannot_be_written_are_written_when_the_database_is_free_again(
-    store: SqlAuditStore, path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    async with open_audit(store, 90) as audit:
+    async with open_trail(store, 90) as trail:
         with foreign_lock(path):
-            audit.note(call("r1"))
+            trail.note(call("r1"))
             with pytest.raises(StorageUnavailable):
-                await audit.flush()
-            audit.note(call("r2"))
+                await trail.flush()
+            trail.note(call("r2"))
 
         async def written() -> bool:
             return len(await recorded(store)) == 2
@@ -92,11 +96,11 @@ async def test_records_that_cannot_be_written_are_written_when_the_database_is_f
 
 
 async def test_what_waits_is_bounded_and_a_loss_is_logged(
-    store: SqlAuditStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "MAX_WAITING", 2)
-    async with open_audit(store, 90) as audit:
-        audit.note(call("r1"), call("r2"), call("r3"))
+    async with open_trail(store, 90) as trail:
+        trail.note(call("r1"), call("r2"), call("r3"))
     assert of(await recorded(store), "tool_call", "run_id") == [("r2",), ("r3",)]
     assert "1 audit records are lost" in caplog.text
 
@@ -148,7 +152,7 @@ async def test_refusals_of_very_many_addresses_write_no_more_than_a_number_of_re
 async def test_the_counts_are_recorded_when_the_minute_is_over_though_nobody_comes_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("turnstream.server.users.refusals.WINDOW_SECONDS", 0.01)
+    monkeypatch.setattr("turnstream.server.extensions.audit.refusals.WINDOW_SECONDS", 0.01)
     records: list[AuditRecord] = []
     refusals = Refusals(records.append)
     for _ in range(MOST_OF_ONE + 1):
@@ -163,24 +167,25 @@ async def test_the_counts_are_recorded_when_the_minute_is_over_though_nobody_com
 # old records
 
 
-async def aged(store: SqlAuditStore, *days: float) -> None:
+async def aged(store: SqliteStore, *days: float) -> None:
     now = time.time()
-    await store.append([AuditRecord("login", f"{age}", at=now - age * DAY) for age in days])
+    aged = [AuditRecord("login", f"{age}", at=now - age * DAY) for age in days]
+    await store.write(table.append, aged)
 
 
-async def test_records_older_than_the_days_are_deleted_at_start(store: SqlAuditStore) -> None:
+async def test_records_older_than_the_days_are_deleted_at_start(store: SqliteStore) -> None:
     await aged(store, 91, 89, 0)
-    async with open_audit(store, 90):
+    async with open_trail(store, 90):
         assert of(await recorded(store), "login", "principal") == [("89",), ("0",)]
 
 
 async def test_records_are_deleted_once_a_day(
-    store: SqlAuditStore, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_audit(store, 90):
+    async with open_trail(store, 90):
         pass
     monkeypatch.setattr(module, "CHECK_SECONDS", 0.01)
-    async with open_audit(store, 90):
+    async with open_trail(store, 90):
         await aged(store, 91, 1)
 
         async def expired() -> bool:
@@ -190,7 +195,7 @@ async def test_records_are_deleted_once_a_day(
 
 
 async def test_more_old_records_than_one_transaction_deletes_are_all_deleted(
-    store: SqlAuditStore, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "EXPIRE_AT_ONCE", 3)
     await aged(store, *[100] * 10, 1)
@@ -200,28 +205,27 @@ async def test_more_old_records_than_one_transaction_deletes_are_all_deleted(
     assert await recorded(store) == []
 
 
-async def test_numbers_of_records_are_not_used_again(store: SqlAuditStore) -> None:
+async def test_numbers_of_records_are_not_used_again(store: SqliteStore) -> None:
     await aged(store, 1)
     await module.expire(store, 0)
     await aged(store, 1)
-    assert [number for number, _ in await store.page(AuditFilter(), 0, 10)] == [2]
+    assert [number for number, _ in await store.read(table.page, AuditFilter(), 0, 10)] == [2]
 
 
-async def test_an_empty_trail_needs_no_write_at_start(store: SqlAuditStore, path: Path) -> None:
+async def test_an_empty_trail_needs_no_write_at_start(store: SqliteStore, path: Path) -> None:
     with foreign_lock(path):
-        async with open_audit(store, 90):
+        async with open_trail(store, 90):
             pass
 
 
-async def test_records_are_found_by_caller_thread_event_and_time(store: SqlAuditStore) -> None:
+async def test_records_are_found_by_caller_thread_event_and_time(store: SqliteStore) -> None:
     now = time.time()
-    await store.append(
-        [
-            AuditRecord("login", "ann", at=now - 100),
-            AuditRecord("run_started", "ann", thread_id="t1", at=now),
-            AuditRecord("run_started", "bob", thread_id="t2", at=now),
-        ]
-    )
+    added = [
+        AuditRecord("login", "ann", at=now - 100),
+        AuditRecord("run_started", "ann", thread_id="t1", at=now),
+        AuditRecord("run_started", "bob", thread_id="t2", at=now),
+    ]
+    await store.write(table.append, added)
     assert [r.event for r in await recorded(store, principal="ann")] == ["login", "run_started"]
     assert [r.principal for r in await recorded(store, thread_id="t2")] == ["bob"]
     assert [r.principal for r in await recorded(store, event="run_started")] == ["ann", "bob"]
@@ -229,19 +233,19 @@ async def test_records_are_found_by_caller_thread_event_and_time(store: SqlAudit
 
 
 async def test_a_write_in_progress_is_not_written_again_at_the_end(
-    store: SqlAuditStore, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append, written, told = store.append, asyncio.Event(), asyncio.Event()
+    write, written, told = store.write, asyncio.Event(), asyncio.Event()
 
-    async def told_late(records: Records) -> None:
-        await append(records)
+    async def told_late(*given: Any) -> None:
+        await write(*given)
         written.set()
         await told.wait()
 
-    monkeypatch.setattr(store, "append", told_late)
-    audit = Audit(store)
-    audit.note(call("r1"))
+    monkeypatch.setattr(store, "write", told_late)
+    trail = Trail(store)
+    trail.note(call("r1"))
     await written.wait()
     asyncio.get_running_loop().call_soon(told.set)
-    await audit.close()
+    await trail.close()
     assert len(await recorded(store)) == 1

@@ -6,7 +6,7 @@ from prometheus_client import Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnstream.server.extensions.metrics.metrics import Metrics
-from turnstream.server.http.audited import matched_route
+from turnstream.server.extensions.requests import matched_route
 from turnstream.server.http.problems import PROBLEM_CODE
 from turnstream.server.http.readers import TRANSPORT
 

@@ -1,20 +1,20 @@
-"""The audit trail as it is written: who did what, and when.
+"""Records that wait to be written, and old ones that are deleted.
 
-What has a transaction of its own is recorded in that, by what `joining` returns: a run's beginning
-and end, a deletion, a login. All else is `note`d, and written together a moment
-later; what is recorded of a run is written before its end, or with it.
+A deed with a transaction of its own is recorded in that transaction. All others are `note`d here,
+and written together a moment later; those of a run no later than its end.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
-from turnstream.server.storage.also import Also
-from turnstream.server.storage.audit_records import AuditRecord, AuditStore
+from turnstream.server.extensions.audit import records
+from turnstream.server.extensions.audit.refusals import Refusals
+from turnstream.server.extensions.base import Database
 from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.users.refusals import Refusals
+from turnstream.server.turns.audit_records import AuditRecord
 
 FLUSH_SECONDS = 0.5
 """How long a record waits for others; a process that is killed loses so much."""
@@ -30,19 +30,19 @@ EXPIRE_AT_ONCE = 1000
 logger = logging.getLogger(__name__)
 
 
-class Audit:
-    """Open with `open_audit`."""
+class Trail:
+    """Open with `open_trail`."""
 
-    def __init__(self, store: AuditStore) -> None:
-        self._store = store
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._waiting: list[AuditRecord] = []
         self._writing = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
         self._refusals = Refusals(self.note)
 
-    def note(self, *records: AuditRecord) -> None:
+    def note(self, *noted: AuditRecord) -> None:
         """Write the records soon."""
-        self._waiting += records
+        self._waiting += noted
         lost = len(self._waiting) - MAX_WAITING
         if lost > 0:
             del self._waiting[:lost]
@@ -50,34 +50,30 @@ class Audit:
         if self._flushing is None and self._waiting:
             self._flushing = asyncio.create_task(self._flush_soon())
 
-    def joining(self, *records: AuditRecord) -> Also:
-        """Return what writes the records in a transaction of the store."""
-        return self._store.joining(records)
-
-    async def record(self, *records: AuditRecord) -> None:
-        """Write the records now. Raises StorageUnavailable."""
-        await self._store.append(records)
-
     def note_refusal(self, refusal: AuditRecord) -> None:
         """Write it soon, unless there are too many."""
         self._refusals.add(refusal)
 
-    async def take(self, run_id: str) -> list[AuditRecord]:
-        """The run's records that are not written yet, for whoever writes its end."""
+    def take(self, run_ids: Collection[str | None]) -> list[AuditRecord]:
+        """Return the records of runs that still wait, for the transaction of the runs' end."""
+        taken = [record for record in self._waiting if record.run_id in run_ids]
+        self._waiting = [record for record in self._waiting if record.run_id not in run_ids]
+        return taken
+
+    async def written(self) -> None:
+        """Wait until nothing is being written."""
         async with self._writing:
-            taken = [record for record in self._waiting if record.run_id == run_id]
-            self._waiting = [record for record in self._waiting if record.run_id != run_id]
-            return taken
+            pass
 
     async def flush(self) -> None:
         """Write what waits. Raises StorageUnavailable."""
         async with self._writing:
-            records, self._waiting = self._waiting, []
+            waiting, self._waiting = self._waiting, []
             try:
-                if records:
-                    await self._store.append(records)
+                if waiting:
+                    await self._database.write(records.append, waiting)
             except BaseException:
-                self._waiting = records + self._waiting
+                self._waiting = waiting + self._waiting
                 raise
 
     async def close(self) -> None:
@@ -107,29 +103,32 @@ class Audit:
 
 
 @asynccontextmanager
-async def open_audit(store: AuditStore, days: int) -> AsyncIterator[Audit]:
+async def open_trail(database: Database, days: int) -> AsyncIterator[Trail]:
     """Records older than so many days are deleted, now and once a day."""
-    await expire(store, days)
-    audit = Audit(store)
-    expiring = asyncio.create_task(_expire_daily(store, days))
+    await expire(database, days)
+    trail = Trail(database)
+    expiring = asyncio.create_task(_expire_daily(database, days))
     try:
-        yield audit
+        yield trail
     finally:
         expiring.cancel()
-        await audit.close()
+        await trail.close()
 
 
-async def expire(store: AuditStore, days: int) -> None:
+async def expire(database: Database, days: int) -> None:
     """Delete the records that are older than so many days; 0: all. Raises StorageUnavailable."""
     before = time.time() - days * DAY_SECONDS if days else float("inf")
-    while await store.expire(before, EXPIRE_AT_ONCE) == EXPIRE_AT_ONCE:
+    # Most of the time there are none: then nothing waits for a lock.
+    if not await database.read(records.has_any, before):
+        return
+    while await database.write(records.expire, before, EXPIRE_AT_ONCE) == EXPIRE_AT_ONCE:
         pass
 
 
-async def _expire_daily(store: AuditStore, days: int) -> None:
+async def _expire_daily(database: Database, days: int) -> None:
     while True:
         await asyncio.sleep(CHECK_SECONDS)
         try:
-            await expire(store, days)
+            await expire(database, days)
         except StorageUnavailable as error:
             logger.warning("old audit records stay another day: %(error)s", {"error": error})

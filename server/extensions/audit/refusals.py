@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from turnstream.server.storage.audit_records import AuditRecord
+from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.users.client_address import client_at
 
 WINDOW_SECONDS = 60.0

@@ -1,46 +1,64 @@
 """`turnstream audit`: who did what, and when."""
 
+import argparse
 import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import get_args
 
-from turnstream.server.commands.command import Command, add_command, moment, shown_time, write_table
-from turnstream.server.storage.audit_records import AuditEvent, AuditFilter, AuditRecord
-from turnstream.server.storage.audit_store import SqlAuditStore
+from turnstream.server.extensions.audit import records
+from turnstream.server.extensions.audit.records import AuditFilter
+from turnstream.server.extensions.base import Database
+from turnstream.server.extensions.commands import (
+    carried_out,
+    moment,
+    of_environment,
+    open_database,
+    shown_time,
+    write_table,
+)
+from turnstream.server.settings import Settings
+from turnstream.server.turns.audit_records import AuditEvent, AuditRecord
 
 PAGE = 1000
 """Records that are read at once, and whose columns have one width."""
 TITLES = ("TIME", "EVENT", "CALLER", "THREAD", "RUN", "WHAT", "OUTCOME", "TOKENS", "MS", "ADDRESS")
 
 
-def add_to(groups: Any) -> None:
-    audit = add_command(groups, "audit", _show, "who did what, and when; the oldest first")
-    audit.add_argument("--principal", metavar="P", help="of this caller alone")
-    audit.add_argument("--thread", metavar="T", help="of this thread alone")
-    audit.add_argument("--event", choices=get_args(AuditEvent), help="of this event alone")
-    audit.add_argument("--since", metavar="D", help="7d, or a date: 2027-01-31")
-    audit.add_argument("--json", action="store_true", help="one JSON object a line")
+def show(arguments: Sequence[str]) -> int:
+    """Return the exit status: 0, or 2 if the command cannot be understood or carried out."""
+    help = "who did what, and when; the oldest first"
+    parser = argparse.ArgumentParser("turnstream audit", description=help)
+    parser.add_argument("--principal", metavar="P", help="of this caller alone")
+    parser.add_argument("--thread", metavar="T", help="of this thread alone")
+    parser.add_argument("--event", choices=get_args(AuditEvent), help="of this event alone")
+    parser.add_argument("--since", metavar="D", help="7d, or a date: 2027-01-31")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    return carried_out(_show(parser.parse_args(arguments)))
 
 
-async def _show(command: Command) -> None:
-    write = _write_json if command.options.json else _write_rows
+async def _show(options: argparse.Namespace) -> None:
+    write = _write_json if options.json else _write_rows
     is_first = True
-    async for records in _pages(command):
-        write(records, is_first)
-        is_first = False
+    async with open_database(of_environment(Settings)) as database:
+        async for page in _pages(database, options):
+            write(page, is_first)
+            is_first = False
     if is_first:
         write([], is_first)
 
 
-async def _pages(command: Command) -> AsyncIterator[list[AuditRecord]]:
-    options, store = command.options, SqlAuditStore(command.store)
+async def _pages(
+    database: Database, options: argparse.Namespace
+) -> AsyncIterator[list[AuditRecord]]:
     since = moment("--since", options.since, ahead=False) if options.since else None
     filter = AuditFilter(options.principal, options.thread, options.event, since)
     last = 0
-    while page := await store.page(filter, last, PAGE):
+    if not await database.read(records.has_table):
+        return
+    while page := await database.read(records.page, filter, last, PAGE):
         last = page[-1][0]
         yield [record for _, record in page]
 

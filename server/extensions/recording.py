@@ -1,0 +1,65 @@
+"""Audit records on their way to the extensions that keep them."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from turnstream.server.extensions.base import MAX_WRITES, Extension, Write
+from turnstream.server.storage.also import Also
+from turnstream.server.storage.extension_writes import tolerated
+from turnstream.server.turns.audit_records import AuditRecord
+
+logger = logging.getLogger(__name__)
+
+
+class AuditRecorder:
+    """`extensions` in their declared order. With `records` they are asked even if they record
+    nothing of runs and requests: an administrator's deeds are recorded before callers are known."""
+
+    def __init__(self, extensions: Sequence[Extension] = (), *, records: bool = False) -> None:
+        keeping = [each for each in extensions if records or each.records]
+        self._recording = overriding(keeping, Extension.record)
+        self._noting = overriding(keeping, Extension.note)
+        self.is_on = bool(self._recording or self._noting)
+
+    def joining(self, *records: AuditRecord) -> Also:
+        """Return the writes that join the transaction of what the records tell."""
+        also: list[Callable[..., object]] = []
+        for extension in self._recording:
+            try:
+                also += joined(extension, extension.record(records))
+            except Exception:
+                named = {"extension": extension.name}
+                logger.exception("extension %(extension)s records nothing: it failed", named)
+        return also
+
+    def note(self, *records: AuditRecord) -> None:
+        for extension in self._noting:
+            try:
+                extension.note(records)
+            except Exception:
+                named = {"extension": extension.name}
+                logger.exception("extension %(extension)s notes nothing: it failed", named)
+
+
+def in_order(extensions: Sequence[Extension]) -> list[Extension]:
+    return sorted(extensions, key=lambda extension: (extension.order, extension.name))
+
+
+def overriding(extensions: Sequence[Extension], hook: Callable[..., object]) -> list[Extension]:
+    name = hook.__name__
+    return [each for each in extensions if getattr(type(each), name) is not hook]
+
+
+def joined(extension: Extension, writes: Sequence[Write]) -> Also:
+    """Return writes of an extension, those on its own tables alone, for a transaction of the
+    store."""
+    tables = extension.tables.tables.values() if extension.tables else ()
+    own = [write for write in writes if write.table in tables]
+    if len(own) < len(writes) or len(own) > MAX_WRITES:
+        named = {"extension": extension.name, "most": MAX_WRITES}
+        logger.error(
+            "extension %(extension)s: writes beyond its own tables, and beyond the first %(most)d, "
+            "are left out",
+            named,
+        )
+    return tolerated(f"extension {extension.name}", own[:MAX_WRITES])
