@@ -14,6 +14,8 @@ from turnstream.tools import strict_json
 
 MAX_NAME_CHARS = 1000
 """Characters of an id, a name or a reason, which are stored beside a message."""
+MAX_ID_CHARS = 10_000
+"""Of a call's id as a server sends it: LiteLLM's have up to some thousands, with a signature."""
 MAX_CALLS = 250
 """Largest number of calls in one delta; a message has `turnstream.graphs.model_output.MAX_PARTS`
 parts."""
@@ -144,7 +146,7 @@ def _id(id: Any) -> str | None:
     """Return the id of a call; without one it gets another."""
     if isinstance(id, int) and not isinstance(id, bool):
         return str(id)
-    return id if _is_name(id) else None
+    return id if isinstance(id, str) and len(id) <= MAX_ID_CHARS else None
 
 
 def _usage(usage: Any) -> Chunk | None:

@@ -11,8 +11,9 @@ Most of a short request is its tools, the same ones each time: their JSON is kep
 
 import json
 import logging
+import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any, get_args
 
 import httpx2
@@ -22,6 +23,7 @@ from openai.resources.chat.completions import AsyncCompletions
 from turnstream.graphs.chunk_shape import Chunk
 from turnstream.graphs.model_options import Omittable
 from turnstream.graphs.model_wire import AsyncBoundedStream
+from turnstream.graphs.server_keys import with_reasoning, without_keys
 from turnstream.graphs.strict_order import in_strict_order
 
 logger = logging.getLogger(__name__)
@@ -123,6 +125,17 @@ class RequestJson:
         return self._kept[id(tools)][1]
 
 
+Repair = Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
+_REPAIRS: Sequence[Repair] = (with_reasoning, without_keys, in_strict_order)
+_LOGGED: Mapping[Repair, str] = {
+    without_keys: "the model's server refuses the keys that it sent: left out from now on",
+    in_strict_order: "the model's server takes messages in the strictest order: so from now on",
+    with_reasoning: "the model's server demands reasoning in each message: so from now on",
+}
+_DEMANDS_REASONING = re.compile("deepseek", re.IGNORECASE)
+"""Models whose servers may demand it, by their names."""
+
+
 def _roles(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     return [message["role"] for message in messages]
 
@@ -136,52 +149,62 @@ class ChunkCompletions(AsyncCompletions):
     """The completions endpoint of ChatOpenAI, in place of the client's `chat.completions`.
 
     An option that a turn can do without is left out from the first refusal on that names it. A
-    request whose messages are not in the order of the strictest servers is made once more in that
-    order if it is refused; a server that takes it then gets that order from then on. A refused
-    request has had no answer, so nothing happens twice.
+    refused request is made once more without the keys of its server, and once more in the order of
+    the strictest servers, where that changes it; what a server takes then it gets from then on. A
+    refused request has had no answer, so nothing happens twice.
     """
 
     def __init__(
-        self, client: openai.AsyncOpenAI, omitted: Collection[str] = (), *, is_strict: bool = False
+        self,
+        client: openai.AsyncOpenAI,
+        model: str,
+        omitted: Collection[str] = (),
+        *,
+        is_strict: bool = False,
     ) -> None:
         super().__init__(client)
+        self._repairs = _REPAIRS if _DEMANDS_REASONING.search(model) else _REPAIRS[1:]
+        """Tried in this order for a refused request."""
+        self._applied: list[Repair] = [in_strict_order] if is_strict else []
+        """Applied to the messages of each request."""
         self._requests = RequestJson()
         self._omitted = set(omitted)
-        self._is_strict = is_strict
 
     async def create(self, *, stream: Any = None, **body: Any) -> Any:
         if not stream or OPTIONS & body.keys():
             return await super().create(**body, **({"stream": stream} if stream else {}))
         asked = {**body, "stream": stream}
-        if self._is_strict:
-            asked["messages"] = in_strict_order(asked["messages"])
+        for repair in self._applied:
+            asked["messages"] = repair(asked["messages"])
         try:
             return await self._post_but(asked, self._omitted)
         except REFUSALS as error:
             refused = {name for name in asked.keys() & OMITTABLE if name in str(error)}
             if refused <= self._omitted:
-                return await self._ask_in_order(asked, error)
+                return await self._ask_repaired(asked, error)
             self._omitted |= refused
             named = {"options": ", ".join(sorted(refused))}
             logger.warning("the model's server refuses %(options)s: left out from now on", named)
         return await self.create(stream=stream, **body)
 
-    async def _ask_in_order(self, asked: Mapping[str, Any], refusal: openai.APIStatusError) -> Any:
-        """Ask once more in the strictest order. Raises the refusal if there is no other order, or
-        if that is refused too."""
+    async def _ask_repaired(self, asked: Mapping[str, Any], refusal: openai.APIStatusError) -> Any:
+        """Ask once more for each repair that changes the messages, until one is taken. Raises the
+        refusal if none is."""
         given = asked["messages"]
-        ordered = in_strict_order(given)
-        # A 500 is more often a failure than a refusal, and never one of an id.
-        is_failure = refusal.status_code >= 500
-        if (_roles(ordered) == _roles(given)) if is_failure else (ordered == given):
-            raise refusal
-        try:
-            answer = await self._post_but({**asked, "messages": ordered}, self._omitted)
-        except openai.APIStatusError:
-            raise refusal from None
-        self._is_strict = True
-        logger.warning("the model's server takes messages in the strictest order: so from now on")
-        return answer
+        for repair in self._repairs:
+            repaired = repair(given)
+            # A 500 is more often a failure than a refusal, and is one of the order alone.
+            is_failure = refusal.status_code >= 500
+            if (_roles(repaired) == _roles(given)) if is_failure else (repaired == given):
+                continue
+            try:
+                answer = await self._post_but({**asked, "messages": repaired}, self._omitted)
+            except openai.APIStatusError:
+                continue
+            self._applied.append(repair)
+            logger.warning(_LOGGED[repair])
+            return answer
+        raise refusal from None
 
     async def _post_but(self, body: Mapping[str, Any], omitted: Collection[str]) -> Any:
         asked = {key: value for key, value in body.items() if key not in omitted}

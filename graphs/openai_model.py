@@ -5,7 +5,7 @@ cut off anywhere: that takes the square of its length. Here a chunk gets its cal
 Read in langchain-openai 1.7.3 (`_astream`, `_convert_chunk_to_generation_chunk`).
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from turnstream.graphs.chunk_stream import DONE, ChunkCompletions
 from turnstream.graphs.limits import MAX_MESSAGE_BYTES
 from turnstream.graphs.model_options import ModelOptions, possible_reasoning
 from turnstream.graphs.model_wire import ModelClients, model_clients
+from turnstream.graphs.server_keys import ServerKeys, has_keys, key_of, with_keys
 from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
 from turnstream.graphs.strict_order import is_strict
@@ -45,6 +46,7 @@ class BoundedChatOpenAI(ChatOpenAI):
             return StreamedGeneration(
                 message=AIMessageChunk(content=""), generation_info={DONE: True}
             )
+        keys = [choice["delta"] for choice in chunk.get("choices", ()) if has_keys(choice["delta"])]
         bare, calls = _without_calls(chunk)
         made = super()._convert_chunk_to_generation_chunk(
             bare, AIMessageChunk, base_generation_info
@@ -59,10 +61,12 @@ class BoundedChatOpenAI(ChatOpenAI):
             message.tool_call_chunks = calls
             if (made.generation_info or {}).get("finish_reason"):
                 set_calls(message)  # It may be all that comes.
-        return StreamedGeneration(message=message, generation_info=made.generation_info)
+        made = StreamedGeneration(message=message, generation_info=made.generation_info)
+        made.deltas = keys
+        return made
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        room, whole = Room(self.max_message_bytes), Whole()
+        room, whole, keys = Room(self.max_message_bytes), Whole(), ServerKeys()
         tags = ThinkTags(is_done=not self.reads_think_tags)
         # Not ChatOpenAI's, which hides the generator that holds the connection.
         stream: Any = super(ChatOpenAI, self)._astream(*args, **kwargs)
@@ -72,6 +76,7 @@ class BoundedChatOpenAI(ChatOpenAI):
                     if reason := whole.reason_at_done:
                         yield _end(reason).part_of(whole)
                     break
+                keys.add(chunk.deltas)
                 if whole.count and _says_nothing(chunk):
                     continue
                 room.fill(chunk.message)
@@ -80,13 +85,32 @@ class BoundedChatOpenAI(ChatOpenAI):
                 yield chunk.part_of(whole)
                 if room.is_over:
                     break
+        for rest in self._rest(room, tags, keys):
+            yield rest.part_of(whole)
+
+    def _rest(self, room: Room, tags: ThinkTags, keys: ServerKeys) -> Iterator[StreamedGeneration]:
+        """What is left to say of a message whose stream has ended."""
         if not tags.is_done:
             rest = AIMessageChunk(content="")
             take_thoughts(tags, rest, ends=True, shows=self.shows_reasoning)
             if rest.content or rest.additional_kwargs:
-                yield StreamedGeneration(message=rest).part_of(whole)
+                yield StreamedGeneration(message=rest)
         if room.is_over:
-            yield cut_chunk(self.max_message_bytes, "openai").part_of(whole)
+            yield cut_chunk(self.max_message_bytes, "openai")
+        elif kept := keys.whole():
+            message = AIMessageChunk(content="", additional_kwargs={self._server_key: kept})
+            yield StreamedGeneration(message=message)
+
+    def _get_request_payload(self, input_: Any, **options: Any) -> dict[str, Any]:
+        payload = super()._get_request_payload(input_, **options)
+        messages, key = self._convert_input(input_).to_messages(), self._server_key
+        if any(key in message.additional_kwargs for message in messages):
+            payload["messages"] = with_keys(payload["messages"], messages, key)
+        return payload
+
+    @property
+    def _server_key(self) -> str:
+        return key_of(self.openai_api_base or "", self.model_name)
 
 
 @asynccontextmanager
@@ -135,7 +159,7 @@ def openai_model(
     if wanted not in ("off", "on"):
         model.reasoning_effort = wanted
     model.async_client = ChunkCompletions(
-        model.root_async_client, options.omitted, is_strict=is_strict(name)
+        model.root_async_client, name, options.omitted, is_strict=is_strict(name)
     )
     return model
 

@@ -6,6 +6,7 @@ signed, or means nothing to anybody else. Of its own, a provider gets what it wa
     anthropic     thinking with its signature, ahead of the text and the calls
     google_genai  signatures of thoughts, text and calls (by call id)
     ollama        its reasoning, beside the text
+    openai        the keys of its server: see `turnstream.graphs.server_keys`
     openai_responses    its reasoning, encrypted; OpenAI's chat completions take none
 
 Read in the LangChain packages of `turnstream.graphs.providers` and measured against servers that
@@ -20,6 +21,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from turnstream.graphs import stored
 from turnstream.graphs.images import with_names
+from turnstream.graphs.server_keys import PREFIX, for_ids
 from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.sums import Content
 
@@ -107,6 +109,15 @@ def _signatures(message: AIMessage, ids: Ids) -> dict[str, Any]:
     return {SIGNATURES: {ids.get(id, id): signed[id] for id in signed}} if signed else {}
 
 
+def _server_keys(message: AIMessage, ids: Ids) -> dict[str, Any]:
+    keys = {key: for_ids(text, ids) for key, text in _sent(message.additional_kwargs)}
+    return {key: text for key, text in keys.items() if text}
+
+
+def _sent(extras: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(key, str(text)) for key, text in extras.items() if key.startswith(PREFIX)]
+
+
 def _reasoning(message: AIMessage, _ids: Ids) -> dict[str, Any]:
     thoughts = [str(block.get("reasoning") or "") for block in _blocks(message)]
     return {"reasoning_content": "".join(thoughts)} if any(thoughts) else {}
@@ -123,6 +134,7 @@ REPLAYS: Mapping[str, Replay] = {
         continues=False,
     ),
     "ollama": Replay("ollama", extras=_reasoning, opens_urls=False),
+    "openai": Replay("openai", extras=_server_keys),
     "openai_responses": Replay("openai", _encrypted),
 }
 PLAIN = Replay("")
@@ -154,6 +166,8 @@ def replayed(
 def kept_extras(provider: str | None, extras: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
     """What is stored of a model's words beside its content: what its replay needs."""
     message = AIMessage("", additional_kwargs=dict(extras))
+    if provider == "openai":
+        return _server_keys(message, ids)
     return _signatures(message, ids) if provider == "google_genai" else {}
 
 

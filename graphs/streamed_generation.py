@@ -5,6 +5,7 @@ takes the square of its length. Here a sum is made once, by the rule of `turnstr
 Read in langchain-core 1.7.2 (`AIMessageChunk.init_tool_calls`, `merge_chat_generation_chunks`).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk
@@ -82,6 +83,16 @@ class StreamedGeneration(ChatGenerationChunk):
     """A chunk whose sum with all the others of its message is there when it is asked for."""
 
     _whole: Whole | None = PrivateAttr(default=None)
+    _deltas: Sequence[Mapping[str, Any]] = PrivateAttr(default=())
+
+    @property
+    def deltas(self) -> Sequence[Mapping[str, Any]]:
+        """The deltas of its server that have keys of its own."""
+        return self._deltas
+
+    @deltas.setter
+    def deltas(self, deltas: Sequence[Mapping[str, Any]]) -> None:
+        self._deltas = deltas
 
     def part_of(self, whole: Whole) -> "StreamedGeneration":
         whole.add(self)

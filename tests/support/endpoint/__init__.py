@@ -1,6 +1,7 @@
 """A strict OpenAI-compatible endpoint: a real HTTP server that plays scripted replies.
 
     rules       what it refuses, pure: refusal(body) -> Refusal | None
+    own_keys    what some servers take beside OpenAI's keys
     script      the steps of a reply          failures    the usual error statuses
     wire        a reply as bytes              wires       the same for other providers
     play        a reply to a connection
@@ -25,6 +26,7 @@ from tests.support.endpoint.script import (
     Finish,
     Nothing,
     Pause,
+    Raw,
     Reply,
     Say,
     Think,
@@ -48,6 +50,7 @@ __all__ = [
     "Finish",
     "Nothing",
     "Pause",
+    "Raw",
     "Refusal",
     "Reply",
     "Say",

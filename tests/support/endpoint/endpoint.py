@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -16,9 +17,10 @@ from starlette.types import ASGIApp
 
 from tests.support.endpoint import rules
 from tests.support.endpoint.exchange import Exchange
+from tests.support.endpoint.own_keys import without_own_keys
 from tests.support.endpoint.play import Performance
 from tests.support.endpoint.refusal import Body, Refusal
-from tests.support.endpoint.script import Fail, Reply, Scripted, Turn, text_reply
+from tests.support.endpoint.script import Fail, Raw, Reply, Scripted, Think, Turn, text_reply
 from tests.support.endpoint.serving import HOST, serve
 from tests.support.endpoint.wire import Envelope
 from tests.support.endpoint.wires.anthropic.answer import AnthropicAnswer
@@ -62,8 +64,10 @@ class StrictEndpoint:
         port: int = 0,
         keep_alive: bool = False,
         further: Callable[[Body], Refusal | None] = lambda _body: None,
+        has_own_keys: bool = False,
     ) -> None:
-        """`further` are rules of one server beside those of all."""
+        """`further` are rules of one server beside those of all. With `has_own_keys` it takes back
+        keys and ids that OpenAI does not have; so it does once it has sent some."""
         self.default: Scripted = text_reply("Hello from the endpoint.")
         self.refused: list[Refusal] = []
         """Tests end with `assert endpoint.refused == []`."""
@@ -73,6 +77,7 @@ class StrictEndpoint:
         self._port = port
         self._keep_alive = keep_alive
         self._further = further
+        self._has_own_keys = has_own_keys
         self._seals = Seals()
         self.ollama_models: tuple[str, ...] | None = None
         """Those that Ollama has; None: any."""
@@ -160,13 +165,20 @@ class StrictEndpoint:
         exchange = self._exchange(number)
         read = rules.read(raw)
         asked = self._asked({} if isinstance(read, Refusal) else read, request)
-        refusal = read if isinstance(read, Refusal) else wire.refusal(asked)
+        has_own_keys = self._has_own_keys and wire is Envelope
+        judged = replace(asked, body=without_own_keys(asked.body)) if has_own_keys else asked
+        refusal = read if isinstance(read, Refusal) else wire.refusal(judged)
         refusal = refusal or self._further(asked.body)
         exchange.arrive(asked.body)
         if refusal:
             return self._refuse(exchange, refusal, wire)
         turn = self._script.popleft() if self._script else self.default
-        return Performance(_turn(turn, asked.body), exchange, wire(asked, number))
+        played = _turn(turn, asked.body)
+        # OpenAI sends neither.
+        self._has_own_keys |= isinstance(played, Reply) and any(
+            isinstance(step, Think | Raw) for step in played.steps
+        )
+        return Performance(played, exchange, wire(asked, number))
 
     def _asked(self, body: Body, request: Request) -> Asked:
         models = Models(self.ollama_models, tuple(self.ollama_capabilities))

@@ -11,7 +11,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from tests.support.endpoint.refusal import Body
 
@@ -73,11 +73,18 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
+class Raw:
+    """A delta with keys of one server; in OpenAI's wire alone."""
+
+    delta: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """A delta with no key at all."""
 
 
-Delta = Say | Think | Call | Args | Together | Nothing
+Delta = Say | Think | Call | Args | Together | Raw | Nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +144,10 @@ class Reply:
 
     @property
     def calls(self) -> bool:
-        return any(isinstance(step, Call | Together) for step in self.steps)
+        raw = (step.delta for step in self.steps if isinstance(step, Raw))
+        return any(isinstance(step, Call | Together) for step in self.steps) or any(
+            "tool_calls" in delta for delta in raw
+        )
 
     @property
     def finish_reason(self) -> FinishReason:

@@ -18,6 +18,7 @@ from tests.support.endpoint.script import (
     Fail,
     Finish,
     Nothing,
+    Raw,
     Reply,
     Say,
     Step,
@@ -209,6 +210,7 @@ DELTAS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Call: lambda step: {"tool_calls": [_call(step)]},
     Args: lambda step: {"tool_calls": [_args(step)]},
     Together: _together,
+    Raw: lambda step: dict(step.delta),
     Nothing: lambda _: {},
 }
 

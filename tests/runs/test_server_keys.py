@@ -1,0 +1,183 @@
+"""Keys that only the server of a model understands: it gets them back as they were."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.backend import Backend, backend
+from tests.support.endpoint import Call, Raw, Refusal, Reply, StrictEndpoint, reply, text_reply
+from tests.support.endpoint.refusal import Body
+from tests.support.run_chunks import send_message
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.openai_model import openai_model
+
+ARGS = '{"expression":"6 * 7"}'
+SECRET = "signature-of-a-thought"
+
+
+def calling(id: str = "call_1", **keys: Any) -> Raw:
+    function = {"name": "calculator", "arguments": ARGS}
+    call = {"index": 0, "id": id, "type": "function", "function": function, **keys}
+    return Raw({"tool_calls": [call]})
+
+
+def of_model(body: Body) -> list[dict[str, Any]]:
+    return [message for message in body["messages"] if message["role"] == "assistant"]
+
+
+def deepseek(body: Body) -> Refusal | None:
+    """https://api-docs.deepseek.com/guides/thinking_mode"""
+    if all("reasoning_content" in message for message in of_model(body)):
+        return None
+    return Refusal("The `reasoning_content` in the thinking mode must be passed back to the API.")
+
+
+def gemini(body: Body) -> Refusal | None:
+    """https://ai.google.dev/gemini-api/docs/thought-signatures"""
+    for message in of_model(body):
+        for call in message.get("tool_calls") or ():
+            google = (call.get("extra_content") or {}).get("google") or {}
+            if google.get("thought_signature") != SECRET:
+                return Refusal("Function call is missing a thought_signature.")
+    return None
+
+
+DETAILS = [
+    {"type": "reasoning.text", "index": 0, "text": "First, multiply.", "signature": SECRET},
+    {"type": "reasoning.encrypted", "index": 1, "data": "AAAA"},
+]
+
+
+def openrouter(body: Body) -> Refusal | None:
+    """https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks"""
+    calling = [message for message in of_model(body) if message.get("tool_calls")]
+    if all(message.get("reasoning_details") == DETAILS for message in calling):
+        return None
+    return Refusal("Reasoning blocks must be passed back unmodified.")
+
+
+LONG_ID = f"call_0__thought__{'abcdefgh' * 376}"[:3_019]
+
+
+def litellm(body: Body) -> Refusal | None:
+    """Its proxy reads a signature from the id: BerriAI/litellm, pull request 16895."""
+    calls = [call["id"] for each in of_model(body) for call in each.get("tool_calls") or ()]
+    answers = [each["tool_call_id"] for each in body["messages"] if each["role"] == "tool"]
+    if {*calls, *answers} <= {LONG_ID}:
+        return None
+    return Refusal("The signature is missing.")
+
+
+PLAYED: dict[str, tuple[Callable[[Body], Refusal | None], Reply, Reply]] = {
+    "DeepSeek": (
+        deepseek,
+        reply(Raw({"reasoning_content": SECRET}), Raw({"reasoning_content": "!"}), calling()),
+        reply(Raw({"reasoning_content": SECRET}), Raw({"content": "42"})),
+    ),
+    "Gemini's compatible endpoint": (
+        gemini,
+        reply(calling(extra_content={"google": {"thought_signature": SECRET}})),
+        text_reply("42"),
+    ),
+    "OpenRouter": (
+        openrouter,
+        reply(
+            Raw({"reasoning_details": [{**DETAILS[0], "text": "First, ", "signature": None}]}),
+            Raw({"reasoning_details": [{**DETAILS[0], "text": "multiply."}, DETAILS[1]]}),
+            calling(),
+        ),
+        text_reply("42"),
+    ),
+    "LiteLLM": (litellm, reply(calling(LONG_ID)), text_reply("42")),
+}
+
+
+@asynccontextmanager
+async def served(
+    folder: Path, endpoint: StrictEndpoint, model: str = "some-model"
+) -> AsyncIterator[Backend]:
+    opened = openai_model(model, ModelOptions("test", endpoint.base_url))
+    async with backend(folder / "t.db", opened) as inside:
+        yield inside
+
+
+@pytest.mark.parametrize("server", PLAYED)
+async def test_a_server_gets_back_what_it_sent_and_nobody_is_shown_it(
+    tmp_path: Path, server: str
+) -> None:
+    refuses, calls, answers = PLAYED[server]
+    async with StrictEndpoint(further=refuses, has_own_keys=True) as endpoint:
+        endpoint.script(calls, answers)
+        async with served(tmp_path, endpoint) as inside:
+            told = await send_message(inside, "What is 6 * 7?")
+            assert (told.text, told.reason) == ("42", "stop")
+            assert "42" in str(told.results)
+        # After a restart too: it is in the thread.
+        async with served(tmp_path, endpoint) as inside:
+            following = await send_message(inside, "Thanks")
+            assert following.reason == "stop"
+            shown = f"{told.chunks}{following.chunks}{await inside.turns()}"
+            assert SECRET not in shown
+            assert LONG_ID not in shown
+        assert endpoint.refused == []
+
+
+async def test_another_model_gets_none_of_the_keys(tmp_path: Path) -> None:
+    async with StrictEndpoint(has_own_keys=True) as endpoint:
+        _, calls, answers = PLAYED["DeepSeek"]
+        endpoint.script(calls, answers)
+        async with served(tmp_path, endpoint) as inside:
+            await send_message(inside, "What is 6 * 7?")
+        async with served(tmp_path, endpoint, "another-model") as inside:
+            await send_message(inside, "Thanks")
+        assert SECRET in json.dumps(endpoint.requests[1])
+        assert SECRET not in json.dumps(endpoint.requests[2])
+
+
+async def test_a_server_that_refuses_its_own_keys_gets_none_from_then_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuses(body: Body) -> Refusal | None:
+        has_any = any("reasoning_content" in message for message in of_model(body))
+        return Refusal("reasoning_content is not allowed") if has_any else None
+
+    async with StrictEndpoint(further=refuses, has_own_keys=True) as endpoint:
+        _, calls, answers = PLAYED["DeepSeek"]
+        endpoint.script(calls, answers)
+        async with served(tmp_path, endpoint) as inside:
+            with caplog.at_level(logging.WARNING):
+                for words in ("What is 6 * 7?", "Thanks", "Thanks again"):
+                    assert (await send_message(inside, words)).reason == "stop"
+        assert len(endpoint.refused) == 1
+        assert caplog.text.count("refuses the keys that it sent") == 1
+
+
+async def test_deepseek_takes_a_thread_that_another_model_has_begun(tmp_path: Path) -> None:
+    async with StrictEndpoint(has_own_keys=True) as endpoint:
+        endpoint.script(reply(Call(0, "call_1", "calculator", ARGS)), text_reply("42"))
+        async with served(tmp_path, endpoint) as inside:
+            await send_message(inside, "What is 6 * 7?")
+    async with StrictEndpoint(further=deepseek, has_own_keys=True) as endpoint:
+        async with served(tmp_path, endpoint, "deepseek-v4") as inside:
+            for words in ("Thanks", "Thanks again"):
+                assert (await send_message(inside, words)).reason == "stop"
+        assert len(endpoint.refused) == 1
+
+
+async def test_keys_beyond_the_limit_are_not_kept_and_fail_no_turn(tmp_path: Path) -> None:
+    pieces = [Raw({"reasoning_content": "x" * 30_000})] * 40
+    deep: Any = "bottom"
+    for _ in range(60):
+        deep = {"deeper": deep}
+    async with StrictEndpoint(has_own_keys=True) as endpoint:
+        endpoint.script(reply(*pieces, calling()), reply(Raw({"extra": deep, "content": "42"})))
+        async with served(tmp_path, endpoint) as inside:
+            assert (await send_message(inside, "What is 6 * 7?")).text == "42"
+            await send_message(inside, "Thanks")
+        assert all("reasoning_content" not in each for each in of_model(endpoint.requests[2]))
+        assert "deeper" not in json.dumps(endpoint.requests[2])
