@@ -21,6 +21,8 @@ class Folded:
         self._calls: list[Chunk] = []
         self._args: list[str] = []
         """More argument text of the last call."""
+        calls = self._said.get("tool_calls") or ()
+        self._indexes = {call["index"] for call in calls} - {None}
 
     def takes(self, chunk: Chunk) -> bool:
         """Add what a chunk says. False: it says something else."""
@@ -34,9 +36,7 @@ class Folded:
                 self._texts.append(text)
                 return True
             case {"tool_calls": list(calls), **others} if not others and self._speaks_of_calls:
-                for call in calls:
-                    self._add(call)
-                return True
+                return len(calls) == 1 and self._takes_call(calls[0])
         return False
 
     def chunk(self) -> Chunk:
@@ -64,13 +64,19 @@ class Folded:
         last: Chunk = (self._calls or self._said["tool_calls"])[-1]
         return last
 
-    def _add(self, call: Chunk) -> None:
-        fragment = _fragment(call)
-        if fragment is not None and call.get("index") == self._last.get("index"):
+    def _takes_call(self, call: Chunk) -> bool:
+        """LangChain adds up calls of one number over chunks, and not inside of one."""
+        fragment, index = _fragment(call), call.get("index")
+        if fragment is not None and index == self._last.get("index"):
             self._args.append(fragment)
-        else:
-            self._end_args()
-            self._calls.append(call)
+            return True
+        if index in self._indexes:
+            return False
+        self._end_args()
+        self._calls.append(call)
+        if index is not None:
+            self._indexes.add(index)
+        return True
 
     def _end_args(self) -> None:
         if self._args:

@@ -23,6 +23,8 @@ MAX_INDEX = 2**31
 MAX_TOKENS = 2**31
 NAMES = ("id", "model", "service_tier", "system_fingerprint")
 
+DETAILS = ("prompt_tokens_details", "completion_tokens_details")
+"""Keys of usage that hold counts of their own."""
 TEXTS = ("content", "reasoning_content", "reasoning")
 """Keys of a delta under which servers send text."""
 
@@ -155,8 +157,9 @@ def _usage(usage: Any) -> Chunk | None:
         return None
     counts: Chunk = {}
     for key, value in usage.items():
-        if isinstance(value, dict):
-            counts[key] = {name: _count(count, MAX_TOKENS) for name, count in value.items()}
+        if key in DETAILS:
+            if isinstance(value, dict):
+                counts[key] = {name: _count(count, MAX_TOKENS) for name, count in value.items()}
         elif (count := _count(value, MAX_TOKENS)) is not None:
             counts[key] = count
     return counts or None
