@@ -23,37 +23,37 @@ class ModelSettings(BaseSettings):
     )
     reasoning: Reasoning = Field(
         "off",
-        description="whether models are asked to reason, and how much: 'off', 'on', 'low', "
-        "'medium', 'high'; what they reason is shown",
+        description="how much models are asked to reason: 'off', 'on', 'low', 'medium', 'high'; "
+        "the reasoning is shown",
     )
     image_models: Annotated[tuple[str, ...], NoDecode] = Field(
         ("auto",),
         description="models that take images, comma-separated, '*' for any letters, or 'none'; "
-        "'auto': all but those of which LangChain or the Ollama server says that they do not",
+        "'auto': all but those that LangChain or the Ollama server knows not to take them",
     )
     openai_api_key: str | None = Field(
         None,
         validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"),
         repr=False,
-        description="key of the model's server (environment: OPENAI_API_KEY)",
+        description="key of the model's server",
     )
     openai_base_url: str | None = Field(
         None,
         validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"),
-        description="any OpenAI-compatible server (environment: OPENAI_BASE_URL); then the model "
+        description="any OpenAI-compatible server; then the model "
         "must be named, and a key is not needed",
     )
 
     think_tags: ThinkTags = Field(
         "reasoning",
-        description="what a model writes between <think> and </think> ahead of its answer: "
-        "'reasoning', or 'text' for a model that means it",
+        description="how text between <think> and </think> ahead of an answer is read: "
+        "'reasoning', or 'text' for a model that writes the tags as text",
     )
     omitted_options: Annotated[tuple[Omittable, ...], NoDecode] = Field(
         (),
         description="options that the server at OPENAI_BASE_URL refuses, comma-separated: "
         "'stream_options', 'reasoning_effort'; they are left out of requests. "
-        "Unset: a refusal that names one is found out once",
+        "Unset: the server learns it from the first refusal",
     )
 
     @property

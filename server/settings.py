@@ -56,16 +56,16 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     graph: str = Field(
         BUILT_IN,
         min_length=1,
-        description="module:name or file.py:name of a graph, or of what makes one; or a "
-        "langgraph.json, with #name for its default",
+        description="module:name or file.py:name of a graph or of its factory; or a "
+        "langgraph.json, with #name for its default graph",
     )
     context: dict[str, Any] = Field(
         default_factory=dict, description="fields of the graph's own context, as a JSON object"
     )
     client_context: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="names that clients may set of the graph's context, configurable values and "
-        "input, comma-separated",
+        description="names in the graph's context, configurable values and input that clients may "
+        "set, comma-separated",
     )
     client_state: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
@@ -74,7 +74,7 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     )
     hidden_nodes: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="nodes whose words clients see only if the thread gets them, comma-separated",
+        description="nodes whose text clients see only once the thread has it, comma-separated",
     )
     undeclared_results: Undeclared = Field(
         "hide",
@@ -98,18 +98,24 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     max_tool_seconds: PositiveFloat = Field(
         120.0, description="seconds that the tool calls of a run may take, added up"
     )
-    max_body_bytes: PositiveInt = Field(16_000_000, description="bytes of a request's body")
+    max_body_bytes: PositiveInt = Field(
+        16_000_000, description="bytes of a request's body; some clients post their whole history"
+    )
     max_body_values: PositiveInt = Field(
         100_000, description="JSON values in a request's body, names and values of objects apart"
     )
     max_bodies_bytes: PositiveInt = Field(
-        200_000_000, description="bytes of all bodies that are being read, together"
+        200_000_000,
+        description="bytes of all bodies that are being read, together; with authentication, each "
+        "caller has an eighth of it, or one body",
     )
     max_responses_bytes: PositiveInt = Field(
-        200_000_000, description="bytes of all large responses that wait to be read, together"
+        200_000_000,
+        description="bytes of all large responses that wait to be read, together; with "
+        "authentication, each caller has an eighth of it",
     )
     max_message_chars: PositiveInt = Field(
-        32_000, description="characters of what is new in a request"
+        32_000, description="characters of the new content of a request"
     )
     max_images: PositiveInt = Field(10, description="images in one message")
     max_image_bytes: PositiveInt = Field(
@@ -141,7 +147,7 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
         20_000_000, description="bytes of text, results, progress and state in one run's stream"
     )
     max_history_tokens: PositiveInt = Field(
-        100_000, description="tokens of the thread that the model gets, estimated"
+        100_000, description="estimated tokens of the thread that the model gets, in whole turns"
     )
     remote_tools: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="URLs of servers whose real tools join the catalogue, comma-separated"
@@ -157,7 +163,8 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     )
     undo_seconds: NonNegativeFloat = Field(
         30,
-        description="seconds in which a deleted thread can be brought back; 0: it is gone at once",
+        description="seconds in which a deleted thread can be brought back; 0: it is deleted "
+        "at once",
     )
     thread_retention_days: PositiveFloat | None = Field(
         None,
@@ -178,7 +185,9 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
         "parts counts up to the same limit",
     )
     keep_alive_seconds: PositiveFloat = Field(
-        15.0, description="seconds that a connection stays open between requests"
+        15.0,
+        description="seconds that a connection stays open between requests; behind a proxy, more "
+        "than the proxy's own",
     )
     max_connections: NonNegativeInt = Field(
         0, description="open connections; 0: half of the limit of open files (ulimit -n)"

@@ -16,15 +16,18 @@ class StorageSettings(BaseSettings):
         "workers",
     )
     database_connections: PositiveInt = Field(
-        10, description="connections of a worker to its Postgres database, at most"
+        10,
+        description="connections of a worker to its Postgres database, at most; one more renews "
+        "its leases",
     )
     redis: SecretStr | None = Field(
-        None, description="redis:// URL of what the workers on a Postgres database share"
+        None, description="redis:// URL that the workers on a Postgres database share"
     )
     lease_seconds: float = Field(
         30.0,
         ge=1,
-        description="seconds after which other workers take over the threads of one that is gone",
+        description="seconds after which other workers take over the threads of a worker that "
+        "is gone",
     )
     busy_seconds: PositiveFloat = Field(
         5.0, description="seconds that a write waits while another program has the database locked"

@@ -23,19 +23,23 @@ class UserSettings(BaseSettings):
     auth: Annotated[tuple[str, ...], NoDecode] = Field(
         (OFF,),
         description="how callers are recognised, comma-separated: 'keys', 'jwt', 'header', "
-        "module:function; 'off': everyone is the same person",
+        "module:function; 'off': there is one user and no login",
     )
     jwt_issuer: str = Field("", description="URL of the OpenID Connect issuer of tokens")
     jwt_audience: str = Field("", description="audience that tokens must be for")
     jwt_id_claim: str = Field("sub", min_length=1, description="claim that is a caller's id")
     jwt_roles_claim: str = Field(
-        "roles", min_length=1, description="claim that lists a caller's roles; dots go inwards"
+        "roles",
+        min_length=1,
+        description="claim that lists a caller's roles; dots go inwards: realm_access.roles",
     )
     user_header: str = Field(
         "X-Forwarded-User", min_length=1, description="header in which a proxy names the caller"
     )
     groups_header: str = Field(
-        "X-Forwarded-Groups", min_length=1, description="header of the caller's groups"
+        "X-Forwarded-Groups",
+        min_length=1,
+        description="header of the caller's groups, which are roles",
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         ("127.0.0.1", "::1"),
@@ -51,7 +55,7 @@ class UserSettings(BaseSettings):
     )
 
     policy: Path | None = Field(
-        None, description="TOML file of what callers may do, by role; without it everything"
+        None, description="TOML file of the rights of roles; unset: callers may do everything"
     )
     max_failed_logins: PositiveInt = Field(
         20, description="failed logins a minute of one client's address"

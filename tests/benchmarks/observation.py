@@ -16,7 +16,7 @@ import httpx
 from tests.benchmarks.pairs import report_difference
 from tests.benchmarks.processes import SERVER, Process, started
 from tests.benchmarks.turns import cpu_of_turns
-from turnstream.server.__main__ import listen
+from turnstream.server.launch import listen
 
 SCRAPE_SECONDS = 1
 

@@ -26,9 +26,9 @@ from tests.support.serving import (
     settings,
 )
 from tests.support.waiting import WAIT_SECONDS
-from turnstream.server.__main__ import listen
 from turnstream.server.app import create
 from turnstream.server.http.guard import LoopbackOnly
+from turnstream.server.launch import listen
 
 STOP_SECONDS = 30
 

@@ -12,7 +12,8 @@ import pytest
 from tests.support.environment import isolate
 from tests.support.forked_server import refused_start
 from tests.support.serving import COMMAND, PROJECT
-from turnstream.server.__main__ import listen, main
+from turnstream.server.__main__ import main
+from turnstream.server.launch import listen
 from turnstream.server.storage.checkpointer import open_checkpointer
 
 

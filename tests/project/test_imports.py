@@ -54,12 +54,12 @@ def imported_by(module: str) -> frozenset[str]:
 
 @pytest.mark.full
 def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
-    assert imported_by("turnstream.server.__main__").isdisjoint(STORE_OF_GRAPHS)
+    assert imported_by("turnstream.server.launch").isdisjoint(STORE_OF_GRAPHS)
     assert imported_by("turnstream.server.storage.graph_store").issuperset(STORE_OF_GRAPHS)
 
 
 def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
-    assert imported_by("turnstream.server.__main__").isdisjoint((*CLIENTS_OF_MODELS, *OF_EXTRAS))
+    assert imported_by("turnstream.server.launch").isdisjoint((*CLIENTS_OF_MODELS, *OF_EXTRAS))
     assert imported_by("turnstream.graphs.openai_model").issuperset(CLIENTS_OF_MODELS)
     assert imported_by("turnstream.graphs.openai_model").isdisjoint(OF_EXTRAS)
     assert "langchain_anthropic" in imported_by("turnstream.graphs.providers.anthropic")
@@ -75,25 +75,19 @@ def test_what_the_server_does_not_serve_with_is_not_imported_when_it_serves(tmp_
 
 
 def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:
-    assert "limits" not in imported_by("turnstream.server.__main__")
+    assert "limits" not in imported_by("turnstream.server.launch")
     assert "limits" in imported_by("turnstream.server.users.quotas")
 
 
 def test_the_openapi_document_is_made_when_it_is_asked_for() -> None:
-    assert "turnstream.server.http.openapi.document" not in imported_by(
-        "turnstream.server.__main__"
-    )
-    schemas = {
-        name for name in imported_by("turnstream.server.__main__") if name.endswith("schemas")
-    }
+    assert "turnstream.server.http.openapi.document" not in imported_by("turnstream.server.launch")
+    schemas = {name for name in imported_by("turnstream.server.launch") if name.endswith("schemas")}
     assert not {name for name in schemas if name.startswith("turnstream.server.formats")}
 
 
 @pytest.mark.full
 def test_what_several_workers_share_is_imported_when_it_is_set() -> None:
-    assert not {
-        name for name in imported_by("turnstream.server.__main__") if "storage.redis" in name
-    }
+    assert not {name for name in imported_by("turnstream.server.launch") if "storage.redis" in name}
     assert "redis" not in imported_by("turnstream.server.users.quotas")
     assert "redis" in imported_by("turnstream.server.storage.redis.opening")
 

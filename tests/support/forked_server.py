@@ -22,7 +22,7 @@ from tests.support.serving import PROJECT, Client, announced, drained, http_clie
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
-    ["turnstream.server.__main__", "langchain_openai", "openai.resources.chat"]
+    ["turnstream.server.launch", "langchain_openai", "openai.resources.chat"]
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from turnstream.server import __main__ as program
+from turnstream.server import launch as program
 from turnstream.server.app import create_app
 
 LEFT_BYTES = 1024 * 1024
@@ -36,4 +36,4 @@ def leaking(*arguments: Any, **named: Any) -> Starlette:
 
 if __name__ == "__main__":
     vars(program)["create_app"] = leaking
-    sys.exit(program.main())
+    sys.exit(program.main(sys.argv[1:]))

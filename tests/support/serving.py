@@ -20,7 +20,6 @@ from langchain_core.language_models import BaseChatModel
 from tests.support import documented, two_workers
 from tests.support.endpoint import StrictEndpoint
 from tests.support.waiting import WAIT_SECONDS
-from turnstream.server.__main__ import StartError, listen
 from turnstream.server.app import create_app
 from turnstream.server.connections import ConnectionLimits
 from turnstream.server.extensions.base import Extension
@@ -28,6 +27,7 @@ from turnstream.server.extensions.built_in import BUILT_IN
 from turnstream.server.extensions.built_in import ServerSettings as Settings
 from turnstream.server.formats import FORMATS, Formats
 from turnstream.server.http.state import AppState
+from turnstream.server.launch import StartError, listen
 from turnstream.server.serving import Server, with_state
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue

@@ -1,15 +1,12 @@
-"""The house as its README says it is: the tree, the graph, the settings, the tools."""
+"""The house as its README says it is: the tree, the graph, the prompts."""
 
 import re
 import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from turnstream.graphs.chat import build
 from turnstream.graphs.offline import EXAMPLES, OfflineChatModel
-from turnstream.server.extensions.built_in import ServerSettings as Settings
 from turnstream.tools.builtin import CATALOGUE
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -94,21 +91,6 @@ def test_the_drawing_is_the_graphs_own() -> None:
     graph = build(OfflineChatModel(), CATALOGUE).get_graph()
     drawn = graph.draw_mermaid(with_styles=False).replace("\t", "  ").strip()
     assert block("mermaid", "graph TD").strip() == drawn
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_stands_in_the_table(name: str) -> None:
-    variable = name.upper() if name.startswith("openai_") else f"TURNSTREAM_{name.upper()}"
-    assert f"| `{variable}` |" in README
-
-
-def test_the_defaults_in_the_table_are_the_settings_own() -> None:
-    rows = dict(re.findall(r"^\| `(?:TURNSTREAM_)?(\w+)` \| `([^`]*)` \|", README, re.MULTILINE))
-    for name, field in Settings.model_fields.items():
-        shown = rows.get(name.upper())
-        if isinstance(field.default, int | float) and not isinstance(field.default, bool):
-            assert shown is not None, name
-            assert float(shown) == float(field.default), name
 
 
 def test_every_example_prompt_of_the_readme_is_one_that_the_offline_model_knows() -> None:

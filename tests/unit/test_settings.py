@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.environment import isolate
 from turnstream.graphs.limits import Limits
-from turnstream.server.__main__ import StartError, main, read_settings
-from turnstream.server.extensions.built_in import ServerSettings as Settings
+from turnstream.server.launch import StartError, read_settings
 
 
 @pytest.fixture(autouse=True)
@@ -123,17 +122,6 @@ def test_all_bad_values_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     said = refused("--port", "x")
     assert "TURNSTREAM_MAX_STEPS" in said
     assert "TURNSTREAM_PORT" in said
-
-
-def test_help_lists_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["--help"])
-    assert left.value.code == 0
-    said = capsys.readouterr().out
-    for name, field in Settings.model_fields.items():
-        assert f"--{name.replace('_', '-')} " in said
-        assert field.description, name
-    assert said.startswith("usage: turnstream [GRAPH] ")
 
 
 @pytest.mark.parametrize(
