@@ -97,7 +97,8 @@ class ModelName:
         if provider is None:
             return None
         if find_spec(provider.package) is None:
-            return f"{self.name!r} needs a package: pip install 'turnstream[{provider.extra}]'"
+            extra = f"'/path/to/turnstream[{provider.extra}]'"
+            return f"{self.name!r} needs a package: pip install {extra}"
         if not _is_address(os.environ.get(provider.host, "")):
             return f"{provider.host} is not a valid address: write it as http://localhost:11434"
         if not provider.keys or any(_is_set(n, given) for n in provider.keys + provider.addresses):

@@ -25,7 +25,7 @@ async def open_tools(settings: Settings, catalogue: Catalogue) -> AsyncIterator[
             yield CurrentCatalogue(joined)
             return
         if find_spec("mcp") is None:
-            raise CatalogueError("TURNSTREAM_MCP needs a package: pip install 'turnstream[mcp]'")
+            raise CatalogueError("TURNSTREAM_MCP needs the extra mcp: pip install mcp")
         from turnstream.tools.mcp.joining import with_mcp_tools
 
         async with with_mcp_tools(joined, settings.mcp) as tools:

@@ -146,6 +146,7 @@ def needs_the_extra() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise StorageError(
-            f"several workers need the module {error.name}: pip install 'turnstream[workers]', "
-            "or set TURNSTREAM_DATABASE to a file for one process alone"
+            f"several workers need the module {error.name}: pip install "
+            "'/path/to/turnstream[workers]', or set TURNSTREAM_DATABASE to a file for one process "
+            "alone"
         ) from None

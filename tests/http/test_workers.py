@@ -540,4 +540,4 @@ async def test_what_several_workers_need_is_named_if_it_is_not_installed(
     said = await refused_start(tmp_path / "t.db", module, **shared)
     assert said.count("\n") == 1
     assert f"need the module {module}" in said
-    assert "pip install 'turnstream[workers]'" in said
+    assert "pip install '/path/to/turnstream[workers]'" in said

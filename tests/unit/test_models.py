@@ -68,7 +68,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     monkeypatch.setattr("turnstream.graphs.models.find_spec", lambda _name: None)
     fault = ModelName.parse("google_genai:gemini-3.5-flash").fault(NOTHING)
     assert fault is not None
-    assert fault.endswith("pip install 'turnstream[google-genai]'")
+    assert fault.endswith("pip install '/path/to/turnstream[google-genai]'")
 
 
 def test_reasoning_is_asked_for_in_each_packages_own_words() -> None:

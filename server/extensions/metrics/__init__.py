@@ -44,7 +44,7 @@ class MetricsExtension(Extension):
         except ModuleNotFoundError:
             raise ExtensionError(
                 "TURNSTREAM_METRICS_PORT needs a package that is not installed: pip install "
-                "prometheus-client (or turnstream[metrics])."
+                "prometheus-client (the extra metrics)."
             ) from None
         self._settings = settings
         self._metrics = Metrics()

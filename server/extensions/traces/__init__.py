@@ -33,7 +33,7 @@ class TracesExtension(Extension):
         except ModuleNotFoundError:
             raise ExtensionError(
                 "TURNSTREAM_TRACES needs a package that is not installed: pip install "
-                "opentelemetry-api (or turnstream[traces])."
+                "opentelemetry-api (the extra traces)."
             ) from None
         self._traces = Traces()
 
