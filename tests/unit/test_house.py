@@ -1,4 +1,4 @@
-"""The house as its README says it is: the tree, the graph, the prompts."""
+"""The house as its documents say it is: the tree, the graph, the prompts."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from turnstream.graphs.offline import EXAMPLES, OfflineChatModel
 from turnstream.tools.builtin import CATALOGUE
 
 PROJECT = Path(__file__).parent.parent.parent
-README = (PROJECT / "README.md").read_text(encoding="utf-8")
+DOCS = PROJECT / "docs"
 TOP_LEVEL = {
     *("pyproject.toml", "README.md", "server", "graphs", "tools", "tests", "static"),
     *(
@@ -18,6 +18,10 @@ TOP_LEVEL = {
         "constraints.txt",
         "LICENSE",
         "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        ".pre-commit-config.yaml",
+        "zensical.toml",
         ".ci",
         ".gitignore",
         ".package",
@@ -39,19 +43,20 @@ def tracked() -> list[Path]:
     return [Path(line) for line in listed.stdout.splitlines() if (PROJECT / line).exists()]
 
 
-def block(language: str, beginning: str) -> str:
-    """The README's code block of a language that begins so."""
-    for found in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL):
+def block(page: str, language: str, beginning: str) -> str:
+    """Return the code block of a page that has the language and the beginning."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for found in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL):
         if found.startswith(beginning):
             return str(found)
-    raise AssertionError(f"the README has no {language} block that begins with {beginning!r}")
+    raise AssertionError(f"{page} has no {language} block that begins with {beginning!r}")
 
 
 def mapped_paths() -> set[str]:
-    """The paths that the README's map names, from its indentation."""
+    """Return the paths that the map names, from its indentation."""
     folders: list[str] = []
     paths = set()
-    for line in block("text", "server/").splitlines():
+    for line in block("map.md", "text", "server/").splitlines():
         depth = (len(line) - len(line.lstrip())) // 2
         for name in re.findall(r"[\w.]+(?:/|\.\w+)", line.split("  # ")[0]):
             path = "/".join([*folders[:depth], name.rstrip("/")])
@@ -90,11 +95,12 @@ def test_the_map_names_every_module_and_nothing_else() -> None:
 def test_the_drawing_is_the_graphs_own() -> None:
     graph = build(OfflineChatModel(), CATALOGUE).get_graph()
     drawn = graph.draw_mermaid(with_styles=False).replace("\t", "  ").strip()
-    assert block("mermaid", "graph TD").strip() == drawn
+    assert block("architecture.md", "mermaid", "graph TD;").strip() == drawn
 
 
-def test_every_example_prompt_of_the_readme_is_one_that_the_offline_model_knows() -> None:
-    prompts = re.findall(r"^- “(.+?)”", README, re.MULTILINE)
+def test_every_example_prompt_of_the_start_page_is_one_that_the_offline_model_knows() -> None:
+    start = (DOCS / "start.md").read_text(encoding="utf-8")
+    prompts = re.findall(r"^- “(.+?)”", start, re.MULTILINE)
     assert prompts
     assert set(prompts) <= set(EXAMPLES)
 
