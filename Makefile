@@ -29,7 +29,7 @@ PYTEST := $(BIN)/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run quick test test-long races check fuzz bench trace soak chaos fleet-check clean
+.PHONY: run quick test test-long races check docs fuzz bench trace soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -P -m turnstream.server $(ARGS)
@@ -61,6 +61,9 @@ check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/mypy
 	PYTHONPATH=$(LINKS) $(BIN)/lint-imports --no-cache
 	$(PYTEST) -q tests/unit/test_house.py
+
+docs: $(DEV_READY)  ## the documentation as a site in build/site; a broken link fails
+	$(BIN)/python -m tests.support.docs_site
 
 fuzz: $(DEV_READY)  ## requests made of the OpenAPI document, without end; ARGS="--max-time 60" ends them
 	$(BIN)/python -m tests.fuzz $(ARGS)

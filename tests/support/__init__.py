@@ -29,6 +29,7 @@ foreign_lock      another program's transaction on the database
 small_disk        a server on a disk that can be filled
 reverse_proxies   nginx and Caddy before the server, as docs/deploy.md configures them
 code_blocks       the code blocks of documents, and how each is tested
+docs_site         the documents as a site
 settings_page, problem_table      tables of documents, made from the code
 cutting_proxy, environment, hypothesis_settings, waiting          network, settings, time
 """
