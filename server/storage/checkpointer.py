@@ -140,7 +140,8 @@ async def open_checkpointer(
     """The checkpointer on a database file, made if it is not there. Raises StorageError."""
 
     def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(path, busy_timeout_ms / 1000, check_same_thread=False)
+        seconds = busy_timeout_ms / 1000
+        connection = sqlite3.connect(path, timeout=seconds, check_same_thread=False)
         connection.execute("PRAGMA synchronous = NORMAL")
         SqliteSaver(connection).setup()
         return connection
