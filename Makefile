@@ -29,7 +29,7 @@ PYTEST := $(BIN)/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run quick test test-long races check docs fuzz bench trace soak chaos fleet-check clean
+.PHONY: run quick test test-long test-versions races check docs licences audit sbom dist fuzz bench trace soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -P -m turnstream.server $(ARGS)
@@ -64,6 +64,23 @@ check: $(DEV_READY)  ## lint, types, import contracts
 
 docs: $(DEV_READY)  ## the documentation as a site in build/site; a broken link fails
 	$(BIN)/python -m tests.support.docs_site
+
+test-versions: $(DEV_READY)  ## a slice on each Python that is installed, and the oldest and newest LangGraph
+	$(BIN)/python -m tests.support.versions $(ARGS)
+
+licences: $(DEV_READY)  ## the licence of each package; one that is not accepted fails
+	$(BIN)/python -m tests.support.packages
+
+audit: $(DEV_READY)  ## known vulnerabilities of the pinned packages of Python and npm
+	[ -x build/audit/bin/pip-audit ] || { $(PYTHON) -m venv build/audit && \
+		build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit; }
+	$(BIN)/python -m tests.support.advisories build/audit/bin/pip-audit
+
+sbom: $(DEV_READY)  ## build/turnstream.cdx.json: what the server is made of, as CycloneDX
+	$(BIN)/python -m tests.support.packages sbom
+
+dist: $(DEV_READY)  ## wheel and source distribution in build/dist, the same bytes each time
+	$(BIN)/python -m tests.support.distributions
 
 fuzz: $(DEV_READY)  ## requests made of the OpenAPI document, without end; ARGS="--max-time 60" ends them
 	$(BIN)/python -m tests.fuzz $(ARGS)

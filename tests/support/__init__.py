@@ -30,6 +30,7 @@ small_disk        a server on a disk that can be filled
 reverse_proxies   nginx and Caddy before the server, as docs/deploy.md configures them
 code_blocks       the code blocks of documents, and how each is tested
 docs_site         the documents as a site
+versions, packages, advisories, distributions   other versions, licences, vulnerabilities, builds
 settings_page, problem_table      tables of documents, made from the code
 cutting_proxy, environment, hypothesis_settings, waiting          network, settings, time
 """
