@@ -28,6 +28,7 @@ long_list         a list of many threads
 foreign_lock      another program's transaction on the database
 small_disk        a server on a disk that can be filled
 reverse_proxies   nginx and Caddy before the server, as docs/deploy.md configures them
+earlier_installation   what an earlier version leaves, and how it is recorded
 code_blocks       the code blocks of documents, and how each is tested
 docs_site         the documents as a site
 versions, packages, advisories, distributions   other versions, licences, vulnerabilities, builds
