@@ -9,7 +9,7 @@ import pytest
 from tests.support.documented import EVERYTHING
 from tests.support.serving import PROJECT
 from turnstream.server.extensions.base import EXTENSION_API
-from turnstream.server.extensions.built_in import ServerSettings
+from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.extensions.loading import ADMINISTRATION
 from turnstream.server.options import Option
 from turnstream.server.turns.problem_codes import ALL
@@ -24,7 +24,9 @@ def public() -> Mapping[str, Sequence[str]]:
     options = [Option(name, field) for name, field in ServerSettings.model_fields.items()]
     return {
         "settings": sorted(each.variable for each in options),
-        "commands": sorted(ADMINISTRATION),
+        "commands": sorted(
+            [*ADMINISTRATION, *(name for each in BUILT_IN for name in each.commands)]
+        ),
         "problem codes": sorted(f"{each.code} {each.status}" for each in ALL),
         "routes": sorted(
             f"{method.upper()} {path}"
