@@ -4,15 +4,29 @@ its settings go; the rest of it when it is switched on."""
 from turnstream.server.extensions.audit import AuditExtension, AuditSettings
 from turnstream.server.extensions.feedback import FeedbackExtension, FeedbackSettings
 from turnstream.server.extensions.metrics import MetricsExtension, MetricsSettings
+from turnstream.server.extensions.openapi import OpenApiExtension, OpenApiSettings
 from turnstream.server.extensions.titles import TitleSettings, TitlesExtension
 from turnstream.server.extensions.traces import TracesExtension, TracesSettings
 from turnstream.server.settings import Settings
 
-BUILT_IN = (AuditExtension, FeedbackExtension, MetricsExtension, TitlesExtension, TracesExtension)
+BUILT_IN = (
+    AuditExtension,
+    FeedbackExtension,
+    MetricsExtension,
+    OpenApiExtension,
+    TitlesExtension,
+    TracesExtension,
+)
 
 
 class ServerSettings(
-    Settings, AuditSettings, TitleSettings, MetricsSettings, TracesSettings, FeedbackSettings
+    Settings,
+    AuditSettings,
+    TitleSettings,
+    MetricsSettings,
+    TracesSettings,
+    FeedbackSettings,
+    OpenApiSettings,
 ):
     """Serve a LangGraph graph to browsers.
 

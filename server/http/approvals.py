@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from turnstream.server.formats import DEFAULT, BodyLimits, approval_body
-from turnstream.server.http.openapi.operation import (
+from turnstream.server.http.operations import (
     TEXT,
     Answer,
     Operation,

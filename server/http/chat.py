@@ -19,7 +19,7 @@ from turnstream.server.formats import (
 )
 from turnstream.server.formats.format import StreamContext, View
 from turnstream.server.http.cursors import position
-from turnstream.server.http.openapi.operation import (
+from turnstream.server.http.operations import (
     EVENTS,
     JSON,
     TEXT,

@@ -16,7 +16,7 @@ from typing_extensions import TypeAliasType, TypedDict
 from turnstream.server.formats import DEFAULT, WireFormat
 from turnstream.server.http.audited import record_now
 from turnstream.server.http.chat import PROTOCOL
-from turnstream.server.http.openapi.operation import LINES, TEXT, Answer, Operation
+from turnstream.server.http.operations import LINES, TEXT, Answer, Operation
 from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.readers import respond_in_time
 from turnstream.server.http.state import ApiRequest, owner, principal

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from turnstream.graphs.attached import AttachedGraph
-from turnstream.server.http.openapi.operation import Answer, Operation, says
+from turnstream.server.http.operations import Answer, Operation, says
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.runs.client_values import allowed_names
 

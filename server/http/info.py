@@ -11,7 +11,7 @@ from typing_extensions import TypeAliasType, TypedDict
 from turnstream.graphs.models import OFFLINE
 from turnstream.graphs.offline import EXAMPLES
 from turnstream.server.http.guard import FOREIGN_HOST
-from turnstream.server.http.openapi.operation import Answer, Operation, says
+from turnstream.server.http.operations import Answer, Operation, says
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.turns.problem_codes import STORAGE, pick

@@ -19,7 +19,7 @@ from turnstream.server.http.authenticated import (
     session_cookie,
 )
 from turnstream.server.http.bodies import MAX_ANONYMOUS_BYTES
-from turnstream.server.http.openapi.operation import TEXT, Answer, Operation, Time
+from turnstream.server.http.operations import TEXT, Answer, Operation, Time
 from turnstream.server.http.personal_data import delete_all
 from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.state import ApiRequest, principal

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from turnstream.graphs.images import takes_images
 from turnstream.graphs.models import OFFLINE, PROVIDERS, ModelName
-from turnstream.server.http.openapi.operation import Answer, Operation, says
+from turnstream.server.http.operations import Answer, Operation, says
 from turnstream.server.http.state import ApiRequest, rights
 from turnstream.tools.image_header import Kind
 

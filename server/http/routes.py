@@ -8,7 +8,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from turnstream.server.extensions.base import Extension, ExtensionError
-from turnstream.server.formats import FORMATS, Formats
+from turnstream.server.formats import Formats
 from turnstream.server.http.approvals import Approval, Approvals
 from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.chat import Chat, ChatStop, ChatStream
@@ -17,7 +17,6 @@ from turnstream.server.http.graphs import Graphs
 from turnstream.server.http.info import Health, Live, Ready
 from turnstream.server.http.login import Login, Logout, Me
 from turnstream.server.http.models import Models
-from turnstream.server.http.openapi.endpoint import OpenApi
 from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.threads import Restore, Thread, Threads
 from turnstream.server.http.tools import Tool, Tools
@@ -52,7 +51,6 @@ OWN_ROUTES = (
             ("/tools", Tools),
             ("/tools/{name}", Tool),
             ("/export", Export),
-            ("/openapi.json", OpenApi),
         )
     ),
 )
@@ -94,6 +92,3 @@ def permitted(route: Route) -> Route:
     guarded = copy(route)
     guarded.app = Authenticated(Permitted(route.app))
     return guarded
-
-
-ROUTES = routes_with(FORMATS)

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict
 
 from turnstream.server.formats.fields import ClosedFields, Fault, Otherwise, Text, keys, read
 from turnstream.server.formats.graph_values import ToolNames
-from turnstream.server.http.openapi.operation import component, says
+from turnstream.server.http.operations import component, says
 from turnstream.server.storage.titles import one_line
 
 MAX_TITLE_CHARS = 200

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from turnstream.server.formats import WireFormat
 from turnstream.server.formats.metadata import interrupt_json
-from turnstream.server.http.openapi.operation import component, says
+from turnstream.server.http.operations import component, says
 from turnstream.server.http.problems import unknown_thread
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.http.thread_listing import ThreadEntryJson

@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, cast, get_args
 
 from typing_extensions import TypedDict
 
-from turnstream.server.http.openapi.operation import (
+from turnstream.server.http.operations import (
     FLAG,
     TEXT,
     Parameter,

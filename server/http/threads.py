@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from turnstream.server.formats import DEFAULT
 from turnstream.server.http.chat import PROTOCOL
-from turnstream.server.http.openapi.operation import (
+from turnstream.server.http.operations import (
     FLAG,
     Answer,
     Operation,

@@ -19,7 +19,7 @@ from turnstream.graphs.classify import check_args
 from turnstream.graphs.execution import execute, limits_of
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
 from turnstream.server.http.audited import note_call
-from turnstream.server.http.openapi.operation import Answer, Operation, says
+from turnstream.server.http.operations import Answer, Operation, says
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest, rights
 from turnstream.server.runs.graph_user import AUTH_USER, GraphUser

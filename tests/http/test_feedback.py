@@ -103,7 +103,7 @@ async def test_without_the_setting_there_is_no_such_address(tmp_path: Path) -> N
         async with httpx.AsyncClient(base_url=client.url) as http:
             answer = await http.post("/threads/t1/feedback", json={})
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-        assert "extensions" not in (await client.http.get("/me")).json()
+        assert (await client.http.get("/me")).json()["extensions"] == ["openapi"]
 
 
 async def test_thumbs_are_counted_in_the_metrics(

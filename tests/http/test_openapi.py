@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import jsonschema
 import pytest
 import pytest_asyncio
@@ -13,9 +14,10 @@ from openapi_spec_validator import validate
 from tests.support.examples import EXAMPLES, body_of
 from tests.support.serving import Client, serving, settings
 from tests.support.users import client_of, keys_settings
-from turnstream.server.http.openapi.document import shared_text
+from turnstream.server.extensions.openapi.document import shared_text
 from turnstream.server.runs.served_models import ServedModels
 
+FEEDBACK = "/threads/{thread_id}/feedback"
 NAMES = [(method, path, name) for (method, path), named in EXAMPLES.items() for name in named]
 
 
@@ -89,6 +91,21 @@ async def test_with_authentication_only_callers_get_the_document(tmp_path: Path)
     assert found["components"]["schemas"]["Confirmation"]["properties"]["confirm"] == {
         "const": "ann"
     }
+
+
+async def test_without_the_setting_there_is_no_such_address(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db", openapi=False)) as client:
+        async with httpx.AsyncClient(base_url=client.url) as http:
+            answer = await http.get("/openapi.json")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        assert "extensions" not in (await client.http.get("/me")).json()
+
+
+async def test_the_document_lists_its_own_route_behind_those_of_the_core(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db", feedback=True)) as client:
+        paths = [*(await document_of(client))["paths"]]
+    assert paths.index("/export") + 1 == paths.index("/openapi.json")
+    assert paths.index("/openapi.json") < paths.index("/ag-ui") < paths.index(FEEDBACK)
 
 
 async def test_the_document_is_made_once_for_all_callers(tmp_path: Path) -> None:

@@ -22,17 +22,17 @@ OF_EXTRAS = (
 
 SERVING = """
 import asyncio, sys
-from turnstream.server.app import create_app
-from turnstream.server.settings import Settings
+from turnstream.server.app import create
 
 async def serve():
-    app = create_app(Settings(database="t.db", model="offline"))
+    app = create()
     async with app.router.lifespan_context(app):
         print(*sys.modules)
 
 asyncio.run(serve())
 """
-"""The server as it is without any other setting."""
+"""The server as it is with the settings of its environment alone."""
+OPENAPI = "turnstream.server.extensions.openapi"
 TURN = """
 import sys
 from starlette.testclient import TestClient
@@ -52,6 +52,13 @@ def imported_by(module: str) -> frozenset[str]:
     return frozenset(subprocess.check_output([sys.executable, "-c", script], text=True).split())
 
 
+def imported_by_serving(folder: Path, **environment: str) -> set[str]:
+    command, path = [sys.executable, "-c", SERVING], {"PYTHONPATH": str(PROJECT)}
+    named = {"TURNSTREAM_DATABASE": "t.db", "TURNSTREAM_MODEL": "offline"}
+    given = path | named | environment
+    return {*subprocess.check_output(command, text=True, cwd=folder, env=given).split()}
+
+
 @pytest.mark.full
 def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
     assert imported_by("turnstream.server.launch").isdisjoint(STORE_OF_GRAPHS)
@@ -67,8 +74,7 @@ def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
 
 @pytest.mark.full
 def test_what_the_server_does_not_serve_with_is_not_imported_when_it_serves(tmp_path: Path) -> None:
-    command, path = [sys.executable, "-c", SERVING], {"PYTHONPATH": str(PROJECT)}
-    serving = {*subprocess.check_output(command, text=True, cwd=tmp_path, env=path).split()}
+    serving = imported_by_serving(tmp_path)
     assert "turnstream.server.storage.store" in serving
     unused = (*STORE_OF_GRAPHS, *CLIENTS_OF_MODELS, *OF_EXTRAS, "limits")
     assert serving.isdisjoint(unused)
@@ -79,10 +85,13 @@ def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:
     assert "limits" in imported_by("turnstream.server.users.quotas")
 
 
-def test_the_openapi_document_is_made_when_it_is_asked_for() -> None:
-    assert "turnstream.server.http.openapi.document" not in imported_by("turnstream.server.launch")
-    schemas = {name for name in imported_by("turnstream.server.launch") if name.endswith("schemas")}
-    assert not {name for name in schemas if name.startswith("turnstream.server.formats")}
+def test_the_openapi_document_is_made_when_a_client_asks_for_it(tmp_path: Path) -> None:
+    for setting, modules in (("true", {"endpoint"}), ("false", set())):
+        serving = imported_by_serving(tmp_path, TURNSTREAM_OPENAPI=setting)
+        of_document = {name for name in serving if name.startswith(f"{OPENAPI}.")}
+        assert of_document == {f"{OPENAPI}.{name}" for name in modules}
+        schemas = {name for name in serving if name.endswith("schemas")}
+        assert not {name for name in schemas if name.startswith("turnstream.server.formats")}
 
 
 @pytest.mark.full

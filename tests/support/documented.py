@@ -11,10 +11,10 @@ import httpx
 import jsonschema_rs
 
 from tests.support.routes import ROUTES
+from turnstream.server.extensions.openapi.document import Subject, document
 from turnstream.server.formats import FORMATS
 from turnstream.server.formats.body_schemas import Served
 from turnstream.server.formats.fields import BodyLimits
-from turnstream.server.http.openapi.document import Subject, document
 
 _SERVED = Served(BodyLimits(32_000), ("chat",), ("offline",), ())
 SUBJECT = Subject(FORMATS, _SERVED, ("credentials", "key", "session"), "local")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.routes import ROUTES
-from turnstream.server.http.openapi.document import endpoints
-from turnstream.server.http.openapi.operation import Operation
+from turnstream.server.extensions.openapi.document import endpoints
+from turnstream.server.http.operations import Operation
 
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
     (one.method, one.route.path): one.operation for one in endpoints(ROUTES) if one.operation.id

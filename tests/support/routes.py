@@ -2,7 +2,9 @@
 
 from turnstream.server.extensions.built_in import ServerSettings
 from turnstream.server.extensions.feedback import FeedbackExtension
+from turnstream.server.extensions.openapi import OpenApiExtension
 from turnstream.server.formats import FORMATS
 from turnstream.server.http.routes import routes_with
 
-ROUTES = routes_with(FORMATS, [FeedbackExtension(ServerSettings.model_validate({}))])
+_SETTINGS = ServerSettings.model_validate({})
+ROUTES = routes_with(FORMATS, [FeedbackExtension(_SETTINGS), OpenApiExtension(_SETTINGS)])

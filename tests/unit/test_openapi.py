@@ -17,8 +17,8 @@ from tests.support.examples import EXAMPLES, OPERATIONS, body_of
 from tests.support.routes import ROUTES
 from tests.support.serving import PROJECT
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED
+from turnstream.server.extensions.openapi.document import document, endpoints
 from turnstream.server.formats import WIRE_FORMATS
-from turnstream.server.http.openapi.document import document, endpoints
 from turnstream.server.http.thread_listing import PAGE_PROBLEMS
 from turnstream.server.http.tools import STATUSES
 from turnstream.server.storage.interfaces import StorageFault

@@ -21,7 +21,7 @@ from turnstream.server.formats.fields import (
     Text,
     read,
 )
-from turnstream.server.http.openapi.operation import Answer, Operation, says
+from turnstream.server.http.operations import Answer, Operation, says
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, thread_key
 from turnstream.server.turns.problem_codes import STORAGE, pick

@@ -29,11 +29,10 @@ from turnstream.server.formats.fields import Fields, Text, read, shown
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot, stream
 from turnstream.server.formats.langgraph.snapshot import SavedThread, checkpoints
-from turnstream.server.http import chat
+from turnstream.server.http import chat, operations
 from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.cursors import Position, position
-from turnstream.server.http.openapi import operation
-from turnstream.server.http.openapi.operation import Answer, Operation, Parameter, component, says
+from turnstream.server.http.operations import Answer, Operation, Parameter, component, says
 from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.problems import Problem, problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
@@ -91,8 +90,8 @@ class LangGraphAssistantJson(TypedDict):
     graph_id: str
     name: str
     description: str | None
-    created_at: operation.Time
-    updated_at: operation.Time
+    created_at: operations.Time
+    updated_at: operations.Time
     config: Nothing
     context: Nothing
     metadata: Nothing
@@ -281,7 +280,7 @@ def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[
 async def _state_response(thread: SavedThread, count: int, rest: Mapping[str, Any]) -> Response:
     """Answer with one object: the `values` after the first `count` messages, and `rest`."""
     body = _with_values(thread, await written(thread.messages[:count]), rest)
-    return Response(body, media_type=operation.JSON)
+    return Response(body, media_type=operations.JSON)
 
 
 def _with_values(thread: SavedThread, texts: Sequence[bytes], rest: Mapping[str, Any]) -> bytes:
@@ -324,8 +323,8 @@ class LangGraphMetadataJson(TypedDict, total=False):
 
 class LangGraphBareThreadJson(TypedDict):
     thread_id: str
-    created_at: operation.Time
-    updated_at: operation.Time
+    created_at: operations.Time
+    updated_at: operations.Time
     metadata: LangGraphMetadataJson
     status: _ThreadStatus
     config: Nothing
@@ -363,7 +362,7 @@ def _whole(value: Any) -> Any:
 
 def _bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
     remedy = fields.Otherwise("invalid_limit", f"ask for {least} to {most}")
-    schema = WithJsonSchema(operation.whole_number(least, most, default))
+    schema = WithJsonSchema(operations.whole_number(least, most, default))
     return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
 
 
@@ -549,7 +548,7 @@ async def get_history(request: ApiRequest) -> Response:
         return JSONResponse([])
     async with aclosing(branches_of(request, found)) as branches:
         body = await history_json(branches, limit, before, found.entry.updated_at)
-    return Response(body, media_type=operation.JSON)
+    return Response(body, media_type=operations.JSON)
 
 
 def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
@@ -584,8 +583,8 @@ class LangGraphRunJson(TypedDict):
     run_id: str
     thread_id: str
     assistant_id: str
-    created_at: operation.Time
-    updated_at: operation.Time
+    created_at: operations.Time
+    updated_at: operations.Time
     status: _RunStatus
     metadata: Nothing
     kwargs: Nothing
@@ -594,8 +593,8 @@ class LangGraphRunJson(TypedDict):
 
 _PLACES = ("X-Thread-Id", "X-Run-Id", "Content-Location", "Location")
 _LAST = "One event; `error` or `end` is the last."
-_EVENT = {**operation.refer("LangGraph.Event"), "description": _LAST}
-_streamed = partial(Answer, "The run as an event stream.", _EVENT, operation.EVENTS)
+_EVENT = {**operations.refer("LangGraph.Event"), "description": _LAST}
+_streamed = partial(Answer, "The run as an event stream.", _EVENT, operations.EVENTS)
 _FOUND = STORAGE | pick("thread_not_found", "run_not_found")
 _OF_OTHER_BODIES = pick(
     *("missing_action", "invalid_protocol", "invalid_on_busy", "invalid_trigger"),
@@ -732,7 +731,7 @@ async def join_run(request: ApiRequest) -> Response:
     _FOUND | pick("unsupported_option"),
     query={
         "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
-        "action": Parameter("The text of the run is kept.", operation.one_of(["interrupt"])),
+        "action": Parameter("The text of the run is kept.", operations.one_of(["interrupt"])),
     },
 )
 async def cancel_run(request: ApiRequest) -> Response:

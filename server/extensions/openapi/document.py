@@ -25,12 +25,11 @@ from turnstream.server.formats.graph_values import ToolNames
 from turnstream.server.formats.langgraph import schemas as langgraph
 from turnstream.server.formats.langgraph.api import ApiKeyHeader
 from turnstream.server.formats.metadata_schemas import INTERRUPT, any_of
+from turnstream.server.http import operations as vocabulary
 from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
 from turnstream.server.http.guard import SAFE_METHODS
-from turnstream.server.http.openapi import operation as vocabulary
-from turnstream.server.http.openapi.operation import TEXT, Answer, Operation, Shape
+from turnstream.server.http.operations import TEXT, Answer, Operation, Shape
 from turnstream.server.http.permitted import Permitted
-from turnstream.server.http.routes import ROUTES
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.problem_codes import Problems, by_status, pick
 
@@ -72,7 +71,7 @@ class Subject:
     caller: str
     """The caller's id."""
     extensions: tuple[Extension, ...] = ()
-    routes: Sequence[Route] = field(default=ROUTES, compare=False)
+    routes: Sequence[Route] = field(default=(), compare=False)
     """The routes of the server; formats and extensions decide which."""
 
 
@@ -113,7 +112,7 @@ def endpoints(routes: Sequence[Route]) -> Iterator[Endpoint]:
 
 
 def encoded(subject: Subject) -> bytes:
-    """Return the document of the server's own routes as JSON."""
+    """Return the document of the subject's routes as JSON."""
     caller = json.dumps(subject.caller).encode()
     return shared_text(replace(subject, caller=CALLER)).replace(json.dumps(CALLER).encode(), caller)
 

@@ -1,5 +1,5 @@
 """The vocabulary in which endpoints declare their operations: plain data, which nothing reads
-before the OpenAPI document is made."""
+before an extension makes a document of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,15 +1,19 @@
-"""GET /openapi.json: all calls, for programs. Nothing of the document is made, nor imported,
-before it is asked for."""
+"""The route of the document. Nothing of the document is made, nor imported, before a client asks
+for it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response
+from starlette.routing import Route
 
-from turnstream.server.http.openapi.operation import JSON, Answer, Operation
+from turnstream.server.http.operations import JSON, Answer, Operation
+from turnstream.server.http.routes import OWN_ROUTES
 from turnstream.server.http.state import ApiRequest, principal, rights
 from turnstream.server.runs.client_values import allowed_names
+
+PATH = "/openapi.json"
 
 
 class OpenApi(HTTPEndpoint):
@@ -20,8 +24,8 @@ class OpenApi(HTTPEndpoint):
 
 
 def _encoded(request: ApiRequest) -> bytes:
+    from turnstream.server.extensions.openapi.document import Subject, encoded
     from turnstream.server.formats.body_schemas import Served
-    from turnstream.server.http.openapi.document import Subject, encoded
 
     state = request.state
     graphs = state["graphs"].by_name
@@ -30,8 +34,14 @@ def _encoded(request: ApiRequest) -> bytes:
     values = tuple((place, tuple(sorted(names))) for place, names in _values(request).items())
     served = Served(state["body_limits"], tuple(graphs), tuple(models), values)
     caller, extensions = principal(request).id, tuple(state["extensions"])
-    routes = tuple(request.app.routes)
+    routes = _in_order(request.app.routes)
     return encoded(Subject(state["formats"], served, _schemes(request), caller, extensions, routes))
+
+
+def _in_order(routes: Sequence[Route]) -> Sequence[Route]:
+    """Put the document's own route behind the core's: its place in the document does not depend on
+    the formats and extensions of the server."""
+    return sorted(routes, key=lambda route: (route not in OWN_ROUTES, route.path != PATH))
 
 
 def _values(request: ApiRequest) -> Mapping[str, set[str]]:
