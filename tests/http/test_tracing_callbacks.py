@@ -1,24 +1,16 @@
 """LangSmith's and Langfuse's own callbacks, as their users set them up, in a served run."""
 
-import json
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.collector import Collector, attributes, collector
+from tests.support.collector import Collector, attributes, collector, langsmith_runs
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_environment, process
 from tests.support.waiting import until
 
 CALL = ("calculator", '{"expression": "6 * 7"}')
-# LangSmith sends each run in parts, https://api.smith.langchain.com/redoc#tag/run: this is the one
-# that has its name and its place.
-RUN = re.compile(
-    rb'name="(?:post|patch)\.[0-9a-f-]{36}"\r\n.{0,200}?\r\n\r\n(\{.*?\})\r\n--', re.DOTALL
-)
 
 
 @pytest.fixture
@@ -30,16 +22,6 @@ async def found() -> AsyncIterator[Collector]:
 async def a_turn(client: Client) -> None:
     async with client.chat({"thread_id": "t1", "message": "Hello"}) as reader:
         await reader.rest()
-
-
-def runs(found: Collector) -> dict[str, dict[str, Any]]:
-    """LangSmith's runs, by their ids."""
-    bodies = b"".join(body for path, body in found.posted if path == "/runs/multipart")
-    sent = [json.loads(run) for run in RUN.findall(bodies)]
-    known: dict[str, dict[str, Any]] = {}
-    for run in sent:
-        known[run["id"]] = known.get(run["id"], {}) | run
-    return known
 
 
 @pytest.mark.full
@@ -54,11 +36,12 @@ async def test_langsmith_gets_a_served_run_with_its_model_calls_and_tools_in_one
             await a_turn(server.client)
 
             def all_came() -> bool:
-                kinds = [run.get("run_type") for run in runs(found).values() if "end_time" in run]
+                known = langsmith_runs(found).values()
+                kinds = [run.get("run_type") for run in known if "end_time" in run]
                 return kinds.count("llm") == 2 and kinds.count("tool") == 1
 
             await until(all_came)
-    known = runs(found)
+    known = langsmith_runs(found)
     [root] = [run for run in known.values() if not run.get("parent_run_id")]
     assert {run["trace_id"] for run in known.values()} == {root["id"]}
     assert all(run["parent_run_id"] in known for run in known.values() if run is not root)

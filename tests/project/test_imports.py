@@ -95,6 +95,17 @@ def test_the_openapi_document_is_made_when_a_client_asks_for_it(tmp_path: Path) 
 
 
 @pytest.mark.full
+def test_nothing_that_forwards_feedback_is_imported_until_a_service_is_named(
+    tmp_path: Path,
+) -> None:
+    serving = imported_by_serving(tmp_path, TURNSTREAM_FEEDBACK="true")
+    feedback = "turnstream.server.extensions.feedback"
+    assert f"{feedback}.given" in serving
+    unused = ("forwarding", "services", "links", "traced")
+    assert serving.isdisjoint(f"{feedback}.{name}" for name in unused)
+
+
+@pytest.mark.full
 def test_what_several_workers_share_is_imported_when_it_is_set() -> None:
     assert not {name for name in imported_by("turnstream.server.launch") if "storage.redis" in name}
     assert "redis" not in imported_by("turnstream.server.users.quotas")

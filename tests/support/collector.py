@@ -1,6 +1,8 @@
 """A collector of traces: a real HTTP server that takes what exporters send it."""
 
 import gzip
+import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +18,12 @@ from starlette.routing import Route
 from tests.support.endpoint.serving import serve
 
 Attributes = dict[str, Any]
+
+# LangSmith sends each run in parts, https://api.smith.langchain.com/redoc#tag/run: this is the one
+# that has its name and its place.
+RUN = re.compile(
+    rb'name="(?:post|patch)\.[0-9a-f-]{36}"\r\n.{0,200}?\r\n\r\n(\{.*?\})\r\n--', re.DOTALL
+)
 
 
 def attributes(span: Span) -> Attributes:
@@ -64,6 +72,16 @@ class Collector:
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
             for scope in resource.scope_spans:
                 self.spans.extend(scope.spans)
+
+
+def langsmith_runs(found: Collector) -> dict[str, dict[str, Any]]:
+    """LangSmith's runs, by their ids."""
+    bodies = b"".join(body for path, body in found.posted if path == "/runs/multipart")
+    sent = [json.loads(run) for run in RUN.findall(bodies)]
+    known: dict[str, dict[str, Any]] = {}
+    for run in sent:
+        known[run["id"]] = known.get(run["id"], {}) | run
+    return known
 
 
 @asynccontextmanager

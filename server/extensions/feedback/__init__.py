@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, CliImplicitFlag
 from sqlalchemy import Column, Float, MetaData, String, Table
 from starlette.routing import Route
@@ -27,12 +27,33 @@ feedback = Table(
     Column("given_at", Float, nullable=False),
 )
 """`value`: `up` or `down`. `given_at`: Unix time."""
+links = Table(
+    "feedback_links",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("message_id", String, primary_key=True),
+    Column("trace_id", String, nullable=False),
+    Column("score_id", String, nullable=False),
+    Column("linked_at", Float, nullable=False),
+)
+"""The trace of the run that made a message, and the id that its feedback has at the service.
+`linked_at`: Unix time. Written while feedback is forwarded."""
 
 
 class FeedbackSettings(BaseSettings):
     feedback: CliImplicitFlag[bool] = Field(
         False, description="let users give messages a thumb up or down, with a reason"
     )
+    feedback_forward: Literal["langsmith", "langfuse"] | None = Field(
+        None, description="the service that gets the feedback beside its traces; unset: none"
+    )
+
+    @model_validator(mode="after")
+    def _check_feedback_forward(self) -> "FeedbackSettings":
+        if self.feedback_forward and not self.feedback:
+            raise ValueError("TURNSTREAM_FEEDBACK_FORWARD needs TURNSTREAM_FEEDBACK=true")
+        return self
 
 
 class FeedbackExtension(Extension):
@@ -40,6 +61,13 @@ class FeedbackExtension(Extension):
     api = EXTENSION_API
     settings = FeedbackSettings
     tables = metadata
+
+    def __new__(cls, settings: FeedbackSettings) -> "FeedbackExtension":
+        if settings.feedback_forward:
+            from turnstream.server.extensions.feedback.forwarding import ForwardingFeedback
+
+            return object.__new__(ForwardingFeedback)
+        return object.__new__(cls)
 
     def __init__(self, settings: FeedbackSettings) -> None:  # noqa: ARG002
         self._given: GivenFeedback | None = None

@@ -1,7 +1,7 @@
 """The feedback that was given, in the database."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -28,10 +28,15 @@ class TooMuchFeedback(Exception):
 
 
 class GivenFeedback:
-    def __init__(self, opened: Opened) -> None:
+    """`changed` is called with the message whose feedback has changed."""
+
+    def __init__(
+        self, opened: Opened, changed: Callable[[ThreadKey, str], None] | None = None
+    ) -> None:
         self._database = opened.database
         self._threads = opened.threads
         self._count = opened.count
+        self._changed = changed
 
     async def of_thread(self, key: ThreadKey) -> list[FeedbackJson]:
         """Return a thread's feedback, the oldest first. Raises StorageUnavailable."""
@@ -50,6 +55,8 @@ class GivenFeedback:
         is_given = await self._database.write(self._give, key, row)
         if is_given:
             self._count(value)
+            if self._changed:
+                self._changed(key, message_id)
         return is_given
 
     def _give(self, connection: Connection, key: ThreadKey, row: Mapping[str, Any]) -> bool:
