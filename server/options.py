@@ -52,7 +52,9 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("max_message_chars", "max_images", "max_image_bytes", "max_thread_bytes"),
         *("max_body_bytes", "max_body_values", "max_bodies_bytes", "max_responses_bytes"),
     ),
-    "Observation and feedback": ("metrics_port", "metrics_host", "traces", "feedback"),
+    "Observation and feedback": (
+        *("metrics_port", "metrics_host", "traces", "feedback", "feedback_forward", "openapi"),
+    ),
 }
 """The settings of this package; those of other extensions follow, a group of their own."""
 SECRETS = ("openai_api_key",)

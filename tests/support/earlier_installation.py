@@ -51,9 +51,11 @@ THREADS = {
 
 
 def copied(recorded: Path, folder: Path) -> Path:
-    """Copy a recorded installation to a folder of a test."""
+    """Copy a recorded installation to a folder of a test. A clone has no rights of its files: the
+    server has made its database for its user alone."""
     copy = Path(shutil.copytree(recorded, folder / "installation"))
-    (copy / "turnstream.sqlite").rename(copy / DATABASE)
+    database = (copy / "turnstream.sqlite").rename(copy / DATABASE)
+    database.chmod(0o600)
     return copy
 
 
