@@ -60,7 +60,7 @@ check: $(DEV_READY)  ## lint, types, import contracts
 	ln -sfn $(addprefix $(CURDIR)/,server graphs tools .package/__init__.py) $(PACKAGE)/turnstream
 	$(BIN)/mypy
 	PYTHONPATH=$(LINKS) $(BIN)/lint-imports --no-cache
-	$(PYTEST) -q tests/unit/test_house.py
+	$(PYTEST) -q tests/unit/test_house.py tests/unit/test_options.py
 
 docs: $(DEV_READY)  ## the documentation as a site in build/site; a broken link fails
 	$(BIN)/python -m tests.support.docs_site

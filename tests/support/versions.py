@@ -5,7 +5,7 @@ runs a slice of the tests. `python3.13` is that Python with the pinned packages.
 Python with the oldest LangGraph and LangChain that pyproject.toml allows, and `newest` with the
 newest of all that the server depends on; only what runs the tests is pinned there.
 Without names every set-up runs whose Python is installed, and the others are listed as not run.
-`--extra` runs two, as CI does: the newest other Python, and the newest LangGraph.
+`--extra` runs two: the newest other Python, and the newest of all dependencies.
 """
 
 import argparse
