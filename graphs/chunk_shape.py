@@ -15,7 +15,7 @@ from turnstream.tools import strict_json
 MAX_NAME_CHARS = 1000
 """Characters of an id, a name or a reason, which are stored beside a message."""
 MAX_ID_CHARS = 10_000
-"""Of a call's id as a server sends it: LiteLLM's have up to some thousands, with a signature."""
+"""Largest id of a call as a server sends it: LiteLLM's have some thousands, with a signature."""
 MAX_CALLS = 250
 """Largest number of calls in one delta; a message has `turnstream.graphs.model_output.MAX_PARTS`
 parts."""

@@ -89,7 +89,7 @@ class BoundedChatOpenAI(ChatOpenAI):
             yield rest.part_of(whole)
 
     def _rest(self, room: Room, tags: ThinkTags, keys: ServerKeys) -> Iterator[StreamedGeneration]:
-        """What is left to say of a message whose stream has ended."""
+        """Return the last chunks of a message whose stream has ended."""
         if not tags.is_done:
             rest = AIMessageChunk(content="")
             take_thoughts(tags, rest, ends=True, shows=self.shows_reasoning)

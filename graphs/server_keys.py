@@ -22,7 +22,7 @@ from turnstream.graphs.calls import MAX_ID_CHARS, derived_id
 from turnstream.tools import strict_json
 
 MAX_CHARS = 1_000_000
-"""Of one message's keys; of a message with more, none are kept."""
+"""Largest size of the keys of one message; if there is more, none are kept."""
 MAX_DEPTH = 20
 PREFIX = "sent_by:"
 OF_MESSAGES = frozenset(
