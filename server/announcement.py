@@ -4,15 +4,20 @@ import logging
 import os
 import socket
 from collections.abc import Sequence
+from difflib import get_close_matches
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from turnstream.graphs.loading import BUILT_IN
 from turnstream.graphs.models import OFFLINE, ModelName
+from turnstream.server.logs.messages import escape
 from turnstream.server.settings import LOOPBACK, Settings
 
 logger = logging.getLogger("turnstream")
 
+PREFIX = "TURNSTREAM_"
+OF_TESTS = "TURNSTREAM_TEST_"
+"""Variables that the tests of this package read, and no server."""
 OPEN_TO_ALL = (
     "there is no authentication: everyone who reaches this port can read, change and delete every "
     "thread"
@@ -43,7 +48,7 @@ def announce(
     logger.info("%(for)s: %(model)s", model)
     if extensions:
         logger.info("extensions: %(names)s", {"names": ", ".join(extensions)})
-    for warning in warnings(settings):
+    for warning in (*warnings(settings), *unknown_variables(settings)):
         logger.warning(warning)
 
 
@@ -71,8 +76,21 @@ def _model(settings: Settings) -> str:
     return f"{default} at {_address(url) if url else 'OpenAI'}{further}"
 
 
+def unknown_variables(settings: Settings) -> list[str]:
+    """Return a sentence for each variable of the environment that looks like a setting and is
+    none."""
+    known = [f"{PREFIX}{name.upper()}" for name in type(settings).model_fields]
+    sentences = []
+    for name in sorted(each.upper() for each in os.environ):
+        if name.startswith(PREFIX) and not name.startswith(OF_TESTS) and name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.85)
+            meant = f"; is {near[0]} meant?" if near else ""
+            sentences.append(f"{escape(name)} is no setting, and has no effect{meant}")
+    return sentences
+
+
 def warnings(settings: Settings) -> list[str]:
-    """What these settings expose, a sentence each."""
+    """Return a sentence for each danger of these settings."""
     others_reach = not is_loopback(settings.host) or set(settings.allowed_hosts) - set(LOOPBACK)
     exposed = [OPEN_TO_ALL] if others_reach and not settings.authenticates else []
     return [*exposed, ANY_HOST] if "*" in settings.allowed_hosts else exposed

@@ -32,6 +32,18 @@ def test_any_other_address_warns_that_the_threads_are_everyones(
     assert announced(caplog, logging.WARNING, host=host) == [OPEN_TO_ALL]
 
 
+def test_a_variable_that_is_no_setting_is_named_with_the_one_that_may_be_meant(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TURNSTREAM_MAX_STEP", "TURNSTREAM_SERVICE_PORT_HTTP", "TURNSTREAM_TEST_ANY"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("TURNSTREAM_MAX_STEPS", "3")
+    assert announced(caplog, logging.WARNING) == [
+        "TURNSTREAM_MAX_STEP is no setting, and has no effect; is TURNSTREAM_MAX_STEPS meant?",
+        "TURNSTREAM_SERVICE_PORT_HTTP is no setting, and has no effect",
+    ]
+
+
 def test_any_host_header_warns_of_dns_rebinding(caplog: pytest.LogCaptureFixture) -> None:
     said = announced(caplog, logging.WARNING, allowed_hosts="chat.example, *", auth="keys")
     assert said == [ANY_HOST]
