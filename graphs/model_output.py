@@ -14,7 +14,7 @@ from turnstream.graphs import stored
 from turnstream.graphs.calls import MAX_VALUES, StreamedCall, values_of
 from turnstream.graphs.chunk_shape import ModelFault
 from turnstream.graphs.limits import CUT_AT, byte_size
-from turnstream.graphs.models import PROVIDERS, ModelUnavailable, is_empty_stream
+from turnstream.graphs.models import PROVIDERS, ModelUnavailable
 from turnstream.graphs.parts import PartAssembler
 from turnstream.graphs.stored import StoredTiming
 from turnstream.graphs.sums import Content, Extras, add_metadata, joined
@@ -145,6 +145,4 @@ async def _chunks(model: Model, prompt: Sequence[AnyMessage]) -> AsyncIterator[A
     except ModelFault:
         raise
     except Exception as error:
-        if isinstance(error, ValueError) and is_empty_stream(error):
-            raise ModelUnavailable("the model's stream was empty") from error
         raise ModelFault("the model call failed") from error

@@ -127,15 +127,6 @@ def provider_of(model: BaseChatModel) -> str | None:
     return getattr(model, "provider", None) or _KINDS.get(model._llm_type)
 
 
-def is_empty_stream(error: ValueError) -> bool:
-    """Whether a model's stream ended before its first chunk.
-
-    LangChain has no type of its own for that: read in langchain-core 1.7.2,
-    `BaseChatModel.astream`.
-    """
-    return str(error) == "No generation chunks were returned"
-
-
 @asynccontextmanager
 async def open_models(
     names: Sequence[str], options: ModelOptions

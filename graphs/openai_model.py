@@ -22,7 +22,13 @@ from turnstream.graphs.model_options import ModelOptions, possible_reasoning
 from turnstream.graphs.model_wire import ModelClients, model_clients
 from turnstream.graphs.server_keys import ServerKeys, has_keys, key_of, with_keys
 from turnstream.graphs.stored import PROVIDER
-from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
+from turnstream.graphs.streamed_generation import (
+    Room,
+    StreamedGeneration,
+    Whole,
+    cut_chunk,
+    empty_chunk,
+)
 from turnstream.graphs.strict_order import is_strict
 from turnstream.graphs.think_tags import ThinkTags, take_thoughts
 
@@ -87,6 +93,8 @@ class BoundedChatOpenAI(ChatOpenAI):
                     break
         for rest in self._rest(room, tags, keys):
             yield rest.part_of(whole)
+        if not whole.count:
+            yield empty_chunk("openai").part_of(whole)
 
     def _rest(self, room: Room, tags: ThinkTags, keys: ServerKeys) -> Iterator[StreamedGeneration]:
         """Return the last chunks of a message whose stream has ended."""

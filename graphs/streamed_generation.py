@@ -155,3 +155,10 @@ def cut_chunk(max_bytes: int, provider: str) -> StreamedGeneration:
         message=AIMessageChunk(content="", response_metadata={PROVIDER: provider}),
         generation_info={"finish_reason": "length", CUT_AT: max_bytes},
     )
+
+
+def empty_chunk(provider: str) -> StreamedGeneration:
+    """Return the one chunk of a stream that has said nothing. LangChain raises a ValueError for a
+    stream without chunks, which is known by its sentence alone."""
+    message = AIMessageChunk(content="", response_metadata={PROVIDER: provider})
+    return StreamedGeneration(message=message)

@@ -11,8 +11,15 @@ from langchain_core.outputs import ChatGenerationChunk
 
 from turnstream.graphs.answer_bounds import answers_closed
 from turnstream.graphs.limits import MAX_MESSAGE_BYTES
+from turnstream.graphs.replay import replay_for
 from turnstream.graphs.stored import PROVIDER
-from turnstream.graphs.streamed_generation import Room, StreamedGeneration, Whole, cut_chunk
+from turnstream.graphs.streamed_generation import (
+    Room,
+    StreamedGeneration,
+    Whole,
+    cut_chunk,
+    empty_chunk,
+)
 from turnstream.graphs.think_tags import ThinkTags, take_thoughts
 
 
@@ -42,6 +49,8 @@ class BoundedChat(BaseChatModel):
                         break
         if room.is_over:
             yield cut_chunk(self.max_message_bytes, self.provider).part_of(whole)
+        elif not whole.count:
+            yield empty_chunk(replay_for(self.provider).of).part_of(whole)
 
     def _bounded(self, chunk: ChatGenerationChunk, room: Room) -> StreamedGeneration:
         message = chunk.message

@@ -1,22 +1,18 @@
 """What we rest on inside other packages: these tests fail first when a package changes it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-import pytest
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
-from turnstream.graphs.models import is_empty_stream
 from turnstream.graphs.state import ChatState
 from turnstream.server.storage.checkpointer import open_checkpointer
 
@@ -121,26 +117,3 @@ async def test_a_delta_channel_replays_its_updates_and_takes_an_overwrite(tmp_pa
         after = (await compiled.aget_state(config)).values["messages"]
     assert [message.content for message in before] == ["0", "1", "2"]
     assert [message.content for message in after] == ["only"]
-
-
-class SilentModel(BaseChatModel):
-    """Its stream ends before its first chunk."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "silent"
-
-    def _generate(self, *_args: Any, **_kwargs: Any) -> ChatResult:
-        raise NotImplementedError
-
-    async def _astream(self, *_args: Any, **_kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        chunks: tuple[ChatGenerationChunk, ...] = ()
-        for chunk in chunks:
-            yield chunk
-
-
-async def test_langchain_reports_an_empty_stream_in_the_words_that_are_known() -> None:
-    with pytest.raises(ValueError, check=is_empty_stream):
-        async for _ in SilentModel().astream("Hello"):
-            pass
-    assert not is_empty_stream(ValueError("something else"))
