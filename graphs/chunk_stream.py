@@ -11,7 +11,6 @@ Most of a short request is its tools, the same ones each time: their JSON is kep
 
 import json
 import logging
-import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any, get_args
@@ -23,7 +22,7 @@ from openai.resources.chat.completions import AsyncCompletions
 from turnstream.graphs.chunk_shape import Chunk
 from turnstream.graphs.model_options import Omittable
 from turnstream.graphs.model_wire import AsyncBoundedStream
-from turnstream.graphs.server_keys import with_reasoning, without_keys
+from turnstream.graphs.server_keys import with_reasoning, with_signatures, without_keys
 from turnstream.graphs.strict_order import in_strict_order
 
 logger = logging.getLogger(__name__)
@@ -126,14 +125,20 @@ class RequestJson:
 
 
 Repair = Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
-_REPAIRS: Sequence[Repair] = (with_reasoning, without_keys, in_strict_order)
+_OF_ALL: Sequence[Repair] = (without_keys, in_strict_order)
+_OF_MODELS: Mapping[str, Repair] = {"deepseek": with_reasoning, "gemini": with_signatures}
+"""By a part of the model's name: what its servers may demand of messages that it has not made."""
 _LOGGED: Mapping[Repair, str] = {
     without_keys: "the model's server refuses the keys that it sent: left out from now on",
     in_strict_order: "the model's server takes messages in the strictest order: so from now on",
     with_reasoning: "the model's server demands reasoning in each message: so from now on",
+    with_signatures: "the model's server demands a signature of each call: so from now on",
 }
-_DEMANDS_REASONING = re.compile("deepseek", re.IGNORECASE)
-"""Models whose servers may demand it, by their names."""
+
+
+def _repairs(model: str) -> Sequence[Repair]:
+    own = [repair for name, repair in _OF_MODELS.items() if name in model.lower()]
+    return [*own, *_OF_ALL]
 
 
 def _roles(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -163,7 +168,7 @@ class ChunkCompletions(AsyncCompletions):
         is_strict: bool = False,
     ) -> None:
         super().__init__(client)
-        self._repairs = _REPAIRS if _DEMANDS_REASONING.search(model) else _REPAIRS[1:]
+        self._repairs = _repairs(model)
         """Tried in this order for a refused request."""
         self._applied: list[Repair] = [in_strict_order] if is_strict else []
         """Applied to the messages of each request."""

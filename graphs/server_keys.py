@@ -34,6 +34,8 @@ GROWING = frozenset(
     ("reasoning_content", "reasoning", "reasoning_text", "thinking", "text", "summary", "data")
 )
 """Texts that come in pieces. Of any other key the last value is kept."""
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""Gemini's word for the signature of a call that it has not signed."""
 IN_REQUESTS = frozenset(
     ("role", "content", "tool_calls", "tool_call_id", "refusal", "name", "function_call", "audio")
 )
@@ -206,6 +208,27 @@ def with_reasoning(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
         {"reasoning_content": "", **message} if message["role"] == "assistant" else {**message}
         for message in messages
     ]
+
+
+def with_signatures(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a request with a signature of the first call in each message: Gemini
+    refuses calls without one, and takes a word for it where there is none, as for a call of another
+    model or of a message that was cut off.
+
+    https://ai.google.dev/gemini-api/docs/thought-signatures
+    """
+    return [
+        {**message, "tool_calls": [_signed(message["tool_calls"][0]), *message["tool_calls"][1:]]}
+        if message.get("tool_calls")
+        else {**message}
+        for message in messages
+    ]
+
+
+def _signed(call: Mapping[str, Any]) -> dict[str, Any]:
+    extra = call.get("extra_content") or {}
+    google = {"thought_signature": NO_SIGNATURE, **(extra.get("google") or {})}
+    return {**call, "extra_content": {**extra, "google": google}}
 
 
 def without_keys(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

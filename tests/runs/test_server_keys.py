@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,14 @@ import pytest
 from tests.support.backend import Backend, backend
 from tests.support.endpoint import Call, Raw, Refusal, Reply, StrictEndpoint, reply, text_reply
 from tests.support.endpoint.refusal import Body
+from tests.support.endpoint.script import Scripted
+from tests.support.providers import of_this_loop
 from tests.support.run_chunks import send_message
+from tests.support.ways import HELLO, WAYS
+from turnstream.graphs.limits import Limits
 from turnstream.graphs.model_options import ModelOptions
 from turnstream.graphs.openai_model import openai_model
+from turnstream.graphs.server_keys import NO_SIGNATURE
 
 ARGS = '{"expression":"6 * 7"}'
 SECRET = "signature-of-a-thought"
@@ -40,9 +46,9 @@ def deepseek(body: Body) -> Refusal | None:
 def gemini(body: Body) -> Refusal | None:
     """https://ai.google.dev/gemini-api/docs/thought-signatures"""
     for message in of_model(body):
-        for call in message.get("tool_calls") or ():
+        for call in (message.get("tool_calls") or ())[:1]:
             google = (call.get("extra_content") or {}).get("google") or {}
-            if google.get("thought_signature") != SECRET:
+            if google.get("thought_signature") not in (SECRET, NO_SIGNATURE):
                 return Refusal("Function call is missing a thought_signature.")
     return None
 
@@ -99,10 +105,12 @@ PLAYED: dict[str, tuple[Callable[[Body], Refusal | None], Reply, Reply]] = {
 
 @asynccontextmanager
 async def served(
-    folder: Path, endpoint: StrictEndpoint, model: str = "some-model"
+    folder: Path, endpoint: StrictEndpoint, model: str = "some-model", **values: Any
 ) -> AsyncIterator[Backend]:
+    seconds = values.pop("max_run_seconds", 60)
+    limits = replace(Limits(), **values)
     opened = openai_model(model, ModelOptions("test", endpoint.base_url))
-    async with backend(folder / "t.db", opened) as inside:
+    async with backend(folder / "t.db", opened, limits=limits, max_run_seconds=seconds) as inside:
         yield inside
 
 
@@ -167,6 +175,52 @@ async def test_deepseek_takes_a_thread_that_another_model_has_begun(tmp_path: Pa
             for words in ("Thanks", "Thanks again"):
                 assert (await send_message(inside, words)).reason == "stop"
         assert len(endpoint.refused) == 1
+
+
+def thinking(given: Scripted) -> Scripted:
+    """The reply as DeepSeek gives it."""
+    if not isinstance(given, Reply):
+        return given
+    return Reply((Raw({"reasoning_content": SECRET}), *given.steps))
+
+
+def signing(given: Scripted) -> Scripted:
+    """The reply as Gemini gives it."""
+    if not isinstance(given, Reply):
+        return given
+    return Reply(tuple(signed(step) if isinstance(step, Call) else step for step in given.steps))
+
+
+def signed(call: Call) -> Raw:
+    keys = {"extra_content": {"google": {"thought_signature": SECRET}}}
+    function = {"name": call.name, "arguments": call.args}
+    whole = {"index": call.index, "id": call.id, "type": "function", "function": function, **keys}
+    return Raw({"tool_calls": [whole]})
+
+
+DEMANDING: dict[str, tuple[Callable[[Body], Refusal | None], Callable[[Scripted], Scripted]]] = {
+    "deepseek-v4": (deepseek, thinking),
+    "gemini-3-pro": (gemini, signing),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("model", DEMANDING)
+async def test_however_a_turn_ends_the_next_messages_work(
+    tmp_path: Path, model: str, name: str
+) -> None:
+    refuses, played = DEMANDING[model]
+    async with StrictEndpoint(further=refuses, has_own_keys=True) as endpoint:
+        endpoint.script(*(played(of_this_loop(each)) for each in WAYS[name].script))
+        async with served(tmp_path, endpoint, model, **WAYS[name].settings) as inside:
+            await send_message(inside, "Go")
+            endpoint.forget_script()
+            for words in ("And now?", "And then?"):
+                following = await send_message(inside, words)
+                assert (following.text, following.reason) == (HELLO, "stop")
+        # What a cut message lacks is known after one refusal.
+        assert len(endpoint.refused) <= 1
 
 
 async def test_keys_beyond_the_limit_are_not_kept_and_fail_no_turn(tmp_path: Path) -> None:
