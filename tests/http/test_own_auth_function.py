@@ -50,6 +50,7 @@ async def test_the_function_of_the_page_recognises_callers(
         login = await client.http.post("/login", json={"credential": token}, headers=origin)
         again = await client.http.get("/me")
     assert caller.json() == {
+        "extensions": ["openapi"],
         "id": "ann",
         "display_name": "Ann Example",
         "roles": ["staff"],

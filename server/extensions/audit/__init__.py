@@ -14,12 +14,10 @@ from turnstream.server.extensions.base import (
     Command,
     Extension,
     Opened,
-    WatchedRun,
     Write,
 )
 from turnstream.server.settings import Settings
 from turnstream.server.turns.audit_records import AuditRecord
-from turnstream.server.turns.chunks import Chunk
 
 if TYPE_CHECKING:
     from turnstream.server.extensions.audit.trail import Trail
@@ -91,13 +89,3 @@ class AuditExtension(Extension):
     def note(self, records: Sequence[AuditRecord]) -> None:
         if self.trail:
             self.trail.note(*records)
-
-    async def after_run(
-        self,
-        run: WatchedRun,  # noqa: ARG002
-        chunks: Sequence[Chunk],  # noqa: ARG002
-    ) -> Sequence[Write]:
-        """Let what is being written be written before the run's end."""
-        if self.trail:
-            await self.trail.written()
-        return ()

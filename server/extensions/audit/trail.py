@@ -1,7 +1,8 @@
 """Records that wait to be written, and old ones that are deleted.
 
 A deed with a transaction of its own is recorded in that transaction. All others are `note`d here,
-and written together a moment later; those of a run no later than its end.
+and written together a moment later; those of a run no later than its end, unless the database has
+just refused them.
 """
 
 import asyncio
@@ -59,11 +60,6 @@ class Trail:
         taken = [record for record in self._waiting if record.run_id in run_ids]
         self._waiting = [record for record in self._waiting if record.run_id not in run_ids]
         return taken
-
-    async def written(self) -> None:
-        """Wait until nothing is being written."""
-        async with self._writing:
-            pass
 
     async def flush(self) -> None:
         """Write what waits. Raises StorageUnavailable."""
