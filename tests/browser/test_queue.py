@@ -212,6 +212,7 @@ async def test_of_two_tabs_one_sends_what_is_queued_and_both_show_it(
     await queue(visit, "Second")
     await expect(waiting(other)).to_contain_text("Second")
     await queue(other, "Never mind")
+    await expect(waiting(visit)).to_have_count(2)
     await waiting(visit).last.get_by_role("button", name="Withdraw").click()
     await expect(waiting(other)).to_have_count(1)
     gate.set()
