@@ -143,8 +143,8 @@ async def test_rows_of_an_extension_are_there_with_what_they_tell_of_wherever_a_
             seen[thread] = await world.state(thread)
     for state, found in seen.values():
         check(state, found)
-    # Some servers died ahead of each transaction, and some behind it. On Postgres the statements of
-    # several connections are steps in any order, and none may fall between the end and the deletion.
+    # Some servers died ahead of each transaction, and some behind it. On Postgres the steps of
+    # several connections come in any order: none may fall between the end and the deletion.
     states = {state for state, _ in seen.values()}
     assert states | ({"finished"} if world.is_shared else set()) == {None, "live", "finished"}
     assert {bool(found) for state, found in seen.values() if state is None} == {True, False}
