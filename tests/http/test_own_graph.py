@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.forked_server import forked_server
+from tests.support.samples import repeat
 from tests.support.serving import endpoint_settings, process, serving, text_of
 from tests.support.user_project import use, write_project
 
@@ -37,8 +38,8 @@ async def test_a_project_is_served_unchanged_and_its_threads_outlive_the_process
         assert [message["role"] for message in thread["messages"]] == ["user", "assistant"] * 2
 
 
-@pytest.mark.parametrize("has_inits", [True, False])
-@pytest.mark.parametrize("graph", ["langgraph.json", "agent.py:graph"])
+@pytest.mark.parametrize("has_inits", [True, repeat(False)])
+@pytest.mark.parametrize("graph", ["langgraph.json", repeat("agent.py:graph")])
 @pytest.mark.parametrize("place", ["the clone", "its own folder"])
 async def test_a_project_whose_packages_have_the_names_of_our_folders_outlives_a_kill(
     place: str, graph: str, has_inits: bool, tmp_path: Path

@@ -88,6 +88,7 @@ async def test_each_user_finds_the_threads_as_they_were(recorded: Path, tmp_path
         assert "bob" in listed
 
 
+@pytest.mark.full
 @EACH
 async def test_every_thread_goes_on(recorded: Path, tmp_path: Path) -> None:
     async with upgraded(recorded, tmp_path) as one:
@@ -100,6 +101,7 @@ async def test_every_thread_goes_on(recorded: Path, tmp_path: Path) -> None:
             assert await one.turn(thread_id, message="What is 6 * 8?") in ("stop", "tool-calls")
 
 
+@pytest.mark.full
 @EACH
 async def test_a_run_that_a_crash_ended_is_continued(recorded: Path, tmp_path: Path) -> None:
     async with upgraded(recorded, tmp_path) as one:
@@ -108,6 +110,7 @@ async def test_a_run_that_a_crash_ended_is_continued(recorded: Path, tmp_path: P
         assert thread["run_state"] == "finished"
 
 
+@pytest.mark.full
 @EACH
 async def test_the_search_and_the_audit_trail_have_what_was_before(
     recorded: Path, tmp_path: Path
