@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 CLIENTS := tests/clients/node_modules/.package-lock.json
-# Tests wait too: more processes than two cores. A part of them is not worth as many: each process
-# first imports everything. The full run has its clocks on a busier machine.
-WORKERS ?= $(if $(ARGS),2,$(if $(CI),3,4))
+# Tests wait too: three processes for two cores. A part of them is not worth as many: each process
+# first imports everything.
+WORKERS ?= $(if $(ARGS),2,3)
 # The full run is that of CI, and of tests that are named.
 TESTS := $(if $(ARGS)$(CI),,-m "not full")
 # It measures: in a long run it has the machine to itself.
