@@ -22,6 +22,7 @@ from turnstream.graphs.answers import failed
 from turnstream.graphs.calls import MAX_ID_CHARS, derived_id, safe_name
 from turnstream.graphs.images import is_image
 from turnstream.graphs.replay import acceptable_name, from_others, replayed, with_last_word
+from turnstream.graphs.server_keys import size_of
 
 CHARS_A_TOKEN = 4
 IMAGE_TOKENS = 1000
@@ -178,7 +179,7 @@ def _last_turns(messages: list[AnyMessage], max_tokens: int) -> list[AnyMessage]
     total, start = 0, len(messages)
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
-        total += _tokens(message.content)
+        total += _tokens(message.content) + size_of(message) // CHARS_A_TOKEN
         if isinstance(message, AIMessage) and message.tool_calls:
             total += _tokens(str(message.tool_calls))
         if total > max_tokens and start < len(messages):

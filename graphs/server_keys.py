@@ -166,9 +166,17 @@ def _size(value: Any, depth: int) -> int:
     return 20
 
 
+def size_of(message: BaseMessage) -> int:
+    """Return how many characters of keys are stored with a message."""
+    extras = message.additional_kwargs
+    return sum(len(extras[key]) for key in extras if key.startswith(PREFIX)) if extras else 0
+
+
 def for_ids(text: str, ids: Mapping[str, str]) -> str:
     """Return keys by the ids that the thread has; `ids` are those that the calls came with, to
     these. An id that was too long for the thread is kept among the keys of its call."""
+    if all(given == id for given, id in ids.items()):
+        return text  # Not parsed: a thread may have many.
     kept = json.loads(text)
     calls = {}
     for given, keys in kept["calls"].items():

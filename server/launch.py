@@ -68,7 +68,7 @@ REFUSALS = (
     AuthSetupError,
     ExtensionError,
 )
-"""What keeps the server from starting, said in one line."""
+"""Errors that keep the server from starting; each is told in one line."""
 
 
 def main(arguments: Sequence[str]) -> int:

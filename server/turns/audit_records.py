@@ -30,21 +30,21 @@ class AuditRecord:
     """The id of whoever it is about: who calls, or whose key or threads an administrator changes.
     None: of a refusal, nobody who is known."""
     method: str | None = None
-    """How the caller was recognised."""
+    """The way in which the caller was recognised."""
     thread_id: str | None = None
     run_id: str | None = None
     tool_call_id: str | None = None
     name: str | None = None
-    """Of the tool, graph, key, route or new owner."""
+    """The name of the tool, graph, key, route or new owner."""
     disposition: str | None = None
-    """Of a tool call: who was to end it."""
+    """For a tool call: who was to end it."""
     outcome: str | None = None
-    """How a run or call ended, or what was decided; the code of a refusal."""
+    """The end of a run or a call, a decision, or the code of a refusal."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     duration_ms: int | None = None
     count: int | None = None
-    """Of threads, or of refusals that were left out."""
+    """The number of threads, or of refusals that were left out."""
     address: str | None = None
     """The client's."""
     at: float = field(default_factory=time.time)

@@ -3,8 +3,11 @@
 import json
 from typing import Any
 
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
 from tests.support.loop_work import counted_calls
-from turnstream.graphs.server_keys import MAX_CHARS, ServerKeys, for_ids, without_keys
+from turnstream.graphs.history import for_model
+from turnstream.graphs.server_keys import MAX_CHARS, ServerKeys, for_ids, key_of, without_keys
 
 
 def call(id: str | None, index: int = 0, **keys: Any) -> dict[str, Any]:
@@ -74,7 +77,18 @@ def test_keys_follow_the_ids_of_the_thread_and_long_ids_are_kept() -> None:
     text = json.dumps({"message": {}, "calls": {"c1": {"a": 1}, long: {}, "gone": {"a": 2}}})
     calls = json.loads(for_ids(text, {"c1": "c1-2", long: "call_short"}))["calls"]
     assert calls == {"c1-2": {"a": 1}, "call_short": {"id": long}}
-    assert for_ids(json.dumps({"message": {}, "calls": {"gone": {}}}), {}) == ""
+    assert for_ids(json.dumps({"message": {}, "calls": {"gone": {}}}), {"c1": "c1-2"}) == ""
+
+
+def test_keys_take_room_of_the_history_and_are_read_in_what_is_sent_alone() -> None:
+    key = key_of("http://model.test/v1", "m")
+    turns: list[AnyMessage] = []
+    for number in range(20):
+        keys = {key: json.dumps({"message": {"reasoning_content": "x" * 40_000}, "calls": {}})}
+        answer = AIMessage("Yes.", id=f"a{number}", additional_kwargs=keys)
+        answer.response_metadata = {"model_provider": "openai"}
+        turns += [HumanMessage("Well?", id=f"u{number}"), answer]
+    assert len(for_model(turns, "", 50_000, "openai")) == 2 * 4
 
 
 def test_what_every_server_takes_has_short_ids_that_still_fit_each_other() -> None:
