@@ -8,17 +8,25 @@ CLIENTS := tests/clients/node_modules/.package-lock.json
 # Tests wait too: three processes for two cores. A part of them is not worth as many: each process
 # first imports everything.
 WORKERS ?= $(if $(ARGS),2,3)
-# The full run is that of CI, and of tests that are named.
-TESTS := $(if $(ARGS)$(CI),,-m "not full")
+# Whole servers that are measured, killed, replaced or upgraded, each kind of model server, and what
+# an installation is made of: only in the full run.
+WHOLE := tests/attacks/test_tools_schema_costs.py tests/attacks/test_watchdog.py \
+	tests/browser/test_costly_text.py tests/browser/test_words_and_crashes.py \
+	tests/clients/test_examples.py tests/http/test_approvals_killed.py \
+	tests/http/test_deploy_workers.py tests/http/test_extensions_killed.py \
+	tests/http/test_feedback_forwarding.py tests/http/test_traces.py tests/http/test_upgrade.py \
+	tests/http/test_workers.py tests/project/test_docs_site.py tests/project/test_imports.py \
+	tests/runs/test_every_provider.py
+# The full run is that of CI; tests that are named run too.
+TESTS := $(if $(ARGS)$(CI),,-m "not full" $(addprefix --ignore ,$(WHOLE)))
 # It measures: in a long run it has the machine to itself.
 ALONE := tests/attacks/test_watchdog.py
 # A thin slice of what `make quick` leaves to `make test`: HTTP, the page, a client.
 SLICE := tests/http/test_chat.py tests/http/test_stop.py tests/browser/test_streaming.py \
 	tests/clients/test_use_chat.py
-# Texts that cost a page much cost their tests too; so do several workers, and every way to leave a
-# turn with each kind of server.
+# Texts that cost a page much cost their tests too; so do several workers.
 COSTLY := tests/page/blocks.test.mjs tests/page/highlight.test.mjs tests/page/test_unseen.py \
-	tests/runs/test_every_provider.py tests/runs/test_other_workers.py
+	tests/runs/test_other_workers.py
 # The folders under the names that they are imported by: with the package's own file for mypy, and
 # without it for the import contracts, whose roots are the folders.
 LINKS := build/links
@@ -36,7 +44,7 @@ run: $(READY)  ## serve the app on http://127.0.0.1:8000
 
 quick: $(DEV_READY) $(CLIENTS)  ## after each edit: rules, formats, runs, and a slice of the rest
 	$(PYTEST) -n 3 -m "not full and not long" --ignore-glob "tests/runs/test_*postgres*" \
-		$(addprefix --ignore ,$(COSTLY)) tests/unit tests/page tests/formats tests/runs $(SLICE)
+		$(addprefix --ignore ,$(COSTLY) $(WHOLE)) tests/unit tests/page tests/formats tests/runs $(SLICE)
 
 test: $(DEV_READY) $(if $(ARGS),,$(CLIENTS))  ## every test; long ones try a sample
 	$(PYTEST) -n $(WORKERS) $(TESTS) $(ARGS)

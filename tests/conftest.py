@@ -3,12 +3,14 @@ file of its own for each test."""
 
 import gc
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import count
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
@@ -31,6 +33,15 @@ sys.meta_path.insert(0, FOLDERS_HIDDEN)  # the clone is searched, for `tests`
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "authority.pem")
 """Tests speak no TLS: to read the hundred authorities of a machine takes 20 ms for each client."""
 NUMBERS = count(1)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+signal.signal(signal.SIGINT, _interrupt)
+"""A handler that is not Python's own keeps asyncio from setting one for each piece of a test, for
+which the signal module prints the task with all that it holds."""
 SHARED = {"tests/browser/": 2, "tests/clients/": 1, "tests/project/": 1}
 """In how many processes tests of a folder run: each process has one browser, one set of npm
 clients, or one look at what is imported; many would fight for a small machine. A file stays in one

@@ -81,11 +81,10 @@ async def test_an_ag_ui_agents_state_has_it_after_every_turn_and_an_edit(
 
 
 @pytest.mark.parametrize("history", [False, True], ids=["state", "history"])
-@pytest.mark.parametrize("version", [pytest.param(" v2", id="2.0"), repeat("", "1.15")])
 async def test_use_streams_values_have_it_after_every_turn_an_edit_and_a_reload(
-    version: str, history: bool, server: Client, client_of: ClientOf
+    history: bool, server: Client, client_of: ClientOf
 ) -> None:
-    page = client_of(f"use-stream.mjs{version}")
+    page = client_of("use-stream.mjs")
     await page.do("open", url=server.url, history=history)
     for text, state in (("Milk", STATE), ("Eggs", TWICE)):
         await page.do("send", text=text)

@@ -21,7 +21,7 @@ from tests.clients.scripted_turns import (
 )
 from tests.support.cutting_proxy import cutting_proxy
 from tests.support.endpoint import Fail, Pause, Say, call_reply, reply, text_reply
-from tests.support.samples import repeat, sample
+from tests.support.samples import sample
 from tests.support.scripted_model import Piece, ScriptedModel, finish, reasoning
 from tests.support.scripted_model import text as saying
 from tests.support.scripted_server import scripted_server, server_with_model
@@ -35,11 +35,9 @@ ERASE = call_reply(("erase", '{"name":"old"}'), ids=("call_1",))
 ADD = call_reply(("add", '{"a":1,"b":2}'), ids=("call_1",))
 
 
-@pytest.fixture(
-    params=[pytest.param("use-stream.mjs v2", id="2.0"), repeat("use-stream.mjs", "1.15")]
-)
-def page(request: pytest.FixtureRequest, client_of: ClientOf) -> ClientProcess:
-    return client_of(request.param)
+@pytest.fixture
+def page(client_of: ClientOf) -> ClientProcess:
+    return client_of("use-stream.mjs")
 
 
 async def state(http: Client, thread_id: str) -> Json:
@@ -446,8 +444,7 @@ async def test_progress_and_custom_events_come_to_those_who_listen(
         await page.do("send", text="Count")
         report = await clean_report(page, server.http)
         assert [[*update] for update in report["updates"]] == [["tools"], ["agent"], ["agent"]]
-        progress = report.get("toolProgress")  # version 2.0.0 has none
-        assert progress is None or [one["result"] for one in progress] == [{"total": 2}]
+        assert [one["result"] for one in report["toolProgress"]] == [{"total": 2}]
 
 
 async def test_reasoning_grows_in_a_block_of_its_own(tmp_path: Path, page: ClientProcess) -> None:

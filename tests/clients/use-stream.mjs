@@ -1,19 +1,16 @@
-// LangGraph's SDK: the `useStream` hook, in a page that React draws. The argument `v2` makes it the
-// version of the tag `latest`.
+// LangGraph's SDK: the `useStream` hook, in a page that React draws.
 
 import "./page.mjs";
 import { createElement, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { changes, serve, until } from "./driver.mjs";
 
-const version = process.argv[2] ? `-${process.argv[2]}` : "";
-
 // The client waits for one second to six before it joins a stream again; tests do not.
 const later = globalThis.setTimeout;
 globalThis.setTimeout = (callback, ms, ...args) =>
   later(callback, ms >= 1000 && ms < 6000 ? 1 : ms, ...args);
 
-const { useStream } = await import(`@langchain/langgraph-sdk${version}/react`);
+const { useStream } = await import("@langchain/langgraph-sdk/react");
 
 serve(async ({ url, id = null, assistant = "chat", history = false, reconnects = false, listens = false }) => {
   const seen = { errors: [], created: [], custom: [], updates: [] };

@@ -40,7 +40,7 @@ async def test_a_project_is_served_unchanged_and_its_threads_outlive_the_process
 
 @pytest.mark.parametrize("has_inits", [True, repeat(False)])
 @pytest.mark.parametrize("graph", ["langgraph.json", repeat("agent.py:graph")])
-@pytest.mark.parametrize("place", ["the clone", "its own folder"])
+@pytest.mark.parametrize("place", ["its own folder", repeat("the clone")])
 async def test_a_project_whose_packages_have_the_names_of_our_folders_outlives_a_kill(
     place: str, graph: str, has_inits: bool, tmp_path: Path
 ) -> None:
@@ -53,6 +53,7 @@ async def test_a_project_whose_packages_have_the_names_of_our_folders_outlives_a
     await use(project, started)
 
 
+@pytest.mark.full
 async def test_uvicorn_in_the_clone_serves_such_a_project_too(tmp_path: Path) -> None:
     project = tmp_path / "project"
     write_project(project, has_inits=False)

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.code_blocks import Block, blocks, fits, indented_code, masked
-from tests.support.samples import repeat
 from tests.support.serving import PROJECT, announced, drained
 from tests.support.waiting import WAIT_SECONDS
 
@@ -72,11 +71,8 @@ def _parse(block: Block) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize(
-    "page",
-    [PLAYED[0], *(repeat(page) for page in PLAYED[1:])],
-    ids=[page.stem for page in PLAYED],
-)
+@pytest.mark.full
+@pytest.mark.parametrize("page", PLAYED, ids=[page.stem for page in PLAYED])
 async def test_the_commands_of_a_page_work(page: Path, tmp_path: Path) -> None:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
     environment = {
