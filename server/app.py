@@ -19,6 +19,7 @@ from turnstream.server.extensions.built_in import BUILT_IN as OUR_EXTENSIONS
 from turnstream.server.extensions.loading import (
     declared,
     named,
+    search_of,
     settings_with,
     switched_on,
     tables_of,
@@ -157,11 +158,13 @@ def create_app(
                         switched,
                         hooks,
                     )
-                runs = state["runs"]
-                status = Status(runs, hooks)
-                async with open_all(switched, storage, status, partial(open_model, settings)):
+                runs, served = state["runs"], state["graphs"]
+                opened = open_all(
+                    switched, storage, served, Status(runs, hooks), partial(open_model, settings)
+                )
+                async with opened:
                     try:
-                        async with upkeep(settings, storage.store, runs, state["graphs"]):
+                        async with upkeep(settings, storage.store, runs):
                             yield state
                     finally:
                         await runs.close()
@@ -192,6 +195,7 @@ async def _wired(
     hooks: RunHooks,
 ) -> AppState:
     store = storage.store
+    store.follow_titles(hooks.thread_titled)
     # A graph that is not ours may have tools that the catalogue does not know.
     unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
     classifier = Classifier(catalogue.current, rights=UNENFORCED, unknown=unknown)
@@ -249,6 +253,7 @@ async def _wired(
         anonymous_bodies=anonymous_bodies(settings.max_bodies_bytes),
         model_name=settings.model_name,
         extensions=extensions,
+        search=search_of(extensions),
         undo_seconds=settings.undo_seconds,
         authentication=authentication,
         recorder=hooks.recorder,

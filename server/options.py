@@ -52,8 +52,9 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("max_message_chars", "max_images", "max_image_bytes", "max_thread_bytes"),
         *("max_body_bytes", "max_body_values", "max_bodies_bytes", "max_responses_bytes"),
     ),
-    "Observation and feedback": (
+    "Optional features": (
         *("metrics_port", "metrics_host", "traces", "feedback", "feedback_forward", "openapi"),
+        "search",
     ),
 }
 """The settings of this package; those of other extensions follow, a group of their own."""

@@ -3,10 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from turnstream.server.runs.indexing import open_indexing
 from turnstream.server.runs.retention import open_retention
 from turnstream.server.runs.runs import Runs
-from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.sweep import open_sweep
 from turnstream.server.runs.undo_time import open_undo_time
 from turnstream.server.settings import Settings
@@ -14,14 +12,11 @@ from turnstream.server.storage.opened import ServerStore
 
 
 @asynccontextmanager
-async def upkeep(
-    settings: Settings, store: ServerStore, runs: Runs, graphs: ServedGraphs
-) -> AsyncIterator[None]:
+async def upkeep(settings: Settings, store: ServerStore, runs: Runs) -> AsyncIterator[None]:
     deletions = runs.deletions
     async with (
         open_sweep(runs.others),
         open_retention(store, deletions.delete_idle, settings.thread_retention_days),
         open_undo_time(store, deletions.forget_hidden, deletions.hidden),
-        open_indexing(store, graphs),
     ):
         yield

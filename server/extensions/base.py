@@ -1,9 +1,9 @@
 """The door: the kinds of contribution that an extension can make, and all that it is handed.
 
 An extension is a subclass of `Extension` that overrides what it contributes. The kinds are a closed
-set: settings, tables, routes, middleware, wire formats, commands, `open`, and hooks on the life of
-a run. An extension never gets the server itself, and cannot change what a model said.
-docs/extensions.md has a complete example.
+set: settings, tables, routes, middleware, wire formats, commands, the search over the list of
+threads, `open`, and hooks on the life of a run. An extension never gets the server itself, and
+cannot change what a model said. docs/extensions.md has a complete example.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -19,10 +19,12 @@ from sqlalchemy.sql.dml import UpdateBase
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
+from turnstream.server.storage.search import Search
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import Chunk
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.message_texts import MessageText, TextChanges
 
 EXTENSION_API = 1
 """The version of this door. An extension of another version keeps the server from starting."""
@@ -93,6 +95,8 @@ class RunSpec:
     """The text of the user's new message; empty without one."""
     messages_before: int
     """Messages of the thread before the request."""
+    follows: str | None
+    """The thread's last run before this one. None: it had none."""
     budget: TokenBudget
 
 
@@ -119,6 +123,11 @@ class WatchedRun(Protocol):
     def messages(self) -> Sequence[AnyMessage]:
         """The thread, as far as the run has told it."""
 
+    def text_changes(self) -> TextChanges | None:
+        """Return the changes that the run has made to its thread's texts, for `after_run`. It takes
+        time in proportion to the thread. None: nobody has looked at the thread since the run began.
+        """
+
 
 class Threads(Protocol):
     """The part of the list of threads that extensions may use. Each method is one transaction, and
@@ -129,6 +138,10 @@ class Threads(Protocol):
 
     async def give_title(self, key: ThreadKey, title: str, before: str) -> bool:
         """Give a thread a title, if its title is still the one of `before`."""
+
+    async def texts(self, key: ThreadKey) -> Sequence[MessageText]:
+        """Return the texts of a thread as it is now; none, if there is no such thread. Raises also
+        what keeps its graph from reading it."""
 
     def hold(self, connection: Connection, key: ThreadKey) -> bool:
         """Check in a transaction of the extension that a thread exists, and keep it until the
@@ -205,6 +218,10 @@ class Extension:
     stores the deed. `note` is told of deeds that have no transaction, such as a call of a tool.
     Neither waits for anything.
 
+    `thread_titled` returns writes for the transaction that gives a thread another title: a person
+    or a model has renamed it, or it begins with other words by now. A new thread's first title is
+    not told; its run's end finds it.
+
     `thread_deleted` returns writes for the transaction that deletes a thread. Rows of tables with
     the columns `owner` and `thread_id` need none: they go with their thread, even while the
     extension is off.
@@ -251,6 +268,11 @@ class Extension:
         """Return wire formats: see `turnstream.server.formats.format.Format`."""
         return ()
 
+    def search(self, text: str) -> Search:
+        """Parse what somebody looks for in the list of threads. One extension may be the search.
+        Raises ValueError with the end of a sentence that begins with the text."""
+        raise NotImplementedError
+
     @asynccontextmanager
     async def open(self, opened: Opened) -> AsyncIterator[None]:  # noqa: ARG002
         """Work beside the requests as long as the server serves."""
@@ -276,6 +298,10 @@ class Extension:
 
     def note(self, records: Sequence[AuditRecord]) -> None:
         """Keep records of what has no transaction."""
+
+    def thread_titled(self, key: ThreadKey, title: str) -> Sequence[Write]:  # noqa: ARG002
+        """Return writes for the transaction that gives a thread another title."""
+        return ()
 
     def thread_deleted(self, key: ThreadKey) -> Sequence[Write]:  # noqa: ARG002
         """Return writes for the transaction that deletes a thread."""

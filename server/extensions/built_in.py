@@ -5,6 +5,7 @@ from turnstream.server.extensions.audit import AuditExtension, AuditSettings
 from turnstream.server.extensions.feedback import FeedbackExtension, FeedbackSettings
 from turnstream.server.extensions.metrics import MetricsExtension, MetricsSettings
 from turnstream.server.extensions.openapi import OpenApiExtension, OpenApiSettings
+from turnstream.server.extensions.search import SearchExtension, SearchSettings
 from turnstream.server.extensions.titles import TitleSettings, TitlesExtension
 from turnstream.server.extensions.traces import TracesExtension, TracesSettings
 from turnstream.server.settings import Settings
@@ -14,6 +15,7 @@ BUILT_IN = (
     FeedbackExtension,
     MetricsExtension,
     OpenApiExtension,
+    SearchExtension,
     TitlesExtension,
     TracesExtension,
 )
@@ -27,6 +29,7 @@ class ServerSettings(
     TracesSettings,
     FeedbackSettings,
     OpenApiSettings,
+    SearchSettings,
 ):
     """Serve a LangGraph graph to browsers.
 

@@ -3,7 +3,7 @@ name."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +13,10 @@ from pydantic_settings import BaseSettings, CliApp, NoDecode, SettingsConfigDict
 from turnstream.graphs.user_modules import own_object
 from turnstream.server.extensions.base import EXTENSION_API, Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
+from turnstream.server.extensions.recording import overriding
 from turnstream.server.settings import Settings
 from turnstream.server.storage.extension_tables import ExtensionTables
+from turnstream.server.storage.search import Search
 from turnstream.server.storage.tables import metadata
 
 ADMINISTRATION = ("keys", "threads", "extensions", "migrate")
@@ -91,6 +93,16 @@ def switched_on(extensions: Sequence[ExtensionType], settings: Settings) -> tupl
     """Make the extensions that the settings switch on. Raises ExtensionError."""
     has_section = [each for each in extensions if isinstance(settings, each.settings or Settings)]
     return tuple(each(settings) for each in has_section if each.is_on(settings))
+
+
+def search_of(extensions: Sequence[Extension]) -> Callable[[str], Search] | None:
+    """Return what parses a search over the list of threads. None: no extension does. Raises
+    ExtensionError if several do."""
+    searching = overriding(extensions, Extension.search)
+    if len(searching) > 1:
+        names = " and ".join(each.name for each in searching)
+        raise ExtensionError(f"the extensions {names} all search the list of threads: leave one on")
+    return searching[0].search if searching else None
 
 
 def tables_of(extensions: Sequence[Extension]) -> list[ExtensionTables]:

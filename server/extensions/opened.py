@@ -11,11 +11,15 @@ from sqlalchemy import Connection
 
 from turnstream.server.extensions.base import Extension, Opened
 from turnstream.server.runs.hooks import RunHooks
+from turnstream.server.runs.message_texts import texts
 from turnstream.server.runs.runs import Runs
+from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.storage import thread_list
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.opened import Storage
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.message_texts import MessageText
+from turnstream.tools.threads import beside_loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Threads:
     """Implements `turnstream.server.extensions.base.Threads`."""
 
     store: ThreadStore
+    graphs: ServedGraphs
 
     async def title(self, key: ThreadKey) -> str | None:
         entry = await self.store.get(key)
@@ -30,6 +35,13 @@ class Threads:
 
     async def give_title(self, key: ThreadKey, title: str, before: str) -> bool:
         return await self.store.give_title(key, title, before) is not None
+
+    async def texts(self, key: ThreadKey) -> Sequence[MessageText]:
+        entry = await self.store.get(key)
+        if entry is None:
+            return ()
+        messages = (await self.graphs.checkpoints(entry.graph).load(key)).messages
+        return await beside_loop(len(messages), lambda: texts(messages))
 
     def hold(self, connection: Connection, key: ThreadKey) -> bool:
         return thread_list.hold(connection, key)
@@ -63,6 +75,7 @@ class Status:
 async def open_all(
     extensions: Sequence[Extension],
     storage: Storage,
+    graphs: ServedGraphs,
     status: Status,
     open_model: Callable[[str], AbstractAsyncContextManager[BaseChatModel]],
 ) -> AsyncIterator[None]:
@@ -73,7 +86,7 @@ async def open_all(
         for each in extensions:
             opened = Opened(
                 database=storage.store,
-                threads=Threads(storage.store),
+                threads=Threads(storage.store, graphs),
                 status=status,
                 meters=meters,
                 count=partial(status.count, each.name),

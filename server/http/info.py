@@ -29,6 +29,7 @@ class WholeHealthJson(StatusJson):
     model: Annotated[str | None, says("Null if the graph has models of its own.")]
     offline: bool
     titles: Annotated[bool, says("True if a model makes the titles of threads.")]
+    search: Annotated[bool, says("True if threads are found by words.")]
     examples: Annotated[list[str], says("Prompts of the demo, where it is served.")]
     undo_seconds: Annotated[float, Field(ge=0)]
 
@@ -73,6 +74,7 @@ def _health(request: ApiRequest, status: StatusJson) -> WholeHealthJson:
         "model": model,
         "offline": model == OFFLINE,
         "titles": any(each.name == "titles" for each in request.state["extensions"]),
+        "search": request.state["search"] is not None,
         "examples": [*EXAMPLES] if has_demo else [],
         "undo_seconds": request.state["undo_seconds"],
     }

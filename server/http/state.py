@@ -1,6 +1,6 @@
 """What the application hands to its endpoints: the state of its lifespan."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 from starlette.requests import Request
@@ -16,6 +16,7 @@ from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
+from turnstream.server.storage.search import Search
 from turnstream.server.storage.unavailable import Database
 from turnstream.server.storage.undo import UndoStore
 from turnstream.server.turns.header import ThreadKey
@@ -48,6 +49,8 @@ class AppState(TypedDict):
     model_name: str
     extensions: Sequence[Extension]
     """The extensions that are on."""
+    search: Callable[[str], Search] | None
+    """Parses what somebody looks for; raises ValueError. None: nothing searches."""
     undo_seconds: float
     """How long a deleted thread can be brought back."""
     authentication: Authentication | None

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Literal, NotRequired, cast, get_args
+from typing import Any, Literal, NotRequired, cast, get_args
 
 from typing_extensions import TypedDict
 
@@ -17,11 +17,9 @@ from turnstream.server.http.operations import (
 )
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest, owner
-from turnstream.server.storage.excerpts import Segment, excerpt, marked
 from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
 from turnstream.server.storage.sealed_places import CURSOR
-from turnstream.server.storage.searching import Found
-from turnstream.server.storage.words import MAX_WORDS, Wanted, wanted
+from turnstream.server.storage.search import Search
 from turnstream.server.turns.problem_codes import pick
 
 STATES: tuple[str, ...] = get_args(ThreadRunState)
@@ -35,13 +33,18 @@ PAGE_QUERY = {
         "Only archived threads, or only others; without `q` false is the default.", FLAG
     ),
     "q": Parameter(
-        f"Only threads that have these words in their title and texts, {MAX_WORDS} at most; the "
-        "last may be the beginning of a word.",
+        "Only threads that have these words in their title and texts; the last may be the "
+        "beginning of a word.",
         {**TEXT, "minLength": 1, "maxLength": MAX_QUERY_CHARS},
     ),
 }
 PAGE_PROBLEMS = pick(
-    "invalid_limit", "invalid_state", "invalid_cursor", "invalid_query", "invalid_flag"
+    "invalid_limit",
+    "invalid_state",
+    "invalid_cursor",
+    "invalid_query",
+    "invalid_flag",
+    "search_off",
 )
 
 
@@ -94,8 +97,8 @@ async def page(request: ApiRequest) -> ThreadListJson:
         raise Problem(
             422, "invalid_state", f"state is {state[:20]!r}: ask for {' or '.join(STATES)}."
         )
-    words = _words(query["q"]) if "q" in query else None
-    archived = flag(request, "archived", default=None if words else False)
+    search = _search(request, query["q"]) if "q" in query else None
+    archived = flag(request, "archived", default=None if search else False)
     try:
         found = await request.state["store"].page(
             owner(request),
@@ -103,15 +106,15 @@ async def page(request: ApiRequest) -> ThreadListJson:
             query.get("cursor"),
             state,  # type: ignore[arg-type]
             archived=archived,
-            wanted=words,
+            search=search,
         )
     except ValueError as error:
         raise Problem(422, "invalid_cursor", f"{error}; begin without one.") from None
     listed: ThreadListJson = {
         "threads": [cast("FoundThreadJson", _listed(request, one)) for one in found.entries]
     }
-    if words is not None:
-        marking = partial(_mark, listed["threads"], found.found, words)
+    if search is not None:
+        marking = partial(_mark, listed["threads"], found.found, search)
         await asyncio.to_thread(marking)  # The texts may be long.
     if found.cursor:
         listed["cursor"] = found.cursor
@@ -160,30 +163,24 @@ def flag(request: ApiRequest, name: str, default: bool | None) -> bool | None:
     return given == "true"
 
 
-def _words(text: str) -> Wanted:
+def _search(request: ApiRequest, text: str) -> Search:
+    """Raises Problem."""
+    parse = request.state["search"]
+    if parse is None:
+        raise Problem(
+            422, "search_off", "Nothing searches on this server: leave q out, and look at the list."
+        )
     if len(text) > MAX_QUERY_CHARS:
         raise Problem(
             422, "invalid_query", f"q has {len(text)} characters: send at most {MAX_QUERY_CHARS}."
         )
     try:
-        return wanted(text)
+        return parse(text)
     except ValueError as error:
-        raise Problem(
-            422, "invalid_query", f"q is {text[:20]!r}: {error}. Search for 1 to {MAX_WORDS} words."
-        ) from None
+        raise Problem(422, "invalid_query", f"q is {text[:20]!r}: {error}.") from None
 
 
-def _mark(threads: Sequence[FoundThreadJson], found: Mapping[str, Found], words: Wanted) -> None:
-    """Add the places of the words to each thread."""
+def _mark(threads: Sequence[FoundThreadJson], places: Mapping[str, Any], search: Search) -> None:
+    """Add to each thread where the words were found."""
     for thread in threads:
-        thread["found"] = {"title": _segments(marked(thread["title"], words))}
-        if text := found.get(thread["id"]):
-            thread["found"]["text"] = _segments(excerpt(text.text, words))
-            thread["found"]["message_id"] = text.message_id
-
-
-def _segments(segments: tuple[Segment, ...]) -> list[SegmentJson]:
-    return [
-        {"text": one.text, "is_match": True} if one.is_match else {"text": one.text}
-        for one in segments
-    ]
+        thread["found"] = search.shown(thread["title"], places.get(thread["id"]))

@@ -21,6 +21,7 @@ from turnstream.server.extensions.base import (
     WatchedRun,
 )
 from turnstream.server.extensions.recording import AuditRecorder, in_order, joined, overriding
+from turnstream.server.runs.message_texts import changes
 from turnstream.server.runs.run import Run
 from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.start import RunStart
@@ -28,6 +29,7 @@ from turnstream.server.runs.transcript import user_content
 from turnstream.server.storage.also import Also
 from turnstream.server.turns.chunks import Chunk, Done
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.message_texts import TextChanges
 from turnstream.server.turns.requests import InvalidRequest, UserMessage
 
 T = TypeVar("T")
@@ -51,6 +53,7 @@ class RunHooks:
         self._watching = overriding(ordered, Extension.watch)
         self._after = overriding(ordered, Extension.after_run)
         self._deleting = overriding(ordered, Extension.thread_deleted)
+        self._titling = overriding(ordered, Extension.thread_titled)
         self.recorder = AuditRecorder(ordered)
         self.audit = RunAudit(self.recorder)
         self._feeds = set[_Feed]()
@@ -86,6 +89,18 @@ class RunHooks:
             except Exception:
                 named = {"extension": extension.name, "thread": key.thread_id}
                 text = "extension %(extension)s: its writes for the deletion of %(thread)s failed"
+                logger.exception(text, named)
+        return also
+
+    def thread_titled(self, key: ThreadKey, title: str) -> Also:
+        """Return the writes that join the transaction that gives a thread a title."""
+        also: list[Callable[..., object]] = []
+        for extension in self._titling:
+            try:
+                also += joined(extension, extension.thread_titled(key, title))
+            except Exception:
+                named = {"extension": extension.name, "thread": key.thread_id}
+                text = "extension %(extension)s: its writes for the title of %(thread)s failed"
                 logger.exception(text, named)
         return also
 
@@ -234,6 +249,9 @@ class _View:
     def messages(self) -> Sequence[AnyMessage]:
         return self._run.translator.thread
 
+    def text_changes(self) -> TextChanges | None:
+        return changes(self._run.start, self._run.translator)
+
 
 async def _in_time(seconds: float, work: Awaitable[T]) -> T:
     """Raises TimeoutError, and RuntimeError for work that cancels itself: a CancelledError would
@@ -262,6 +280,7 @@ def _spec(start: RunStart) -> RunSpec:
         wire_format=start.wire_format,
         text=UserMessage(user_content(asked[-1])).text if asked else "",
         messages_before=len(plan.before.messages),
+        follows=start.follows,
         budget=start.rights,
     )
 

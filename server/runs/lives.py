@@ -13,7 +13,6 @@ from turnstream.server.runs.lost_chunks import LOST_END
 from turnstream.server.runs.other_workers import OtherWorkers
 from turnstream.server.runs.recovery import LostRuns, Recovered
 from turnstream.server.runs.run import RequestNotSaved, Run
-from turnstream.server.runs.searchable import changes
 from turnstream.server.runs.start import RunSettings
 from turnstream.server.runs.summary import all_chunks, summary
 from turnstream.server.storage.also import Also
@@ -177,7 +176,6 @@ class Lives:
             after = await hooked.after_run(last)
             also = [*self._hooks.audit.ended(run, last), *after]
             await self._claims.release(claim.run_id, partial(self._end, run, also))
-            await self._note_texts(run, claim)
         except (LeaseLost, RequestNotSaved):
             last = []
             raise
@@ -225,18 +223,6 @@ class Lives:
             words = await beside_loop(len(thread), partial(changed_words, before, thread))
             if words:
                 await follow_words(self._store, run.start.key, words)
-
-    async def _note_texts(self, run: Run, claim: Claim) -> None:
-        """Have the search find what the run brought. What fails here is made up for later."""
-        # A thread that was made without a run has none before this one either.
-        before = (claim.thread.run_id or None) if claim.thread else None
-        try:
-            look = partial(changes, run.start, run.translator, before)
-            changed = await beside_loop(len(run.translator.thread), look)
-            if changed:
-                await self._store.note_texts(claim.key, claim.run_id, changed)
-        except Exception:
-            logger.exception("run %(run)s cannot be searched yet", {"run": claim.run_id})
 
 
 def _named(run: Run) -> dict[str, str]:

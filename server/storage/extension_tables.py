@@ -21,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from turnstream.server.storage import full_text
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.tables import TEXT, metadata
 from turnstream.server.turns.header import ThreadKey
@@ -102,6 +103,8 @@ def drop(connection: Connection, name: str) -> bool:
     if names is None:
         return False
     for each in names.split():
+        if connection.dialect.name == "sqlite":
+            full_text.drop_indexes(connection, each)
         connection.execute(text(f'DROP TABLE IF EXISTS "{each}"'))
     connection.execute(delete(extensions).where(is_this))
     return True

@@ -11,14 +11,13 @@ from typing import Any, Literal, Protocol
 
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.kept_versions import NO_CHANGES, KeptVersions, VersionChanges
-from turnstream.server.storage.searching import Found, SearchableTexts
+from turnstream.server.storage.search import Search
 from turnstream.server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
 from turnstream.server.storage.unavailable import LeaseLost as LeaseLost
 from turnstream.server.storage.unavailable import StorageError as StorageError
 from turnstream.server.storage.unavailable import StorageFault as StorageFault
 from turnstream.server.storage.unavailable import StorageUnavailable as StorageUnavailable
 from turnstream.server.storage.unfinished_answers import UnfinishedAnswers
-from turnstream.server.storage.words import Wanted
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey
@@ -57,8 +56,8 @@ class Page:
     entries: Sequence[ThreadEntry]
     cursor: str | None
     """Of the next page; None on the last."""
-    found: Mapping[str, Found] = field(default_factory=dict)
-    """Of a search: the texts that have the words, by the id of the thread."""
+    found: Mapping[str, Any] = field(default_factory=dict)
+    """The places that a search has found (`Search.places`), by the id of the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ class Hidden:
 ClaimResult = Granted | Held | Repeated | Hidden
 
 
-class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
+class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading
@@ -243,11 +242,11 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, SearchableTexts, Protocol):
         state: ThreadRunState | None = None,
         *,
         archived: bool | None = None,
-        wanted: Wanted | None = None,
+        search: Search | None = None,
     ) -> Page:
         """The threads, or those whose last run is in this state, by last activity, newest first;
         `cursor` is that of the page before. `archived` None: also those of the archive; False:
-        without them, and pinned ones come first. `wanted`: those that have the words.
+        without them, and pinned ones come first. `search`: only those that it finds.
 
         All pages show the list as it was at the first: none is skipped or repeated while threads
         move. Raises ValueError for an unknown cursor.

@@ -20,7 +20,7 @@ from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.location import Location, PostgresUrl
 from turnstream.server.storage.retention import RetentionStore
-from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.storage.sql_store import SqlTransactions, Titled
 from turnstream.server.storage.store import open_store
 from turnstream.server.storage.thread_writes import WatchedSaver
 from turnstream.server.storage.unavailable import Database
@@ -34,6 +34,8 @@ class ServerStore(UndoStore, RetentionStore, SqlTransactions, Protocol):
 
     @property
     def meter(self) -> WriteMeter: ...
+
+    def follow_titles(self, titled: Titled) -> None: ...
 
     async def open_extensions(
         self, declared: Sequence[ExtensionTables], *, is_shared: bool

@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from turnstream.server.storage import thread_texts, turn_versions, unfinished
+from turnstream.server.storage import turn_versions, unfinished
 from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.extension_tables import tables_of_threads
 from turnstream.server.storage.sql_store import SqlTransactions
@@ -38,7 +38,7 @@ CHECKPOINT_TABLES = {
 }
 """Of LangGraph's savers, by SQLAlchemy's dialect."""
 MOVED: dict[Table, dict[str, Any]] = {
-    threads: {"indexed_run": None},
+    threads: {},
     activities: {},
     call_dispositions: {},
     # Whoever asked had the roles of the old owner; those of the new one are not known.
@@ -47,9 +47,9 @@ MOVED: dict[Table, dict[str, Any]] = {
     unfinished.answers: {},
 }
 """Tables whose rows of a thread go with it, and what changes in them."""
-LEFT_BEHIND = (thread_texts.texts, requests)
-"""Tables whose rows of a thread are deleted. A server that runs soon makes the texts anew. Keys of
-requests are each owner's own; who moves a thread repeats none."""
+LEFT_BEHIND = (requests,)
+"""Tables whose rows of a thread are deleted. Keys of requests are each owner's own; who moves a
+thread repeats none."""
 NEVER_MOVED = (claims,)
 """A thread that is claimed stays."""
 

@@ -1,6 +1,6 @@
 """The store in an SQL database, whichever it is: each method is one transaction."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -14,7 +14,6 @@ from turnstream.server.storage import (
     idle_threads,
     thread_list,
     thread_pages,
-    thread_texts,
     turn_versions,
     unfinished,
 )
@@ -32,15 +31,17 @@ from turnstream.server.storage.interfaces import (
 )
 from turnstream.server.storage.kept_versions import NO_CHANGES, TurnVersion, VersionChanges
 from turnstream.server.storage.retention import IdleThread
-from turnstream.server.storage.sql_texts import SqlTexts
+from turnstream.server.storage.search import Search
 from turnstream.server.storage.thread_pages import Listed
-from turnstream.server.storage.words import Wanted
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey
 
 T = TypeVar("T")
+
+Titled = Callable[[ThreadKey, str], Also]
+"""Returns writes that join the transaction that gives a thread this title."""
 
 
 class SqlTransactions(Protocol):
@@ -54,7 +55,7 @@ class SqlTransactions(Protocol):
     async def read(self, work: Callable[..., T], *arguments: Any) -> T: ...
 
 
-class SqlStore(SqlTexts):
+class SqlStore(ABC):
     """Implements `ThreadStore` and most of `RetentionStore`, on what an engine has of
     transactions."""
 
@@ -62,6 +63,18 @@ class SqlStore(SqlTexts):
 
     def __init__(self) -> None:
         self.meter = WriteMeter()
+        self._titled: Titled = _nothing
+
+    def follow_titles(self, titled: Titled) -> None:
+        """Have writes of others join each transaction that gives a thread another title."""
+        self._titled = titled
+
+    @abstractmethod
+    async def write(self, work: Callable[..., T], *arguments: Any) -> T:
+        """One transaction, for what else is stored in the same database."""
+
+    @abstractmethod
+    async def read(self, work: Callable[..., T], *arguments: Any) -> T: ...
 
     async def perform(self, also: Also) -> None:
         await self.write(perform, also)
@@ -210,9 +223,9 @@ class SqlStore(SqlTexts):
         state: ThreadRunState | None = None,
         *,
         archived: bool | None = None,
-        wanted: Wanted | None = None,
+        search: Search | None = None,
     ) -> Page:
-        listed = Listed(state, archived, wanted, self.has_texts)
+        listed = Listed(state, archived, search)
         return await self.read(thread_pages.page, owner, limit, cursor, listed)
 
     async def idle(
@@ -224,7 +237,7 @@ class SqlStore(SqlTexts):
         return await self.write(thread_list.create, key, graph)
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
-        return await self.retitle(thread_list.rename, key, title)
+        return await self._retitle(thread_list.rename, key, title)
 
     async def arrange(
         self, key: ThreadKey, pinned: bool | None = None, archived: bool | None = None
@@ -232,7 +245,17 @@ class SqlStore(SqlTexts):
         return await self.write(thread_list.arrange, key, pinned, archived)
 
     async def give_title(self, key: ThreadKey, title: str, before: str) -> ThreadEntry | None:
-        return await self.retitle(thread_list.give_title, key, title, before)
+        return await self._retitle(thread_list.give_title, key, title, before)
+
+    async def _retitle(
+        self, work: Callable[..., ThreadEntry | None], key: ThreadKey, *titles: str
+    ) -> ThreadEntry | None:
+        def retitle(connection: Connection) -> ThreadEntry | None:
+            if entry := work(connection, key, *titles):
+                perform(connection, self._titled(key, entry.title))
+            return entry
+
+        return await self.write(retitle)
 
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         return await self.write(thread_list.allow_tools, key, names)
@@ -245,7 +268,6 @@ class SqlStore(SqlTexts):
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
             turn_versions.remove(connection, key)
-            thread_texts.remove_thread(connection, key)
             extension_tables.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
@@ -307,6 +329,10 @@ class SqlStore(SqlTexts):
 
     async def forget_words(self, key: ThreadKey) -> None:
         await self.write_claimed(key, None, unfinished.remove, key)
+
+
+def _nothing(_key: ThreadKey, _title: str) -> Also:
+    return ()
 
 
 def _change_versions(connection: Connection, key: ThreadKey, versions: VersionChanges) -> None:

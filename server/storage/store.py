@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from turnstream.server.storage import claims, tables, text_index, unused_space
+from turnstream.server.storage import claims, full_text, tables, unused_space
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.database_file import make_private, usable
 from turnstream.server.storage.interfaces import StorageUnavailable
@@ -36,22 +36,18 @@ class SqliteStore(SqlStore):
         writes: Transactions,
         reads: Transactions,
         require_file: Callable[[], None],
-        *,
-        has_texts: bool,
     ) -> None:
         super().__init__()
-        self.has_texts = has_texts
         self._writes = writes
         self._reads = reads
         self._require_file = require_file
         self._has_removed_words = False
-        """Whether the index may still have words of threads that were deleted."""
+        """True: a full-text index may still have words of threads that were deleted."""
 
     async def delete(self, key: ThreadKey, also: Also = ()) -> None:
         await super().delete(key, also)
-        if self.has_texts:
-            with suppress(StorageUnavailable):  # Then later: the thread is deleted.
-                await self._forget_removed_words(STEPS_AT_ONCE, begins=True)
+        with suppress(StorageUnavailable):  # Then later: the thread is deleted.
+            await self._forget_removed_words(STEPS_AT_ONCE, begins=True)
 
     async def shrink(self) -> bool:
         if self._has_removed_words:
@@ -63,7 +59,7 @@ class SqliteStore(SqlStore):
         self._has_removed_words = True
         for step in range(steps):
             first = begins and step == 0
-            if not await self.write(partial(text_index.forget_removed, begins=first)):
+            if not await self.write(partial(full_text.forget_removed, begins=first)):
                 self._has_removed_words = False
                 return
 
@@ -115,7 +111,4 @@ async def open_store(
     ):
         with usable(path):
             await writes.do(tables.create)
-            has_texts = await writes.do(text_index.open_index)
-        if not has_texts:
-            logger.warning("this SQLite has no FTS5: threads are searched by their titles alone")
-        yield SqliteStore(writes, reads, require_file, has_texts=has_texts)
+        yield SqliteStore(writes, reads, require_file)

@@ -43,7 +43,6 @@ threads = Table(
     Column("pinned", Boolean),
     Column("archived", Boolean),
     Column("forget_at", Float),
-    Column("indexed_run", TEXT),
     Column("run_base", TEXT),
     Index("threads_by_state", "owner", "run_state"),
     Index("threads_pinned", "owner", "pinned"),
@@ -53,15 +52,14 @@ threads = Table(
     Index("threads_by_title", "owner", "title"),
 )
 """`forget_at`: a Unix time, of a thread that is deleted, and can be brought back until then.
-`indexed_run`: see `turnstream.server.storage.thread_texts`. `run_base`: `RUN_ID CHECKPOINT_ID`, the
-newest checkpoint when that run began; no id if there was none."""
+`run_base`: `RUN_ID CHECKPOINT_ID`, the newest checkpoint when that run began; no id if there was
+none."""
 ADDED_LATER = (
     "graph",
     "allowed_tools",
     "pinned",
     "archived",
     "forget_at",
-    "indexed_run",
     "run_base",
 )
 """Columns that tables of an older database lack."""
@@ -192,6 +190,30 @@ def create(connection: Connection) -> None:
     for table in metadata.tables.values():
         for index in table.indexes:
             index.create(connection, checkfirst=True)
+    _give_texts_to_search(connection)
+
+
+def _give_texts_to_search(connection: Connection) -> None:
+    """Give the texts that are searched, which were a table of ours, to the extension `search`. Its
+    index over them is made anew. An older server that is started again makes its own anew too."""
+    inspected = inspect(connection)
+    if not inspected.has_table("thread_texts") or inspected.has_table("search_texts"):
+        return
+    has_fts5 = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
+    for statement in (
+        "DROP TRIGGER IF EXISTS thread_texts_added",
+        "DROP TRIGGER IF EXISTS thread_texts_removed",
+        "ALTER TABLE thread_texts RENAME TO search_texts",
+        "CREATE TABLE search_threads (owner VARCHAR NOT NULL, thread_id VARCHAR NOT NULL, "
+        "run_id VARCHAR NOT NULL, indexed_for VARCHAR NOT NULL, PRIMARY KEY (owner, thread_id))",
+        "INSERT INTO search_threads SELECT owner, id, indexed_run, owner FROM threads "
+        "WHERE indexed_run IS NOT NULL",
+        "UPDATE threads SET indexed_run = NULL",
+        "INSERT INTO extensions VALUES ('search', 1, 'search_texts search_threads')",
+    ):
+        connection.exec_driver_sql(statement)
+    if connection.exec_driver_sql(has_fts5).first():  # Otherwise SQLite cannot drop it.
+        connection.exec_driver_sql("DROP TABLE IF EXISTS thread_words")
 
 
 def keep_cursor_secret(connection: Connection) -> None:

@@ -13,10 +13,9 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, no
 
 from turnstream.server.storage.interfaces import Page, ThreadEntry, ThreadRunState
 from turnstream.server.storage.sealed_places import Place, seal, unseal
+from turnstream.server.storage.search import Search
 from turnstream.server.storage.tables import activities, cursor_secret, threads
 from turnstream.server.storage.thread_list import LISTED, SHOWN, listed_entry
-from turnstream.server.storage.thread_search import found_in, has_words, in_titles
-from turnstream.server.storage.words import Wanted
 
 _PINNED = threads.c.pinned.is_(True)
 _NOT_PINNED = or_(threads.c.pinned.is_(None), not_(threads.c.pinned))
@@ -24,20 +23,19 @@ _NOT_PINNED = or_(threads.c.pinned.is_(None), not_(threads.c.pinned))
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Which threads: see `ThreadStore.page`. `has_texts`: whether the database has their texts."""
+    """Which threads: see `ThreadStore.page`."""
 
     state: ThreadRunState | None = None
     archived: bool | None = None
-    wanted: Wanted | None = None
-    has_texts: bool = False
+    search: Search | None = None
 
     @property
     def has_pinned_first(self) -> bool:
-        return self.archived is False and self.state is None and self.wanted is None
+        return self.archived is False and self.state is None and self.search is None
 
     @property
     def are_few(self) -> bool:
-        return self.state not in (None, "finished") or self.archived is True or bool(self.wanted)
+        return self.state not in (None, "finished") or self.archived is True or bool(self.search)
 
     def conditions(self, connection: Connection, owner: str) -> Sequence[ColumnElement[bool]]:
         conditions: list[ColumnElement[bool]] = [SHOWN]
@@ -47,10 +45,8 @@ class Listed:
             is_archived = threads.c.archived.is_(True)
             not_archived = or_(threads.c.archived.is_(None), not_(threads.c.archived))
             conditions.append(is_archived if self.archived else not_archived)
-        if self.wanted is not None and self.has_texts:
-            conditions += has_words(connection, owner, self.wanted)
-        elif self.wanted is not None:
-            conditions += in_titles(self.wanted)
+        if self.search is not None:
+            conditions += self.search.conditions(connection, owner)
         return conditions
 
 
@@ -75,10 +71,10 @@ def page(
         others, behind = _read(connection, query, behind, limit - len(entries))
         entries += others
     more = seal(behind, _secret(connection), owner) if behind else None
-    if listed.wanted is None or not listed.has_texts:
+    if listed.search is None:
         return Page(entries, more)
     ids = [entry.id for entry in entries]
-    return Page(entries, more, found_in(connection, owner, listed.wanted, ids))
+    return Page(entries, more, listed.search.places(connection, owner, ids))
 
 
 def _read(

@@ -93,6 +93,7 @@ TABLE = """\
 422 missing_action | The body asks for nothing. | Send one of the keys in `detail`.
 422 model_not_selectable | The graph has a model of its own. | Send no `model`.
 422 not_confirmed | This deletes all your threads, keys and logins for good, and is not confirmed. | Send {"confirm": "..."} with your own id, which GET /me has.
+422 search_off | The setting TURNSTREAM_SEARCH is false, so `q` finds nothing. | Leave `q` out.
 422 too_many_images | The message exceeds `TURNSTREAM_MAX_IMAGES`. | Send fewer images.
 422 too_many_tools | The client's tools are too many, or their schemas too large. | Send fewer tools, or smaller schemas.
 422 tool_error | The tool refused the call. | Follow the tool's own `detail`.

@@ -344,8 +344,9 @@ onWord(({ type, id, waiting }) => {
 
 async function learnModel() {
   about.model = await api.health();
-  const { examples, titles } = about.model;
+  const { examples, titles, search: searches } = about.model;
   list.makesTitles = titles;
+  element("search").parentElement.hidden = searches === false;
   about.examples = examples ?? [];
   painting.bar();
   painting.thread();

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import WAIT_SECONDS, eventually
-from turnstream.server.storage import excerpts, text_index
-from turnstream.server.storage.excerpts import Segment
-from turnstream.server.storage.words import Wanted
+from turnstream.server.extensions.search import excerpts, fts5
+from turnstream.server.extensions.search.excerpts import Segment
+from turnstream.server.extensions.search.index import SearchIndex
+from turnstream.server.extensions.search.words import Wanted
 
 Json = dict[str, Any]
 
@@ -148,8 +150,7 @@ async def test_threads_that_were_there_before_are_found_after_a_start(tmp_path: 
         await client.turn({"thread_id": "b", "message": "Hello"})
     with sqlite3.connect(path) as database:
         database.executescript(
-            "DROP TABLE thread_words; DROP TABLE thread_texts;"
-            "UPDATE threads SET indexed_run = NULL;"
+            "DROP TABLE search_words; DROP TABLE search_texts; DROP TABLE search_threads;"
         )
     database.close()
     async with serving(settings(path)) as client:
@@ -170,7 +171,7 @@ async def test_without_fts5_titles_are_searched_and_nothing_else_changes(
         await client.turn({"thread_id": "a", "message": "What about umbrellas?"})
         assert await found(client, "hello") == []
     with monkeypatch.context() as patched:
-        patched.setattr(text_index, "has_fts5", lambda _connection: False)
+        patched.setattr(fts5, "has_fts5", lambda _connection: False)
         async with serving(settings(path)) as client:
             assert "has no FTS5" in caplog.text
             await client.turn({"thread_id": "b", "message": "Umbrellas_100% of them"})
@@ -186,14 +187,33 @@ async def test_without_fts5_titles_are_searched_and_nothing_else_changes(
         await eventually(is_found)
 
 
+async def test_without_the_setting_nothing_searches_and_nothing_is_stored_for_it(
+    tmp_path: Path,
+) -> None:
+    async with serving(settings(tmp_path / "t.db", search=False)) as client:
+        await client.turn({"thread_id": "a", "message": "Hello"})
+        answer = await client.http.get("/threads", params={"q": "hello"})
+        assert (answer.status_code, answer.json()["code"]) == (422, "search_off")
+        assert (await client.http.get("/health")).json()["search"] is False
+        assert [one["id"] for one in (await client.http.get("/threads")).json()["threads"]] == ["a"]
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database:
+        names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    assert not {name for name in names if name.startswith("search")}
+    async with serving(settings(tmp_path / "t.db")) as client:
+
+        async def is_found() -> bool:
+            return await found(client, "hello") == ["a"]
+
+        await eventually(is_found)
+
+
 async def test_a_search_that_cannot_be_noted_keeps_no_run_from_its_end(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_arguments: Any) -> None:
         raise RuntimeError("no index")
 
-    assert client.state
-    monkeypatch.setattr(client.state["store"], "note_texts", fail)
+    monkeypatch.setattr(SearchIndex, "follow", fail)
     await client.turn({"thread_id": "a", "message": "Hello"})
     assert (await client.thread("a"))["run_state"] == "finished"
 
@@ -253,7 +273,7 @@ async def test_a_thread_that_was_indexed_before_its_first_run_is_found_by_its_ti
 
     async def is_indexed() -> bool:
         with sqlite3.connect(path) as database:
-            (run,) = database.execute("SELECT indexed_run FROM threads").fetchone()
+            (run,) = database.execute("SELECT max(run_id) FROM search_threads").fetchone()
         database.close()
         return run is not None
 
@@ -274,7 +294,7 @@ async def test_who_searches_long_texts_keeps_nobody_from_the_store(
         assert goes_on.wait(WAIT_SECONDS)
         return excerpts.excerpt(text, words)
 
-    monkeypatch.setattr("turnstream.server.http.thread_listing.excerpt", excerpt)
+    monkeypatch.setattr("turnstream.server.extensions.search.matching.excerpt", excerpt)
     endpoint.script(text_reply("It rains."))
     await client.turn({"thread_id": "a", "message": "Hello"})
     searching = asyncio.create_task(search(client, "rains"))

@@ -159,7 +159,7 @@ async def test_a_thread_that_nobody_brings_back_is_forgotten_in_time(tmp_path: P
             return rows(tmp_path / "t.db") == rows(tmp_path / "t.db", "checkpoints") == 0
 
         await eventually(is_forgotten)
-        assert rows(tmp_path / "t.db", "thread_texts") == 0
+        assert rows(tmp_path / "t.db", "search_texts") == 0
         assert await restore(client) == 404
 
 

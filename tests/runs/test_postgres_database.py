@@ -10,10 +10,12 @@ import psycopg
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
+from tests.support.contracts.search import Searched
 from tests.support.contracts.threads import SECOND, THREAD, begin, ids, run_through
 from tests.support.pgbouncer import pgbouncer
 from tests.support.postgres_workers import nobody_let_in, query, workers
 from turnstream.server.commands import run
+from turnstream.server.extensions.search.words import owner_word
 from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
 from turnstream.server.storage.location import PostgresUrl, location
 from turnstream.server.storage.opened import open_storage
@@ -53,12 +55,43 @@ async def test_a_pooler_that_shares_sessions_is_found_out_and_refused_with_the_r
         await run_through(opened.store, THREAD, "r1")
 
 
+async def test_texts_of_before_are_found_and_workers_of_before_go_on_with_them(
+    own_postgres_url: PostgresUrl,
+) -> None:
+    async with workers(own_postgres_url, 1) as [opened]:
+        await run_through(opened.store, THREAD, "r1")
+        await run_through(opened.store, SECOND, "r2")
+    for statement in (
+        "CREATE TABLE thread_texts (number BIGSERIAL PRIMARY KEY, owner VARCHAR NOT NULL, "
+        "thread_id VARCHAR NOT NULL, message_id VARCHAR NOT NULL, shown_id VARCHAR NOT NULL, "
+        "text TEXT NOT NULL, words TSVECTOR NOT NULL)",
+        "CREATE INDEX thread_texts_by_thread ON thread_texts (owner, thread_id, message_id)",
+        "CREATE INDEX thread_texts_words ON thread_texts USING gin (words)",
+        "ALTER TABLE threads ADD COLUMN indexed_run VARCHAR",
+        "UPDATE threads SET indexed_run = run_id WHERE id = 't1'",
+        "UPDATE turnstream_schema SET version = version - 1",
+    ):
+        query(own_postgres_url, statement)
+    add = "INSERT INTO {} (owner, thread_id, message_id, shown_id, text, words) VALUES ({})"
+    words = f"'ann', 't1', 'm1', 'm1', 'Apples', '{owner_word('ann')} apples'"
+    query(own_postgres_url, add.format("thread_texts", words))
+    assert await migrate(own_postgres_url)
+    async with workers(own_postgres_url, 1) as [opened]:
+        searched = await Searched.open(opened.store)
+        assert await searched.found("apples") == ["t1"]
+        assert [each.key for each in await searched.index.behind(10)] == [SECOND]
+        query(own_postgres_url, add.format("thread_texts", words.replace("pples", "lmonds")))
+        assert await searched.found("apples almonds") == ["t1"]
+        query(own_postgres_url, "DELETE FROM thread_texts WHERE thread_id = 't1'")
+        assert await searched.found("apples") == []
+
+
 async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
-    query(own_postgres_url, "DROP TABLE turn_versions, thread_texts, cursor_secret, extensions")
+    query(own_postgres_url, "DROP TABLE turn_versions, cursor_secret, extensions")
     query(own_postgres_url, "DROP INDEX threads_by_title")
-    for column in ("pinned", "archived", "forget_at", "indexed_run", "run_base"):
+    for column in ("pinned", "archived", "forget_at", "run_base"):
         query(own_postgres_url, f"ALTER TABLE threads DROP COLUMN {column}")
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 1")
     assert await migrate(own_postgres_url, checks=True)

@@ -174,7 +174,7 @@ async def backend(
         models = ServedModels({"test": model})
         runs = Runs(graphs, models, classifier, store, logs, settings, policy, hooks=hooks)
         reader = RunReader(graphs, store, logs)
-        async with open_all(extensions, storage, Status(runs, hooks), no_model):
+        async with open_all(extensions, storage, graphs, Status(runs, hooks), no_model):
             try:
                 yield Backend(checkpoints, runs, reader, catalogue, store)
             finally:

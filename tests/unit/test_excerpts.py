@@ -3,8 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnstream.server.storage.excerpts import BEFORE_CHARS, EXCERPT_CHARS, Segment, excerpt, marked
-from turnstream.server.storage.words import wanted, words_in
+from turnstream.server.extensions.search.excerpts import (
+    BEFORE_CHARS,
+    EXCERPT_CHARS,
+    Segment,
+    excerpt,
+    marked,
+)
+from turnstream.server.extensions.search.words import wanted, words_in
 
 WORDS = st.lists(st.sampled_from(["rain", "Spain", "falls", "on", "x" * 130, "x" * 30, ".\n"]))
 

@@ -9,7 +9,15 @@ from pydantic_settings import BaseSettings
 
 from turnstream.server.extensions.base import EXTENSION_API, Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
-from turnstream.server.extensions.loading import declared, named, settings_with, switched_on
+from turnstream.server.extensions.loading import (
+    declared,
+    named,
+    search_of,
+    settings_with,
+    switched_on,
+)
+from turnstream.server.extensions.search import SearchExtension, SearchSettings
+from turnstream.server.storage.search import Search
 
 
 class ToySettings(BaseSettings):
@@ -129,3 +137,17 @@ def test_extensions_are_named_by_the_environment_or_the_command_line(
     monkeypatch.setenv("TURNSTREAM_EXTENSIONS", "a:B, c:D")
     assert named() == ("a:B", "c:D")
     assert named(["./agent.py:graph", "--extensions=e:F", "--port=1"]) == ("e:F",)
+
+
+def test_one_extension_may_search_the_list_of_threads() -> None:
+    class Other(Extension):
+        name, api = "other", EXTENSION_API
+
+        def search(self, text: str) -> Search:
+            raise ValueError(text)
+
+    ours = SearchExtension(SearchSettings.model_validate({}))
+    assert search_of([]) is None
+    assert search_of([ours]) == ours.search
+    with pytest.raises(ExtensionError, match="search and other all search"):
+        search_of([ours, Other(None)])

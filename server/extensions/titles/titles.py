@@ -22,7 +22,7 @@ from langchain_core.messages import (
 )
 
 from turnstream.server.extensions.base import Opened, RunSpec, Watch, WatchedRun
-from turnstream.server.runs.searchable import texts
+from turnstream.server.runs.message_texts import texts
 from turnstream.server.runs.token_count import TokenCount
 from turnstream.server.runs.transcript import user_content
 from turnstream.server.storage.titles import is_first_title, one_line, short_title

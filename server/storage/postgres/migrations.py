@@ -13,7 +13,7 @@ from langgraph.store.postgres import PostgresStore as LangGraphStore
 from psycopg.rows import dict_row
 from sqlalchemy import Connection, inspect, text
 
-from turnstream.server.storage import tables, thread_texts
+from turnstream.server.storage import tables
 from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.postgres.transactions import driver
@@ -38,27 +38,19 @@ _OF_WORKERS = (
 )
 """What the tables of one process do not have."""
 
-_OF_SEARCH = ("CREATE INDEX thread_texts_words ON thread_texts USING gin (words)",)
-"""What SQLite has another way."""
-
-
 _NEW_COLUMNS = """
     ALTER TABLE threads
         ADD COLUMN pinned BOOLEAN,
         ADD COLUMN archived BOOLEAN,
-        ADD COLUMN forget_at FLOAT,
-        ADD COLUMN indexed_run VARCHAR COLLATE "C"
+        ADD COLUMN forget_at FLOAT
     """
 
 
-def _to_search_and_arrange(connection: Connection) -> None:
-    """Texts that are searched; pinned, archived and hidden threads."""
-    thread_texts.texts.create(connection)
+def _arrange(connection: Connection) -> None:
+    """Pinned, archived and hidden threads."""
     connection.execute(text(_NEW_COLUMNS))
     for index in tables.threads.indexes:
         index.create(connection, checkfirst=True)
-    for statement in _OF_SEARCH:
-        connection.execute(text(statement))
 
 
 def _add_versions(connection: Connection) -> None:
@@ -85,13 +77,44 @@ def _know_extensions(connection: Connection) -> None:
     extensions.create(connection)
 
 
+_SEARCH_OUT = (
+    "ALTER TABLE thread_texts RENAME TO search_texts",
+    "ALTER INDEX thread_texts_by_thread RENAME TO search_texts_by_thread",
+    "ALTER INDEX thread_texts_words RENAME TO search_texts_words",
+    # Workers of the version before go on with it. A later version drops it, with `indexed_run`.
+    "CREATE VIEW thread_texts AS SELECT * FROM search_texts",
+    """
+    CREATE TABLE search_threads (
+        owner VARCHAR COLLATE "C" NOT NULL,
+        thread_id VARCHAR COLLATE "C" NOT NULL,
+        run_id VARCHAR COLLATE "C" NOT NULL,
+        indexed_for VARCHAR COLLATE "C" NOT NULL,
+        PRIMARY KEY (owner, thread_id)
+    )
+    """,
+    """
+    INSERT INTO search_threads SELECT owner, id, indexed_run, owner FROM threads
+        WHERE indexed_run IS NOT NULL
+    """,
+    "INSERT INTO extensions VALUES ('search', 1, 'search_texts search_threads')",
+)
+
+
+def _give_texts_to_search(connection: Connection) -> None:
+    """Give the texts that are searched, which were a table of ours, to the extension `search`."""
+    if inspect(connection).has_table("thread_texts"):
+        for statement in _SEARCH_OUT:
+            connection.execute(text(statement))
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _add_versions,
     _index_titles,
-    _to_search_and_arrange,
+    _arrange,
     _keep_requests,
     _seal_cursors,
     _know_extensions,
+    _give_texts_to_search,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
@@ -171,7 +194,7 @@ def _migrate_ours(connection: Connection) -> None:
     if version == 0:
         tables.metadata.create_all(connection)
         tables.keep_cursor_secret(connection)
-        for statement in (*_OF_WORKERS, *_OF_SEARCH):
+        for statement in _OF_WORKERS:
             connection.execute(text(statement))
     else:
         for step in STEPS[version - 1 :]:

@@ -1,5 +1,5 @@
-"""The search's index, for threads that it does not have as they are: old ones, and those whose run
-was cut off before it was noted."""
+"""The index of threads that it does not have as they are: old ones, and those whose run was cut off
+before the index followed it."""
 
 import asyncio
 import logging
@@ -7,11 +7,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from turnstream.server.runs.searchable import texts
-from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.extensions.base import Threads
+from turnstream.server.extensions.search.index import Behind, SearchIndex
 from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.storage.searching import SearchableTexts, Unsearchable
-from turnstream.tools.threads import beside_loop
 
 CHECK_SECONDS = 600.0
 AT_ONCE = 50
@@ -19,12 +17,12 @@ AT_ONCE = 50
 logger = logging.getLogger(__name__)
 
 
-class Indexing:
+class CatchingUp:
     """Works at most half of the time: whoever uses the server goes first."""
 
-    def __init__(self, store: SearchableTexts, graphs: ServedGraphs) -> None:
-        self._store = store
-        self._graphs = graphs
+    def __init__(self, index: SearchIndex, threads: Threads) -> None:
+        self._index = index
+        self._threads = threads
         self._closing = asyncio.Event()
 
     async def run(self) -> None:
@@ -46,33 +44,32 @@ class Indexing:
         self._closing.set()
 
     async def catch_up(self) -> int:
-        """Index the threads whose index is behind, and say how many. Raises StorageUnavailable."""
+        """Index the threads whose index is behind. Returns their number. Raises
+        StorageUnavailable."""
         count = 0
-        last: Unsearchable | None = None
-        while behind := await self._store.unsearchable(AT_ONCE, last):
+        last: Behind | None = None
+        while behind := await self._index.behind(AT_ONCE, last):
             for thread in behind:
                 if self._closing.is_set():
                     return count
                 began = time.monotonic()
-                await self._index(thread)
+                await self._catch_up_with(thread)
                 count += 1
                 await self._pause(time.monotonic() - began)
             last = behind[-1]
         return count
 
-    async def _index(self, thread: Unsearchable) -> None:
-        """Of a thread that cannot be read, the title."""
+    async def _catch_up_with(self, thread: Behind) -> None:
+        """Index a thread; of one that cannot be read, the title."""
         try:
-            state = await self._graphs.checkpoints(thread.graph).load(thread.key)
-            messages = state.messages
-            found = await beside_loop(len(messages), lambda: texts(messages))
+            texts = await self._threads.texts(thread.key)
         except StorageUnavailable:
             raise
         except Exception:
             named = {"thread": thread.key.thread_id}
             logger.exception("thread %(thread)s cannot be read, nor searched", named)
-            found = []
-        await self._store.put_texts(thread, found)
+            texts = ()
+        await self._index.put(thread, texts)
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -81,12 +78,12 @@ class Indexing:
 
 
 @asynccontextmanager
-async def open_indexing(store: SearchableTexts, graphs: ServedGraphs) -> AsyncIterator[None]:
-    """Indexing beside the server; a thread that has begun is finished."""
-    indexing = Indexing(store, graphs)
-    work = asyncio.create_task(indexing.run(), name="indexing")
+async def open_catching_up(index: SearchIndex, threads: Threads) -> AsyncIterator[None]:
+    """Catch up beside the server; a thread that has begun is finished."""
+    catching_up = CatchingUp(index, threads)
+    work = asyncio.create_task(catching_up.run(), name="indexing")
     try:
         yield
     finally:
-        indexing.close()
+        catching_up.close()
         await work

@@ -72,11 +72,11 @@ def wanted(text: str) -> Wanted:
     """
     found: Sequence[str] = [word.folded for word in words_in(text)]
     if not found:
-        raise ValueError("it has no word")
+        raise ValueError(f"it has no word; look for 1 to {MAX_WORDS} words")
     *whole, last = found
     is_ended = text[-1:].isspace() or len(last) < MIN_BEGINNING
     if len({*found}) > MAX_WORDS:
-        raise ValueError(f"it has more than {MAX_WORDS} words")
+        raise ValueError(f"it has more than {MAX_WORDS} words; look for fewer")
     distinct = dict.fromkeys([*whole, last] if is_ended else whole)
     return Wanted(tuple(distinct), None if is_ended else last)
 

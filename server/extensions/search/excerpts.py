@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from turnstream.server.storage.words import Wanted, Word, words_in
+from turnstream.server.extensions.search.words import Wanted, Word, words_in
 
 _BLANK = re.compile(r"\s")
 EXCERPT_CHARS = 160

@@ -1,5 +1,4 @@
-"""What of a thread can be searched: what its user wrote and what the model said, as clients see
-it."""
+"""The texts of messages as people see them: a user's words, and what the model said."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,35 +11,36 @@ from turnstream.graphs.parts import stored_parts
 from turnstream.server.runs.start import RunStart
 from turnstream.server.runs.transcript import assistant_id, user_content
 from turnstream.server.runs.translate import Translator
-from turnstream.server.storage.searching import TextChanges, ThreadText
+from turnstream.server.turns.message_texts import MessageText, TextChanges
 from turnstream.server.turns.requests import TextContent
 
 
-def texts(messages: Sequence[AnyMessage], shown_id: str = "") -> list[ThreadText]:
-    """The texts of these messages; `shown_id` is the turn's that they begin in, if they do not
-    begin with a user's message."""
+def texts(messages: Sequence[AnyMessage], shown_id: str = "") -> list[MessageText]:
+    """Return the texts of messages. `shown_id` is that of the turn that they begin in, if they do
+    not begin with a user's message."""
     users = {id(message) for message in from_user(messages)}
-    found: list[ThreadText] = []
+    found: list[MessageText] = []
     for message in messages:
         if isinstance(message, HumanMessage) and id(message) in users:
             shown_id = assistant_id(message.id or "")
             content = [c.text for c in user_content(message) if isinstance(c, TextContent)]
-            found.append(ThreadText(message.id or "", message.id or "", "\n".join(content)))
+            found.append(MessageText(message.id or "", message.id or "", "\n".join(content)))
         elif isinstance(message, AIMessage) and not stored.only_ends_its_run(message):
             said = [part.text for part in stored_parts(message) if part.kind == "text"]
-            found.append(ThreadText(message.id or "", shown_id, "\n\n".join(said)))
+            found.append(MessageText(message.id or "", shown_id, "\n\n".join(said)))
     return [text for text in found if text.message_id and text.text.strip()]
 
 
-def changes(start: RunStart, translator: Translator, before: str | None) -> TextChanges | None:
-    """Return the texts that a run which has ended has changed; `before` is the run that its thread
-    had before. None: nobody has looked at the thread since the run began."""
+def changes(start: RunStart, translator: Translator) -> TextChanges | None:
+    """Return the changes that a run which is over has made to its thread's texts. None: nobody has
+    looked at the thread since the run began."""
     plan = start.plan
     if translator.added is None and plan.runs_graph:
         return None
+    is_branch = plan.point is not None
     if translator.added is None:  # No graph has changed what the request brought.
         thread, added = plan.after.messages, texts(plan.new or (), plan.message_id)
-        return TextChanges(added, (), partial(texts, thread), before, plan.point is not None)
+        return TextChanges(added, (), partial(texts, thread), is_branch)
     begun, thread = {message.id: message for message in plan.before.messages}, translator.thread
     new = [message for message in thread if message.id not in begun]
     rewritten = {
@@ -55,6 +55,5 @@ def changes(start: RunStart, translator: Translator, before: str | None) -> Text
         [text for text in found if text.message_id in ids],
         translator.removed | rewritten,
         partial(texts, thread),
-        before,
-        plan.point is not None,
+        is_branch,
     )

@@ -1,0 +1,259 @@
+"""The index: the texts of each thread, and which run's they are."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    tuple_,
+)
+
+from turnstream.server.extensions.base import MAX_WRITES, Database, WatchedRun, Write
+from turnstream.server.extensions.search import fts5
+from turnstream.server.extensions.search.tables import followed, texts
+from turnstream.server.extensions.search.words import distinct_words, owner_word
+from turnstream.server.storage.tables import threads
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.message_texts import MessageText, TextChanges
+from turnstream.tools.threads import beside_loop
+
+TITLE = ""
+"""In place of a message's id."""
+MAX_TEXT_CHARS = 32_000
+"""What stands behind them in a message is not found."""
+ROWS_AT_ONCE = 500
+"""Rows, or ids, in one statement: an engine binds no more than so many values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What the index has of a thread."""
+
+    title: str
+    """The thread's own title, which the index may not have."""
+    indexed_title: str | None
+    run_id: str | None
+    """The run whose texts the index has; empty: the thread had no run yet. None: the index has
+    nothing, or what it has is for another owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A thread whose texts the index does not have as its last run left them."""
+
+    key: ThreadKey
+    run_id: str
+
+
+_TITLES = texts.alias()
+_OF_THREAD = (
+    texts.c.owner == bindparam("of_owner"),
+    texts.c.thread_id == bindparam("of_thread"),
+)
+_HAS_FOLLOWED = and_(followed.c.owner == threads.c.owner, followed.c.thread_id == threads.c.id)
+_INDEXED = (
+    select(
+        threads.c.title,
+        _TITLES.c.text.label("indexed_title"),
+        followed.c.run_id,
+        followed.c.indexed_for,
+    )
+    .select_from(threads)
+    .outerjoin(followed, _HAS_FOLLOWED)
+    .outerjoin(
+        _TITLES,
+        and_(
+            _TITLES.c.owner == threads.c.owner,
+            _TITLES.c.thread_id == threads.c.id,
+            _TITLES.c.message_id == TITLE,
+        ),
+    )
+    .where(threads.c.owner == bindparam("of_owner"), threads.c.id == bindparam("of_thread"))
+)
+_KNOWN = select(texts.c.message_id, texts.c.shown_id, texts.c.text).where(*_OF_THREAD)
+
+
+class SearchIndex:
+    """`has_texts` False: this SQLite has no FTS5, and titles alone are searched."""
+
+    def __init__(self, database: Database, *, has_texts: bool) -> None:
+        self._database = database
+        self.has_texts = has_texts
+
+    async def follow(self, run: WatchedRun) -> Sequence[Write]:
+        """Return the writes by which the index follows a run that is over. None of them is a
+        mistake: the thread is indexed later. Raises StorageUnavailable."""
+        if not self.has_texts:
+            return ()
+        changes = await beside_loop(len(run.messages), run.text_changes)
+        if changes is None:
+            return ()
+        key, run_id = run.spec.key, run.spec.run_id
+        return await self.following(key, run_id, run.spec.follows, changes)
+
+    async def following(
+        self, key: ThreadKey, run_id: str, before: str | None, changes: TextChanges
+    ) -> Sequence[Write]:
+        """Return the writes by which the index has the texts of a run. `before` is the run that the
+        thread had before it; None: it had none."""
+        indexed = await self._database.read(_indexed, key)
+        if indexed is None:
+            return ()
+        title = _missing_title(indexed)
+        is_next = (indexed.run_id or None) == before
+        if is_next and not changes.is_branch:
+            added, removed = [*changes.added], changes.removed
+        else:
+            whole = await beside_loop(len(changes.added), changes.all)
+            known = await self._database.read(_known, key, indexed)
+            added, removed = _difference(whole, known)
+        writes = [*_replacing(key, removed, [*added, *title]), *_noting(key, run_id)]
+        return writes if len(writes) <= MAX_WRITES else ()
+
+    def titled(self, key: ThreadKey, title: str) -> Sequence[Write]:
+        """Return the writes by which the index has the new title of a thread."""
+        return [*_replacing(key, (), [_of_title(title)])] if self.has_texts else ()
+
+    async def put(self, thread: Behind, whole: Sequence[MessageText]) -> None:
+        """Index all texts of a thread, unless a run has begun since. Raises StorageUnavailable."""
+        await self._database.write(_put, thread, whole)
+
+    async def behind(self, limit: int, after: Behind | None = None) -> Sequence[Behind]:
+        """Return threads whose index is behind, in the order of their keys; `after` is the last one
+        of those before. Raises StorageUnavailable."""
+        return await self._database.read(_behind, limit, after) if self.has_texts else ()
+
+
+async def open_index(database: Database) -> SearchIndex:
+    """Open the index, which is made if it is not there. Raises StorageUnavailable."""
+    return SearchIndex(database, has_texts=await database.write(fts5.open_index))
+
+
+def _indexed(connection: Connection, key: ThreadKey) -> Indexed | None:
+    """None: there is no such thread."""
+    row = connection.execute(_INDEXED, _of(key)).first()
+    if row is None:
+        return None
+    return Indexed(row.title, row.indexed_title, row.run_id if _is_for(key, row) else None)
+
+
+def _is_for(key: ThreadKey, row: Any) -> bool:
+    return bool(row.indexed_for == key.owner)
+
+
+def _known(
+    connection: Connection, key: ThreadKey, indexed: Indexed
+) -> Mapping[str, MessageText | None]:
+    """The texts that the index has, by the ids of their messages. None in place of one that is for
+    another owner."""
+    rows = connection.execute(_KNOWN.where(texts.c.message_id != TITLE), _of(key))
+    is_usable = indexed.run_id is not None
+    return {row.message_id: MessageText(*row) if is_usable else None for row in rows}
+
+
+def _difference(
+    whole: Sequence[MessageText], known: Mapping[str, MessageText | None]
+) -> tuple[list[MessageText], Collection[str]]:
+    """What is to be added, and the ids of what is to be removed. What is there already stays: to
+    index a text takes far longer than to read it."""
+    by_id = {text.message_id: replace(text, text=_storable(text.text)) for text in whole}
+    added = [text for id, text in by_id.items() if text != known.get(id)]
+    return added, known.keys() - by_id.keys()
+
+
+def _replacing(
+    key: ThreadKey, removed: Collection[str], added: Sequence[MessageText]
+) -> Iterator[Write]:
+    gone = [*removed, *(text.message_id for text in added)]
+    of_thread = texts.c.owner == key.owner, texts.c.thread_id == key.thread_id
+    for start in range(0, len(gone), ROWS_AT_ONCE):
+        some = gone[start : start + ROWS_AT_ONCE]
+        yield delete(texts).where(*of_thread, texts.c.message_id.in_(some))
+    mine = owner_word(key.owner)
+    rows = [
+        {
+            "owner": key.owner,
+            "thread_id": key.thread_id,
+            "message_id": text.message_id,
+            "shown_id": text.shown_id,
+            "text": (shown := _storable(text.text)),
+            "words": " ".join([mine, *distinct_words(shown)]),
+        }
+        for text in added
+    ]
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield insert(texts).inline().values(rows[start : start + ROWS_AT_ONCE])
+
+
+def _noting(key: ThreadKey, run_id: str) -> Iterator[Write]:
+    mine = {"owner": key.owner, "thread_id": key.thread_id}
+    yield delete(followed).where(
+        followed.c.owner == key.owner, followed.c.thread_id == key.thread_id
+    )
+    yield insert(followed).values(**mine, run_id=run_id, indexed_for=key.owner)
+
+
+def _put(connection: Connection, thread: Behind, whole: Sequence[MessageText]) -> None:
+    key = thread.key
+    is_there = select(threads.c.id).where(
+        threads.c.owner == key.owner,
+        threads.c.id == key.thread_id,
+        threads.c.run_id == thread.run_id,
+        threads.c.run_state != "live",
+    )
+    # A run that begins on the thread waits until this transaction is over.
+    if connection.scalar(is_there.with_for_update()) is None:
+        return
+    indexed = _indexed(connection, key)
+    assert indexed is not None
+    added, removed = _difference(whole, _known(connection, key, indexed))
+    added += _missing_title(indexed)
+    for write in (*_replacing(key, removed, added), *_noting(key, thread.run_id)):
+        connection.execute(write)
+
+
+def _behind(connection: Connection, limit: int, after: Behind | None) -> Sequence[Behind]:
+    place = tuple_(threads.c.owner, threads.c.id)
+    is_behind = or_(
+        followed.c.run_id.is_distinct_from(threads.c.run_id),
+        followed.c.indexed_for.is_distinct_from(threads.c.owner),
+    )
+    rows = connection.execute(
+        select(threads.c.owner, threads.c.id, threads.c.run_id)
+        .select_from(threads)
+        .outerjoin(followed, _HAS_FOLLOWED)
+        .where(
+            threads.c.run_state != "live",
+            threads.c.forget_at.is_(None),
+            is_behind,
+            *([place > (after.key.owner, after.key.thread_id)] if after else []),
+        )
+        .order_by(threads.c.owner, threads.c.id)
+        .limit(limit)
+    )
+    return [Behind(ThreadKey(row.owner, row.id), row.run_id) for row in rows]
+
+
+def _of(key: ThreadKey) -> dict[str, str]:
+    return {"of_owner": key.owner, "of_thread": key.thread_id}
+
+
+def _missing_title(indexed: Indexed) -> Sequence[MessageText]:
+    is_there = indexed.run_id is not None and indexed.title == indexed.indexed_title
+    return () if is_there else [_of_title(indexed.title)]
+
+
+def _of_title(title: str) -> MessageText:
+    return MessageText(TITLE, TITLE, title)
+
+
+def _storable(text: str) -> str:
+    """Postgres stores no NUL, and no database what is not Unicode."""
+    return text[:MAX_TEXT_CHARS].replace("\0", "").encode(errors="replace").decode()
