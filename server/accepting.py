@@ -52,7 +52,7 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._connecting: set[asyncio.Task[object]] = set()
         self._admitted: set[asyncio.Protocol] = set()
-        """Those of them that get to be open, if they are not already."""
+        """The connections among them that may be open, and may not be yet."""
         self._lingering: set[asyncio.Transport] = set()
         self._retry: asyncio.TimerHandle | None = None
         self._logged: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What the log says when the server is up: where it is, what it uses, and what to beware of."""
+"""The log lines when the server is up: its address, what it uses, and what to beware of."""
 
 import logging
 import os

@@ -106,8 +106,8 @@ class Connection(H11Protocol):
         self._limits = limits
         self.timeout_keep_alive = limits.keep_alive_seconds  # type: ignore[assignment]
         self._awaited: object = h11.IDLE
-        """What the client still owes: `h11.IDLE` for a request's headers, a cycle for the body of
-        its request, None for nothing."""
+        """The part of a request that the client still owes: `h11.IDLE` for the headers, a cycle for
+        the body of its request, None for nothing."""
         self._opened = self._since = self._body_due = self._read_at = self.loop.time()
         self._unread = 0
         self._is_closing = False
@@ -226,7 +226,7 @@ class Connection(H11Protocol):
         return self.cycle.response_started and not self.cycle.response_complete
 
     def _is_stuck(self, now: float) -> bool:
-        """Whether the client has long read nothing of what waits for it."""
+        """Check that the client has long read nothing of what waits for it."""
         unread = self.transport.get_write_buffer_size()
         if not unread or unread != self._unread:
             self._unread, self._read_at = unread, now

@@ -1,4 +1,4 @@
-"""What graphs are given by the server: the models and LangGraph's store, as the settings say."""
+"""The resources of graphs: the models and LangGraph's store, as the settings say."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext

@@ -70,7 +70,7 @@ class ModelSettings(BaseSettings):
 
     @property
     def image_patterns(self) -> tuple[str, ...] | None:
-        """Of the names of the models that take images; None: as it is known of each."""
+        """Globs of the names of the models that take images; None: as it is known of each."""
         return None if self.image_models == ("auto",) else self.image_models
 
     @property

@@ -28,12 +28,12 @@ from turnstream.server.runs.runs import Runs
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 CLOSE_SECONDS = 5
-"""How long readers may take to fetch what is ready, once all runs have ended."""
+"""Seconds that readers may take to fetch what is ready, once all runs have ended."""
 BEGIN_SECONDS = 2.0
 """Time for requests that have come before the end to begin their answer. A run that has not begun
 by then is refused."""
 _CANCEL_SECONDS = 2
-"""How long their requests may take to end then."""
+"""Seconds that their requests may take to end then."""
 
 
 class Server(BoundedServer):

@@ -29,7 +29,7 @@ from turnstream.server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 from turnstream.server.user_settings import UserSettings
 
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
-"""How names begin that mean something to LangGraph among configurable values."""
+"""Beginnings of names that mean something to LangGraph among configurable values."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 

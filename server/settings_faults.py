@@ -1,4 +1,4 @@
-"""What is wrong with settings, in one line for whoever set them."""
+"""The faults of settings, in one line for whoever set them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where threads are kept, and what several workers share."""
+"""The settings of the database, and of what several workers share."""
 
 from pathlib import Path
 from typing import Annotated

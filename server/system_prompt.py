@@ -1,4 +1,4 @@
-"""What the built-in graph tells the model before a thread."""
+"""The system prompt of the built-in graph."""
 
 from pathlib import Path
 

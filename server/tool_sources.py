@@ -1,4 +1,4 @@
-"""Where tools come from beside our own: other servers, by the settings."""
+"""The tools beside our own: those of other servers, by the settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What the server does beside its requests, as long as it serves."""
+"""The work of the server beside its requests, as long as it serves."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

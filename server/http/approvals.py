@@ -170,7 +170,8 @@ def _may_decide(request: ApiRequest, waiting: WaitingApproval) -> bool:
 
 @contextmanager
 def _run_of_another() -> Iterator[None]:
-    """What keeps a run of somebody else from its start, without its addresses and their limits."""
+    """Raise what keeps a run of somebody else from its start as a problem, without its addresses
+    and their limits."""
     try:
         yield
     except RunInProgress:

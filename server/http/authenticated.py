@@ -1,4 +1,4 @@
-"""Who calls, on every route that is not public: `scope["principal"]`, or a 401.
+"""The caller on every route that is not public: `scope["principal"]`, or a 401.
 
 A route without this has no principal, and its endpoint fails; it never gets somebody else's.
 """
@@ -103,7 +103,8 @@ def unauthenticated(
 
 
 def credentials(request: Request[Any], authorization: str | None = None) -> Credentials:
-    """Those of a request; or, with its `authorization` and without a cookie, those of a login."""
+    """Return the credentials of a request; or, with its `authorization` and without a cookie, those
+    of a login."""
     headers: dict[str, str] = {}
     repeated = set()
     for raw_name, value in request.scope["headers"]:

@@ -47,7 +47,7 @@ class Bodies:
         return self._room.held
 
     async def read(self, request: Request[Any], make: Callable[[Any], T]) -> tuple[T, bytes]:
-        """What `make` makes of a request's JSON, and the body's bytes.
+        """Read a request's JSON. Returns the value that `make` makes of it, and the body's bytes.
 
         Raises what `make` raises, and Problem: 415 for another content type (any page may send
         those to a local server), 413 for too much, 400 for what is not valid JSON, 503 while there

@@ -12,7 +12,7 @@ LOST = "cursor-lost"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a reader goes on: after the `after`-th chunk of a run."""
+    """The place where a reader goes on: after the `after`-th chunk of a run."""
 
     run: LoggedRun
     after: int

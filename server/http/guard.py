@@ -1,5 +1,4 @@
-"""Who may call: Host is checked always, Origin on all that changes something and on every stream.
-A request whose body length is ambiguous (RFC 9112, 6.1) is refused first.
+"""The guard: Host is checked always, Origin on all that changes something and on every stream.
 
 A page of another site can post to a server on the user's own machine; these two headers are what
 tells it apart. CORS alone does not: it only keeps the page from reading the answer.

@@ -1,4 +1,4 @@
-"""What this server is, and whether it works: /health, /health/live, /health/ready."""
+"""The state of this server: /health, /health/live, /health/ready."""
 
 import asyncio
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What the caller may do: `scope["rights"]`, or a 403 or 429; on every route that needs a role."""
+"""The rights of the caller: `scope["rights"]`, or a 403 or 429, where a route needs a role."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the application hands to its endpoints: the state of its lifespan."""
+"""The objects that the application hands to its endpoints: the state of its lifespan."""
 
 from collections.abc import Callable, Sequence
 from typing import TypedDict
@@ -52,7 +52,7 @@ class AppState(TypedDict):
     search: Callable[[str], Search] | None
     """Parses what somebody looks for; raises ValueError. None: nothing searches."""
     undo_seconds: float
-    """How long a deleted thread can be brought back."""
+    """Seconds for which a deleted thread can be brought back."""
     authentication: Authentication | None
     """None: it is off."""
     recorder: AuditRecorder
@@ -66,19 +66,20 @@ ApiRequest = Request[AppState]
 
 
 def principal(request: ApiRequest) -> Principal:
-    """Who calls. Of a route that is not public: `turnstream.server.http.authenticated` says it."""
+    """Return the caller. `turnstream.server.http.authenticated` recognises them on every route that
+    is not public."""
     caller: Principal = request.scope["principal"]
     return caller
 
 
 def rights(request: ApiRequest) -> Rights:
-    """What the caller may do: `turnstream.server.http.permitted` says it."""
+    """Return the rights of the caller, which `turnstream.server.http.permitted` finds."""
     permitted: Rights = request.scope["rights"]
     return permitted
 
 
 def owner(request: ApiRequest) -> str:
-    """Whose threads a request reaches."""
+    """Return the owner of the threads that a request reaches."""
     return principal(request).owner
 
 

@@ -1,4 +1,4 @@
-"""What a loaded thread says: its turns, what waits for the client, and its live run."""
+"""The content of a loaded thread: its turns, what waits for the client, and its live run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,7 +104,7 @@ async def consistent(
 
 @dataclass(frozen=True, slots=True)
 class _Loading:
-    """Of one thread, as a request asks for it."""
+    """The loading of one thread, as a request asks for it."""
 
     reader: RunReader
     key: ThreadKey

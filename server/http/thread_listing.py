@@ -1,4 +1,4 @@
-"""What a request asks of the list of threads, and how the list is shown."""
+"""The list of threads: the parameters of a request, and the list as JSON."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

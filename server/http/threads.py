@@ -39,7 +39,7 @@ from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.tools.threads import beside_loop
 
 MESSAGES, MAX_MESSAGES = 50, 1000
-"""Of a page of a thread."""
+"""Messages of a page of a thread."""
 
 
 class DeletedJson(TypedDict):
@@ -174,7 +174,7 @@ class Restore(HTTPEndpoint):
 
 
 def _page(request: ApiRequest) -> TurnPage:
-    """What a request asks for of its thread. Raises Problem."""
+    """Parse the page of a thread that a request asks for. Raises Problem."""
     query = request.query_params
     if not {"limit", "before"} & query.keys():
         return WHOLE

@@ -27,7 +27,7 @@ from turnstream.server.turns.problem_codes import STORAGE, TOOLS, pick
 from turnstream.tools.catalogue import Catalogue
 
 STATUSES = {"tool_error": 422, "tool_timeout": 504}
-"""Of a call that failed; 500 for all else."""
+"""The statuses of a call that failed; all else is a 500."""
 
 
 class ToolJson(TypedDict):

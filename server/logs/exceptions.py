@@ -28,7 +28,7 @@ Description = dict[str, Any]
 
 
 def describe(error: BaseException) -> Description:
-    """What may be said of an exception, of what caused it, and of the members of a group."""
+    """Return what may be logged of an exception, of its causes, and of the members of a group."""
     return _describe(error, set())
 
 

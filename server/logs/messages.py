@@ -1,4 +1,4 @@
-"""What a log record says: no content of users, models or tools, and no forged lines.
+"""The message of a log record: no content of users, models or tools, and no forged lines.
 
 Our own messages are written out, since their values are ids, counts and names. Of a library's
 message only its text without the values is: `Retrying after %s` is logged as `Retrying after ...`.
@@ -30,7 +30,7 @@ class Event:
     """A message that consists of fields: one JSON object in a text log."""
 
     name: str
-    """What has happened, as the message of a JSON log."""
+    """The event, as the message of a JSON log."""
     fields: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ def _is_uvicorns_own(record: logging.LogRecord) -> bool:
 
 
 def _is_literal(record: logging.LogRecord) -> bool:
-    """Whether the message stands, without its values, in the code that logs it."""
+    """Check that the message stands, without its values, in the code that logs it."""
     return isinstance(record.msg, str) and record.msg in _literals(record.pathname)
 
 

@@ -1,4 +1,4 @@
-"""Where the log goes: stderr, one way for our records, libraries' records and stray failures."""
+"""The log goes to stderr: one way for our records, libraries' records and stray failures."""
 
 import logging
 import sys
@@ -36,7 +36,8 @@ class StderrHandler(logging.Handler):
 
 
 _PLAIN = (StderrHandler, logging.StreamHandler)
-"""What `logging.basicConfig` sets up; their subclasses belong to somebody who knows why."""
+"""Handlers that `logging.basicConfig` sets up; their subclasses belong to somebody who knows why.
+"""
 
 
 def configure(log_format: LogFormat) -> None:

@@ -46,7 +46,7 @@ class CheckpointReads:
         return await self._do(self.saver.get_tuple, config)
 
     async def history(self, config: RunnableConfig, channels: Sequence[str]) -> History:
-        """What was written to the channels up to a checkpoint."""
+        """Return the writes to the channels up to a checkpoint."""
         place = config["configurable"]
         thread, key = place["thread_id"], (place.get("checkpoint_id") or "", tuple(channels))
         kept = self._handover.take(thread, key)

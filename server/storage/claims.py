@@ -24,7 +24,9 @@ REQUESTS_KEPT = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How an engine takes claims: the statements, and values that they have beside a claim's own.
+    """The statements by which an engine takes claims, and the values that they have beside those of
+    the claim. They are text because SQLAlchemy has ON CONFLICT only in the dialects of its
+    databases.
 
     As text: SQLAlchemy has ON CONFLICT only in the dialects of its databases.
     """
@@ -47,7 +49,7 @@ UNLEASED = Taking(
         f"DO UPDATE SET run_id = excluded.run_id WHERE claims.purpose = '{DELETION}'"
     ),
 )
-"""Of a database that one process has to itself."""
+"""The statements for a database that one process has to itself."""
 
 _MINE = (claims.c.owner == bindparam("of_owner"), claims.c.thread_id == bindparam("of_thread"))
 _TO_DELETION = update(claims).where(*_MINE).values(purpose=DELETION)

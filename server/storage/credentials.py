@@ -1,4 +1,4 @@
-"""What is stored of credentials: API keys and browser sessions, never their secrets themselves."""
+"""Stored credentials: API keys and browser sessions, never their secrets themselves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,8 +60,8 @@ class CredentialStore(Protocol):
         """All of them, the oldest first."""
 
     async def revoke_key(self, key_id: str, now: float, also: Also = ()) -> bool:
-        """Whether there was such a key that was not revoked yet; else nothing is recorded. Its
-        sessions end with it."""
+        """Revoke a key; its sessions end with it. False: there is no such key that was not revoked
+        yet, and nothing is recorded."""
 
     async def note_use(self, key_id: str, now: float) -> None: ...
 
@@ -74,7 +74,7 @@ class CredentialStore(Protocol):
     async def end_session(self, session_id: str, also: Also = ()) -> None: ...
 
     async def secrets(self) -> Sequence[SessionSecret]:
-        """Those that sign cookies, the oldest first."""
+        """Return the secrets that sign cookies, the oldest first."""
 
     async def rotate_secret(
         self, added: SessionSecret, newest_before: float, oldest: float

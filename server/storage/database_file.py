@@ -47,7 +47,7 @@ class DatabaseFile:
 
     @property
     def gone(self) -> bool:
-        """Whether the file, its write-ahead log or its index was deleted or replaced."""
+        """True if the file, its write-ahead log or its index was deleted or replaced."""
         now = time.monotonic()
         if now - self._looked >= self._look_every_seconds:
             self._looked = now

@@ -1,4 +1,4 @@
-"""What SQLite says went wrong, as the rest of the server knows it."""
+"""Errors of SQLite, as the faults that the rest of the server knows."""
 
 import sqlite3
 import time
@@ -19,7 +19,7 @@ _CODES: dict[int, StorageFault] = {
     sqlite3.SQLITE_CORRUPT: "storage_failed",
     sqlite3.SQLITE_NOTADB: "storage_failed",
 }
-"""Of primary result codes. The others are mistakes of the caller's."""
+"""Faults by SQLite's primary result code. Other codes are mistakes of the caller."""
 
 
 def fault(error: BaseException) -> StorageFault | None:

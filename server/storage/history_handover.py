@@ -1,4 +1,4 @@
-"""What was read of a thread's history, from the look that plans a run to the run's own."""
+"""The thread's history as the plan of a run has read it, handed to the run itself."""
 
 import asyncio
 from collections.abc import Mapping

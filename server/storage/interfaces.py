@@ -1,4 +1,4 @@
-"""What storage does for the rest of the server: the store of threads and claims.
+"""The part of storage that the rest of the server knows: the store of threads and claims.
 
 It has one implementation per engine; `tests/support/contracts` holds any of them to the same
 behaviour. Importing this module imports no engine.
@@ -23,7 +23,7 @@ from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey
 
 MAX_PINNED = 50
-"""Of an owner's threads: they come before all others."""
+"""The threads of an owner that may be pinned; they come before all others."""
 
 ThreadRunState = Literal["live", "finished", "waiting", "stopped", "failed", "interrupted"]
 """`waiting`: the run has ended, and somebody is to answer the graph or a tool call."""
@@ -55,7 +55,7 @@ class TooManyPinned(Exception):
 class Page:
     entries: Sequence[ThreadEntry]
     cursor: str | None
-    """Of the next page; None on the last."""
+    """The cursor of the next page; None on the last."""
     found: Mapping[str, Any] = field(default_factory=dict)
     """The places that a search has found (`Search.places`), by the id of the thread."""
 
@@ -74,7 +74,7 @@ class LostRun:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Whose run made a call, beside the owner's id."""
+    """The person whose run made a call, beside the owner's id."""
 
     roles: tuple[str, ...] = ()
     display_name: str = ""
@@ -283,7 +283,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
         """Store the dispositions, by call id, of calls whose message does not carry them."""
 
     async def dispositions(self, key: ThreadKey) -> Mapping[str, Disposition]:
-        """Those that were kept for the thread."""
+        """Return the dispositions that were kept for the thread."""
 
     async def approvals(
         self, owner: str, tool_names: Collection[str], now: float, limit: int, skip: int = 0

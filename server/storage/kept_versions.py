@@ -1,4 +1,4 @@
-"""What is kept of a thread's versions: where an edit or an answer made anew has left a branch.
+"""The versions of a thread that are kept: where an edit, or an answer made anew, left a branch.
 
 The messages of every branch are in the checkpoints. A row here names one version of a turn, so that
 a thread can say which versions a message has without loading any of them.
@@ -20,7 +20,7 @@ class TurnVersion:
 
     id: str
     number: int
-    """Of the thread's versions, in the order in which they were noted."""
+    """Its number among the thread's versions, in the order in which they were noted."""
     parent: str | None
     """The version in an earlier place that this one belongs to. None: there is no earlier place."""
     question: str
@@ -35,7 +35,7 @@ class TurnVersion:
 
 @dataclass(frozen=True, slots=True)
 class FirstWords:
-    """Those that a thread began with until now, and those that it begins with from now on."""
+    """The words that a thread began with until now, and those that it begins with from now on."""
 
     before: str
     after: str
@@ -43,7 +43,8 @@ class FirstWords:
 
 @dataclass(frozen=True, slots=True)
 class VersionChanges:
-    """What a run that begins a branch, or goes to another one, changes of its thread's versions."""
+    """The changes that a run makes to its thread's versions when it begins a branch, or goes to
+    another one."""
 
     put: Sequence[TurnVersion] = ()
     """New ones, and others as they are from now on."""

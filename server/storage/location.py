@@ -1,4 +1,4 @@
-"""Where the database is: a SQLite file, or the URL of a Postgres database."""
+"""The place of the database: a SQLite file, or the URL of a Postgres database."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -40,7 +40,7 @@ Location = Path | PostgresUrl
 
 
 def location(value: object) -> Location:
-    """What a setting says. Raises ValueError, without the value if that may hold a password."""
+    """Parse the setting. Raises ValueError, without the value if that may hold a password."""
     if isinstance(value, Path | PostgresUrl):
         return value
     text = str(value)

@@ -18,7 +18,7 @@ from turnstream.server.turns.chunks import (
 from turnstream.server.turns.header import RunHeader, ThreadKey
 
 CHUNK_BYTES, ITEM_BYTES = 200, 50
-"""What a chunk, and a value inside it, takes beside its text."""
+"""The memory that a chunk, and a value inside it, takes beside its text."""
 DEFAULT_MAX_BYTES = 200_000_000
 
 

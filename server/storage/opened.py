@@ -60,9 +60,9 @@ class Storage:
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
     busy_seconds: float = 5.0
-    """How long a write waits for others."""
+    """Seconds that a write waits for others."""
     connections: int = 10
-    """Of one worker to a Postgres database, those for its leases apart."""
+    """Connections of one worker to a Postgres database, beside those for its leases."""
     lease_seconds: float = 30.0
 
 
@@ -70,7 +70,7 @@ class StorageOptions:
 async def open_storage(
     location: Location, options: StorageOptions = StorageOptions()
 ) -> AsyncIterator[Storage]:
-    """What the database holds, made or migrated if need be. Raises StorageError."""
+    """Open the database, which is made or migrated if need be. Raises StorageError."""
     if isinstance(location, PostgresUrl):
         async with _postgres(location, options) as storage:
             yield storage
@@ -108,7 +108,8 @@ async def open_command_store(
 
 
 async def migrate(location: Location, *, checks: bool = False) -> bool:
-    """Whether there was, or with `checks` is, something to migrate. Raises StorageError."""
+    """Migrate the database, or with `checks` only look. Returns True if there was something to
+    migrate. Raises StorageError."""
     if not isinstance(location, PostgresUrl):
         raise StorageError(f"{location} is a file: the server that opens it migrates it")
     with needs_the_extra():

@@ -36,7 +36,7 @@ CHECKPOINT_TABLES = {
     "sqlite": ("checkpoints", "writes"),
     "postgresql": ("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
 }
-"""Of LangGraph's savers, by SQLAlchemy's dialect."""
+"""The tables of LangGraph's savers, by SQLAlchemy's dialect."""
 MOVED: dict[Table, dict[str, Any]] = {
     threads: {},
     activities: {},

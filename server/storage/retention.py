@@ -1,4 +1,4 @@
-"""What storage does for retention: which threads are old, and the space that nothing uses."""
+"""The part of storage that retention uses: old threads, and unused space."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

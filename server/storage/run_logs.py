@@ -21,7 +21,7 @@ class LogStatus:
     """The number of the newest chunk; 0 before the first, -1 before the header."""
     readers: int
     unread_seconds: float
-    """How long nobody has been reading; 0 while somebody is."""
+    """Seconds since somebody last read; 0 while somebody reads."""
 
 
 Batch = Sequence[tuple[int, Chunk]]

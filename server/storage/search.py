@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 
 class Search(Protocol):
-    """What somebody looks for, in one request. Connections are `sqlalchemy.Connection`."""
+    """A search in one request. Connections are `sqlalchemy.Connection`."""
 
     def conditions(self, connection: Any, owner: str) -> Sequence[Any]:
         """Return conditions (`sqlalchemy.ColumnElement[bool]`) on the rows of

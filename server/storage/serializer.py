@@ -9,7 +9,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 logger = logging.getLogger(__name__)
 
 MAX_LEVELS = 4
-"""How deep in what is saved the messages are looked for."""
+"""Levels of a saved value in which messages are looked for."""
 
 
 class ThreadSerializer(JsonPlusSerializer):

@@ -1,4 +1,5 @@
-"""What a worker shares with others: leases in the database, logs and messages in Redis."""
+"""The parts of a worker that it shares with others: leases in the database, logs and messages in
+Redis."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +29,7 @@ async def open_sharing(
 
 @asynccontextmanager
 async def open_shared_counters(redis_url: str | None) -> "AsyncIterator[Storage | None]":
-    """Where all workers count what callers use up. None: there is nothing that they share."""
+    """Open the storage in which all workers count what callers use up. None: they share none."""
     if redis_url is None:
         yield None
         return

@@ -23,7 +23,8 @@ from turnstream.server.turns.header import ThreadKey
 T = TypeVar("T")
 
 STEPS_AT_ONCE = 4
-"""Of taking removed words out of the index; a large index needs more, and gets them later."""
+"""Steps that a deletion takes to clean a full-text index; a large index needs more, and gets them
+later."""
 
 logger = logging.getLogger(__name__)
 

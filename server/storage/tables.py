@@ -91,7 +91,7 @@ claims = Table(
     Column("run_id", TEXT, nullable=False),
     Column("purpose", TEXT, nullable=False),
 )
-"""Who works on a thread: a row each. `purpose` is `run` or `deletion`."""
+"""A row for each thread that is being worked on. `purpose` is `run` or `deletion`."""
 
 requests = Table(
     "requests",
@@ -115,7 +115,7 @@ call_dispositions = Table(
     Column("tool_call_id", TEXT, primary_key=True),
     Column("disposition", TEXT, nullable=False),
 )
-"""Who ends a call, for graphs whose messages do not say it."""
+"""The disposition of each call, for graphs whose messages do not say it."""
 
 approvals = Table(
     "approvals",
@@ -173,7 +173,7 @@ session_secrets = Table(
     Column("secret", TEXT, nullable=False),
     Column("created_at", Float, nullable=False),
 )
-"""What signs the cookies: the newest signs, all verify."""
+"""The secrets of the cookies: the newest signs, all verify."""
 
 
 def create(connection: Connection) -> None:

@@ -57,7 +57,7 @@ LISTED = [
 """Columns of an entry in a page of the list."""
 ENTRY = [*LISTED, threads.c.allowed_tools]
 SHOWN = threads.c.forget_at.is_(None)
-"""Of a thread that is not deleted, or was brought back."""
+"""A condition: the thread is not deleted, or was brought back."""
 
 # Of every turn: to make a statement takes longer than to execute it.
 _MINE = (threads.c.owner == bindparam("of_owner"), threads.c.id == bindparam("of_thread"))
@@ -261,7 +261,7 @@ def _change(connection: Connection, key: ThreadKey, **values: Any) -> ThreadEntr
 
 
 def remove(connection: Connection, key: ThreadKey) -> bool:
-    """Whether there was such a thread."""
+    """Remove a thread. False: there was none."""
     removed = connection.execute(delete(threads).where(*_is(key)))
     connection.execute(delete(activities).where(*_was(key)))
     return bool(removed.rowcount)

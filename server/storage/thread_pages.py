@@ -80,7 +80,7 @@ def page(
 def _read(
     connection: Connection, query: Select[Any], place: Place, limit: int
 ) -> tuple[list[ThreadEntry], Place | None]:
-    """So many threads, and the place behind them, if there are more."""
+    """Return at most `limit` threads, and the place behind them, if there are more."""
     rows = connection.execute(query.limit(limit + 1)).all()
     entries = [listed_entry(row) for row in rows[:limit]]
     if len(rows) <= limit:

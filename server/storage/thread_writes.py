@@ -1,4 +1,4 @@
-"""What LangGraph writes to the threads that are watched: the same with any database."""
+"""Writes of LangGraph to the threads that are watched, the same with any database."""
 
 import asyncio
 from abc import abstractmethod
@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 
 class ThreadWrites:
-    """What LangGraph has written to one thread while it is watched."""
+    """The writes of LangGraph to one thread while it is watched."""
 
     def __init__(self) -> None:
         self.newest: str | None = None
         """The id of the newest checkpoint of the root graph; None if there is none yet."""
         self.failure: BaseException | None = None
-        """What the last write that failed has raised."""
+        """The exception of the last write that failed."""
         self._has_cancelled = False
         self._unfinished: set[asyncio.Future[Any]] = set()
 
@@ -99,7 +99,7 @@ class WatchedSaver(BaseCheckpointSaver[str]):
                 del self._watched[checkpoint_key]
 
     def followed(self, checkpoint_key: str) -> ThreadWrites:  # noqa: ARG002
-        """What `watch` gives; an engine may have a kind of its own."""
+        """Return the object that `watch` gives; an engine may have a kind of its own."""
         return ThreadWrites()
 
     async def aput(

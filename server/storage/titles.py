@@ -35,7 +35,7 @@ def short_title(text: str) -> str:
 
 
 def is_first_title(title: str, text: str) -> bool:
-    """Whether a thread that begins with this message has got the title by itself."""
+    """Check that a thread which begins with this message got the title by itself."""
     number = _NUMBER.search(title)
     first = short_title(text)
     return title == first or bool(number and title == numbered(first, int(number[1])))

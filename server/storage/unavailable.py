@@ -1,4 +1,4 @@
-"""What keeps the storage from doing its work, in words for clients and for who runs the server."""
+"""The reasons why storage cannot do its work, in words for clients and for the operator."""
 
 from collections.abc import Mapping
 from typing import Literal, Protocol
@@ -48,4 +48,4 @@ class LeaseLost(StorageError):
 class Database(Protocol):
     @property
     def gone(self) -> bool:
-        """Whether the file that was opened was deleted or replaced."""
+        """True if the file that was opened was deleted or replaced."""

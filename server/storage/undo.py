@@ -1,4 +1,4 @@
-"""What storage does for threads that are deleted, and can still be brought back."""
+"""The part of storage for threads that are deleted, and can still be brought back."""
 
 from collections.abc import Sequence
 from typing import Protocol

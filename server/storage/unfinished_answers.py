@@ -1,4 +1,4 @@
-"""What storage does for answers that are being written, in case their process dies."""
+"""The part of storage for answers that are being written, in case their process dies."""
 
 from typing import Protocol
 
@@ -12,7 +12,8 @@ class UnfinishedAnswers(Protocol):
         """Keep what the thread's live run has said, in the place of what was kept before."""
 
     async def words(self, key: ThreadKey, run_id: str) -> str | None:
-        """What is kept of a run; None if nothing is, or only of another."""
+        """Return the words that are kept of a run. None: there are none, or only those of another
+        run."""
 
     async def forget_words(self, key: ThreadKey) -> None:
         """The thread has them by now, or never will."""

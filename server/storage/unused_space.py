@@ -18,7 +18,7 @@ INCREMENTAL = 2
 
 
 def enable(connection: sqlite3.Connection) -> None:
-    """Of a file that is still empty; in another one it changes nothing."""
+    """Enable it for a file that is still empty; in another file this changes nothing."""
     connection.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
 
 
@@ -37,7 +37,7 @@ def give_back(connection: Connection) -> bool:
 
 
 def _spare(connection: Connection) -> int:
-    """How many unused pages are too many."""
+    """Return the number of unused pages that are too many."""
     unused = _pragma(connection, "freelist_count")
     return unused - _pragma(connection, "page_count") // KEPT_SHARE
 

@@ -1,4 +1,4 @@
-"""What storage does for a server of several workers: claims under leases, and messages.
+"""The part of storage for a server of several workers: claims under leases, and messages.
 
 A worker is one process; its id is new at each start. One process alone, on a SQLite file, has none
 of this. Importing this module imports no engine.
@@ -16,12 +16,12 @@ from turnstream.server.turns.header import ThreadKey
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who has claimed a thread, for a run or for its deletion."""
+    """The run or the deletion that has claimed a thread."""
 
     run_id: str
     worker: str
     lapsed: bool
-    """Whether the lease is over: the claim may be taken over."""
+    """True if the lease is over: the claim may be taken over."""
     purpose: Literal["run", "deletion"] = "run"
 
 
@@ -43,7 +43,7 @@ class Leases(Protocol):
         """Have `call` told which run of this worker is asked to end, and why."""
 
     async def holder(self, key: ThreadKey) -> Holder | None:
-        """Who has claimed the thread."""
+        """Return the holder of the thread's claim."""
 
     async def lapsed(self, limit: int) -> Sequence[LostRun]:
         """Claims whose leases are over, of runs and of deletions."""
@@ -55,8 +55,8 @@ class Leases(Protocol):
         """Renew a claim of this worker no longer, so that whoever is first takes it over."""
 
     async def live_runs(self, owner: str) -> int:
-        """How many runs of an owner's threads are live, or have their requests checked, at all
-        workers."""
+        """Return the number of an owner's runs that are live, or whose requests are being checked,
+        at all workers."""
 
     async def request_stop(self, key: ThreadKey, run_id: str, reason: Ended) -> None:
         """Note that a run is to end: its worker reads that when it renews its leases."""
@@ -74,7 +74,7 @@ class Inbox(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What this worker shares with others."""
+    """The parts that this worker shares with others."""
 
     leases: Leases
     inbox: Inbox

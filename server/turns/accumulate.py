@@ -52,8 +52,8 @@ def accumulate(
 
 
 def is_in_order(chunks: Iterable[Chunk]) -> bool:
-    """Whether the message has all parts that were told, in the order in which they were: no nodes
-    speak beside each other, and no step was withdrawn."""
+    """Check that the message has all parts that were told, in the order in which they were: no
+    nodes speak beside each other, and no step was withdrawn."""
     newest: str | None = None
     for chunk in chunks:
         match chunk:

@@ -43,7 +43,7 @@ class ToolCallPart:
     tool_call_id: str
     tool_name: str
     disposition: Disposition = "server"
-    """What the tool's name lets expect; `ArgsFinish` has the final value."""
+    """The disposition that the tool's name lets expect; `ArgsFinish` has the final value."""
 
 
 Part = TextPart | ReasoningPart | ToolCallPart
@@ -97,7 +97,7 @@ class Result:
     result_id: str
     """The id of the tool message in the thread."""
     duration_ms: int | None = None
-    """How long the tool took; None of a call that no tool ran for."""
+    """Milliseconds that the tool took; None of a call that no tool ran for."""
 
     @property
     def is_error(self) -> bool:
@@ -123,7 +123,7 @@ class StepFinish:
 
 @dataclass(frozen=True, slots=True)
 class StepWithdrawn:
-    """What was told of a finished step is taken back: its parts, named by number, with results."""
+    """A finished step is withdrawn: its parts, named by number, with their results."""
 
     step_id: str
     parts: tuple[int, ...]
@@ -181,7 +181,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToolSettled:
-    """How a tool call of an earlier run of the thread ended."""
+    """The end of a tool call of an earlier run of the thread."""
 
     tool_call_id: str
     end: End
@@ -202,7 +202,7 @@ class ToolApproval:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """What a tool says while it runs: JSON."""
+    """JSON that a tool says while it runs."""
 
     tool_call_id: str
     data: Any
@@ -210,7 +210,7 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """What was written to LangGraph's stream writer: JSON. No node is named where several were at
+    """JSON that was written to LangGraph's stream writer. No node is named where several were at
     work."""
 
     value: Any

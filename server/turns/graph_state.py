@@ -17,7 +17,7 @@ class GraphState:
 
     values: Values
     is_whole: bool = False
-    """Whether a name that is missing here has no value; otherwise it has the one that it had."""
+    """True: a name that is missing here has no value. False: it keeps the value that it had."""
 
 
 def state_after(chunks: Iterable[Any], before: Values) -> Values:

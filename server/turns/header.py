@@ -45,7 +45,7 @@ class RunHeader:
     checkpoint_id: str | None
     """The thread as the run begins, with what the request added. None: it could not be saved."""
     continues: bool = False
-    """Whether earlier runs have said a part of the message."""
+    """True if earlier runs have said a part of the message."""
     follows: str | None = None
     """The thread's last run before this one; None: it had none."""
     version: int = LOG_VERSION

@@ -44,7 +44,7 @@ class ToolCall:
     result: Any = None
     result_id: str | None = None
     duration_ms: int | None = None
-    """How long the tool took; None of a call that no tool ran for."""
+    """Milliseconds that the tool took; None of a call that no tool ran for."""
     approval: Approval | None = None
     """None: the call needs none."""
 
@@ -96,9 +96,9 @@ class AssistantTurn:
     finish_reason: FinishReason | None = None
     """None: the turn is still running, or was interrupted by a crash."""
     ended: RunEnded | None = None
-    """Of a turn that was ended from outside or by a limit."""
+    """The end of a turn that was ended from outside or by a limit."""
     error: Mapping[str, Any] | None = None
-    """Of a turn that failed: `{"code", "message", "id"?}`."""
+    """The error of a turn that failed: `{"code", "message", "id"?}`."""
     versions: Versions | None = None
     """None: there is no other."""
 
@@ -117,7 +117,7 @@ def with_args(call: ToolCall, finish: ArgsFinish) -> ToolCall:
 
 
 CallChange = ToolSettled | ToolApproval
-"""What a run says of a call of an earlier run."""
+"""A run's news of a call of an earlier run."""
 
 
 def settle_call(call: ToolCall, settled: CallChange) -> ToolCall:

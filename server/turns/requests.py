@@ -1,4 +1,4 @@
-"""What a client asks for, whatever its wire format."""
+"""The requests of clients, whatever their wire format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, Literal
 OnBusy = Literal["reject", "stop"]
 OnInterrupt = Literal["discard", "reject"]
 MAX_CLIENT_TOOLS = 64
-"""Of one request."""
+"""Tools that a client may bring with one request."""
 
 
 class InvalidRequest(Exception):
@@ -34,7 +34,7 @@ class ImageContent:
     url: str
     """An absolute http(s) URL, or a `data:image/...;base64,` URL."""
     alt: str | None = field(default=None, compare=False)
-    """What it shows, in the user's words, or the name of its file. Some clients lose it when they
+    """A description in the user's words, or the name of the file. Some clients lose it when they
     send a message once more: it is the same image all the same."""
 
 
@@ -45,7 +45,7 @@ UserContent = TextContent | ImageContent
 class UserMessage:
     content: tuple[UserContent, ...]
     id: str | None = None
-    """Of clients that make their own ids; else the server makes one."""
+    """The id that a client has made; None: the server makes one."""
 
     @property
     def text(self) -> str:
@@ -72,7 +72,7 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """What a person decides about a call that waits for an approval."""
+    """A person's decision on a call that waits for an approval."""
 
     tool_call_id: str
     approved: bool
@@ -111,8 +111,8 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class GraphValues:
-    """What a client gives the graph beside a message: fields of its context, configurable values,
-    further keys of its input."""
+    """The values that a client gives the graph beside a message: fields of its context,
+    configurable values, further keys of its input."""
 
     context: Mapping[str, Any] = field(default_factory=dict)
     configurable: Mapping[str, Any] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class TurnRequest:
     """The tools that the run may use. None: all that its caller and the thread allow."""
     resume: Resume | None = None
     on_interrupt: OnInterrupt = "discard"
-    """What a new message does to an interrupt that is open."""
+    """The effect of a new message on an interrupt that is open."""
     on_busy: OnBusy = "reject"
     must_exist: bool = False
     """Refuse the request if there is no such thread, rather than begin it."""
@@ -169,12 +169,12 @@ class TurnRequest:
 
     @property
     def needs_thread(self) -> bool:
-        """Whether it is refused where there is no such thread."""
+        """True if it is refused where there is no such thread."""
         return self.must_exist or self.based_on is not None or self.version is not None
 
     @property
     def begins_thread(self) -> bool:
-        """Whether it makes sense as the first of a thread."""
+        """True if it makes sense as the first request of a thread."""
         answers = () if self.answers_are_copies else (*self.answers, *self.approvals)
         about_more = self.needs_thread or self.branch is not None or bool(answers)
         return self.message is not None and not about_more

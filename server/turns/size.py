@@ -1,4 +1,4 @@
-"""How much text a chunk brings to a run's log."""
+"""The size of the text that a chunk brings to a run's log."""
 
 import json
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other"]
 
 Disposition = Literal["server", "shown", "client", "approval", "invalid"]
-"""Who ends a tool call, as in `turnstream.tools.contract`."""
+"""The side that ends a tool call, as in `turnstream.tools.contract`."""
 
 End = Literal["result", "error", "timeout", "cancelled", "declined", "shown"]
-"""How a tool call ended: it answered, it failed, it ran out of time, it was cancelled (a stop, a
+"""The end of a tool call: it answered, it failed, it ran out of time, it was cancelled (a stop, a
 question that nobody answered), a person declined it, or the client shows it (its arguments are its
 result)."""
 
@@ -22,7 +22,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What a person is asked about a tool call, or what they have decided."""
+    """A question to a person about a tool call, or their decision."""
 
     id: str
     """Names the question: the call's id, or `{call id}.{n}` when it is asked for the n-th time."""
@@ -44,9 +44,9 @@ class Usage:
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
-    """Those of the input that the provider had kept from an earlier request."""
+    """Tokens of the input that the provider had kept from an earlier request."""
     reasoning_tokens: int = 0
-    """Those of the output that were reasoning."""
+    """Tokens of the output that were reasoning."""
 
     def __add__(self, more: "Usage") -> "Usage":
         return Usage(
@@ -59,7 +59,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long the model took: to its first token, and in all."""
+    """The time that the model took: to its first token, and in all."""
 
     first_token_ms: int
     model_ms: int

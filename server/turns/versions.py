@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Of a message that has several."""
+    """The versions of a message that has several."""
 
     ids: tuple[str, ...]
     """In the order in which they were made."""

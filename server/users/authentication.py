@@ -1,4 +1,4 @@
-"""Who calls, by all the methods that are switched on.
+"""The caller of a request, recognised by the methods that are switched on.
 
     Authorization: Bearer   an API key, else a JWT, else the user's own function
     a session's cookie      what POST /login gave
@@ -29,7 +29,7 @@ class AuthFunction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a request has to say of its caller."""
+    """The parts of a request that tell its caller."""
 
     peer: str
     """The address of whoever opened the connection: of the proxy, if there is one."""
@@ -56,7 +56,7 @@ class Authentication:
 
     @property
     def takes_logins(self) -> bool:
-        """Whether a person can log in here; with a proxy alone it is the proxy who logs them in."""
+        """True if a person can log in here; with a proxy alone it is the proxy who logs them in."""
         return bool(self.keys or self.tokens or self.function)
 
     async def authenticate(self, credentials: Credentials) -> Principal:

@@ -1,4 +1,4 @@
-"""What counts as one client of all that have an address."""
+"""The addresses that count as one client."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 

@@ -1,4 +1,4 @@
-"""Who tries credentials too often: failed logins by the client's address."""
+"""Failed logins by the client's address: whoever tries credentials too often has to wait."""
 
 import asyncio
 import time
@@ -64,7 +64,7 @@ class FailedLogins:
             self._forget_unneeded(network, window)
 
     def __len__(self) -> int:
-        """How many addresses are remembered."""
+        """The number of addresses that are remembered."""
         return len(self._windows)
 
     def _check(self, window: _Window) -> None:

@@ -26,14 +26,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class KeyTimes:
-    """How long keys are kept, and how often the issuer is asked."""
+    """Times of an issuer's keys: until they are too old, and between two requests for them."""
 
     timeout_seconds: float = 5
     """For discovery and keys together."""
     fresh_seconds: float = 3600
     """After these the keys are fetched again when a token comes."""
     usable_seconds: float = 24 * 3600
-    """How long keys verify tokens while the issuer is down."""
+    """Seconds for which keys verify tokens while the issuer is down."""
     pause_seconds: float = 30
     """Between two searches for a key that is not known, and after a failure."""
 
@@ -162,7 +162,7 @@ def _check_issuer(url: str) -> None:
 
 
 def _is_safe(url: str) -> bool:
-    """Whether nobody on the way can put keys of their own into the answer."""
+    """Check that nobody on the way can put keys of their own into the answer."""
     try:
         parts = httpx.URL(url)
     except httpx.InvalidURL:

@@ -1,4 +1,4 @@
-"""What callers may do: the roles of a policy's file become the rights of a principal."""
+"""The policy: the roles of its file become the rights of a principal."""
 
 import logging
 from collections.abc import Collection, Iterator, Mapping
@@ -36,7 +36,7 @@ class Policy:
     _decisions: dict[frozenset[str], dict[str, Decision]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """What sets of roles say of tools, by name."""
+    """The decisions of sets of roles on tools, by name."""
 
     def rights(self, principal: Principal) -> Rights:
         """Raises Forbidden."""

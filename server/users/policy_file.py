@@ -48,8 +48,7 @@ class _Section(BaseModel):
 
 
 class RoleLimits(_Section):
-    """How much callers may do, each for themselves; None: no limit. Days begin with the first
-    use."""
+    """The limits of each caller; None: no limit. Days begin with the first use."""
 
     requests_per_minute: PositiveInt | None = None
     live_runs: PositiveInt | None = None
@@ -61,7 +60,7 @@ class RoleLimits(_Section):
 
     @property
     def are_windows(self) -> bool:
-        """Whether something is counted for a time."""
+        """True if something is counted for a time."""
         counted = self.model_dump(exclude={"live_runs", "open_streams"})
         return any(counted.values())
 
@@ -69,15 +68,15 @@ class RoleLimits(_Section):
 class Role(_Section):
     tools: tuple[_Glob, ...] = Field(("*",), strict=False)
     models: tuple[_Glob, ...] = Field(("*",), strict=False)
-    """Of the names of models, as the settings have them."""
+    """Globs of the names of models, as the settings have them."""
     approval: tuple[_Glob, ...] = Field((), strict=False)
-    """Of tools whose calls a person must approve, whatever the tool says."""
+    """Globs of tools whose calls a person must approve, whatever the tool says."""
     approval_by_others: tuple[_Glob, ...] = Field((), strict=False)
     """The same, and not the person whose call it is."""
     approval_waived: tuple[_Glob, ...] = Field((), strict=False)
-    """Of tools whose calls nobody must approve, whatever the tool says."""
+    """Globs of tools whose calls nobody must approve, whatever the tool says."""
     approves: tuple[_Glob, ...] = Field((), strict=False)
-    """Of tools whose calls they may decide on for others."""
+    """Globs of tools whose calls they may decide on for others."""
     limits: RoleLimits = RoleLimits()
 
 
@@ -173,7 +172,7 @@ def _words(dotted: str) -> list[str]:
 
 
 def _shared(found: Sequence[str], path: Sequence[str]) -> int:
-    """How many steps two paths have in common from the first."""
+    """Return the number of steps that two paths have in common from the first."""
     count = 0
     for one, other in zip(found, path, strict=False):
         if one != other:

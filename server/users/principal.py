@@ -1,4 +1,4 @@
-"""Who calls."""
+"""The principal: a caller who was recognised."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -9,8 +9,9 @@ from turnstream.tools.strict_json import clean_text
 MAX_ID_CHARS = 255
 
 Method = Literal["off", "key", "token", "proxy", "function", "approval"]
-"""How a caller was recognised: authentication is off; an API key; a JWT; headers of a trusted
-proxy; a function of the user's own. Or somebody who may has approved a call of theirs."""
+"""The way in which a caller was recognised: authentication is off; an API key; a JWT; headers of a
+trusted proxy; a function of the user's own. Or another person, who may do so, has approved a call
+of theirs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class SignedToken:
             return False
 
     def fits(self, key: Key) -> bool:
-        """Whether the key is one for this algorithm."""
+        """Check that the key is one for this algorithm."""
         try:
             self.algorithm.check_key(key)
         except JoseError:
@@ -102,7 +102,8 @@ class PublicKeys:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "PublicKeys":
-        """Those of a JWK Set that can sign tokens; others are ignored, as RFC 7517 has it.
+        """Parse the keys of a JWK Set that can sign tokens; others are ignored, as RFC 7517 has it.
+        Raises ValueError if there are none, or too many keys.
 
         Raises ValueError if there are none, or too many keys.
         """

@@ -1,4 +1,4 @@
-"""What callers use up in windows of time: requests a minute, calls and tokens a day.
+"""Quotas of callers in windows of time: requests a minute, calls and tokens a day.
 
 A window begins with its first use. What has ended is forgotten, so the storage is as large as the
 number of callers within a day.

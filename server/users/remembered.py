@@ -8,12 +8,12 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 SECONDS = 1.0
-"""What another process revokes is refused so much later."""
+"""Seconds after which a revocation by another process is known here."""
 MAX_ROWS = 10_000
 
 
 class Remembered(Generic[Value]):
-    """What is not there is never remembered."""
+    """Values that were looked up a moment ago. A value that is not there is never remembered."""
 
     def __init__(self, look_up: Callable[[str], Awaitable[Value | None]]) -> None:
         self._look_up = look_up

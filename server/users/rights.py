@@ -1,4 +1,4 @@
-"""What one caller may do: the tools they may call, and how much of everything.
+"""The rights of one caller: the tools they may call, and how much of everything.
 
 A role's limits hold for each of its callers. Of several roles the most generous decides.
 """
@@ -45,7 +45,7 @@ class Counters(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What one principal may do. Without `roles` everything."""
+    """The rights of one principal; without `roles` they may do everything."""
 
     principal: Principal
     roles: tuple[Role, ...] = ()
@@ -54,11 +54,11 @@ class Rights:
     narrowings: tuple[frozenset[str], ...] = ()
     """Names of tools, to which a request or a thread has narrowed the rights."""
     remembered: dict[str, Decision] = field(default_factory=dict, compare=False, repr=False)
-    """What the roles say of tools, by name."""
+    """The decisions of the roles on tools, by name."""
 
     @property
     def restrict(self) -> bool:
-        """Whether there is a call that they could refuse."""
+        """True if there is a call that they could refuse."""
         return bool(self.roles or self.narrowings)
 
     def narrowed(self, names: Sequence[str] | None) -> "Rights":
@@ -89,13 +89,13 @@ class Rights:
         return "approval" if asks else "allow"
 
     def may_approve_own(self, name: str) -> bool:
-        """Whether they may approve calls of a tool that they have made themselves."""
+        """Check that they may approve calls of a tool that they have made themselves."""
         allowing = self._allowing(name)
         return not allowing or not all(matches(name, r.approval_by_others) for r in allowing)
 
     @property
     def approves(self) -> bool:
-        """Whether they may decide on calls that others have made."""
+        """True if they may decide on calls that others have made."""
         return any(role.approves for role in self.roles)
 
     @property
@@ -106,7 +106,7 @@ class Rights:
         return not self.roles or any(matches(name, role.models) for role in self.roles)
 
     def may_approve(self, name: str) -> bool:
-        """Whether they may decide on calls of a tool that others have made."""
+        """Check that they may decide on calls of a tool that others have made."""
         return any(matches(name, role.approves) for role in self.roles)
 
     async def refusal(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
@@ -121,7 +121,7 @@ class Rights:
         return None
 
     async def allows(self, name: str, args: Mapping[str, Any]) -> bool:
-        """Whether the rule allows the call; True without one."""
+        """Ask the rule about the call; True without a rule."""
         return self.rule is None or await self.rule.allows(self.principal, name, args)
 
     def refusal_now(self, name: str, args: Mapping[str, Any]) -> Refusal | None:

@@ -13,7 +13,7 @@ from turnstream.server.users.principal import Principal
 from turnstream.tools.author_calls import AuthorCalls, is_async
 
 RULE_SECONDS = 10
-"""How long a rule may take; a later answer denies."""
+"""Seconds that a rule may take; a later answer denies."""
 
 logger = logging.getLogger(__name__)
 

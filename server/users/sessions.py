@@ -18,7 +18,7 @@ from turnstream.server.users.principal import Principal, Unauthenticated
 from turnstream.server.users.remembered import Remembered
 
 SECRET_SECONDS = 24 * 3600
-"""How long a secret signs new cookies."""
+"""Seconds for which a secret signs new cookies."""
 RELOAD_SECONDS = 10
 """A signature that no known secret made has them loaded again, once in so long."""
 MAX_COOKIE_CHARS = 200

@@ -129,7 +129,7 @@ def _claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def _roles(value: Any) -> tuple[str, ...]:
-    """Those of a list, or of a text with spaces between them, as `scope` has it."""
+    """Parse the roles of a list, or of a text with spaces between them, as `scope` has it."""
     if isinstance(value, str):
         return tuple(value.split())
     return tuple(role for role in value if isinstance(role, str)) if isinstance(value, list) else ()

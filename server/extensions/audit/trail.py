@@ -18,7 +18,7 @@ from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.turns.audit_records import AuditRecord
 
 FLUSH_SECONDS = 0.5
-"""How long a record waits for others; a process that is killed loses so much."""
+"""Seconds that a record waits for others; a process that is killed loses so much."""
 RETRY_SECONDS = 1.0
 MAX_WAITING = 10_000
 """Records that wait while the database cannot be written; beyond that the oldest are lost."""

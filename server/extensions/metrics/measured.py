@@ -1,4 +1,4 @@
-"""What the metrics get of requests: how soon answers begin, how much is sent, what is refused."""
+"""Metrics of requests: how soon answers begin, how much is sent, what is refused."""
 
 from time import monotonic
 

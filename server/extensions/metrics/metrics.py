@@ -1,4 +1,4 @@
-"""What the server measures of itself, as Prometheus's library keeps it.
+"""The metrics of the server, in Prometheus's library.
 
 A run is counted when it is over, from its chunks; while it streams, the bytes of its readers alone
 are. Names and units follow https://prometheus.io/docs/practices/naming/ (times are seconds).

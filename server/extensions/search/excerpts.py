@@ -10,7 +10,7 @@ from turnstream.server.extensions.search.words import Wanted, Word, words_in
 _BLANK = re.compile(r"\s")
 EXCERPT_CHARS = 160
 BEFORE_CHARS = 40
-"""Of what stands before the first word found."""
+"""Characters of an excerpt ahead of the first word found."""
 
 _BLANKS = re.compile(r"\s+")
 
@@ -44,7 +44,7 @@ def excerpt(text: str, wanted: Wanted) -> tuple[Segment, ...]:
 
 
 def _start(text: str, words: Sequence[Word]) -> int:
-    """Where an excerpt begins that has the most different words; of several, the first."""
+    """Return the beginning of the excerpt with the most different words; of several, the first."""
     best, most, last = 0, 0, 0
     inside = Counter[str]()
     for first, word in enumerate(words):

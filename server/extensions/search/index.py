@@ -27,14 +27,14 @@ from turnstream.tools.threads import beside_loop
 TITLE = ""
 """In place of a message's id."""
 MAX_TEXT_CHARS = 32_000
-"""What stands behind them in a message is not found."""
+"""Characters of a message that are searched."""
 ROWS_AT_ONCE = 500
 """Rows, or ids, in one statement: an engine binds no more than so many values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What the index has of a thread."""
+    """The index's knowledge of a thread."""
 
     title: str
     """The thread's own title, which the index may not have."""
@@ -161,8 +161,8 @@ def _known(
 def _difference(
     whole: Sequence[MessageText], known: Mapping[str, MessageText | None]
 ) -> tuple[list[MessageText], Collection[str]]:
-    """What is to be added, and the ids of what is to be removed. What is there already stays: to
-    index a text takes far longer than to read it."""
+    """Return the texts that are to be added, and the ids of those that are to be removed. A text
+    that is there already stays: to index a text takes far longer than to read it."""
     by_id = {text.message_id: replace(text, text=_storable(text.text)) for text in whole}
     added = [text for id, text in by_id.items() if text != known.get(id)]
     return added, known.keys() - by_id.keys()

@@ -13,7 +13,7 @@ from hashlib import sha256
 MAX_WORD_CHARS = 64
 """Longer words are compared by so many characters."""
 MAX_WORDS = 16
-"""Of what is looked for."""
+"""Different words that a search may have."""
 MIN_BEGINNING = 2
 """Characters of a beginning of words; fewer are a whole word."""
 
@@ -43,7 +43,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for: threads that have all of these."""
+    """The words of a search: a thread is found if it has all of them."""
 
     words: tuple[str, ...]
     beginning: str | None = None
@@ -66,7 +66,7 @@ def distinct_words(text: str) -> list[str]:
 
 
 def wanted(text: str) -> Wanted:
-    """What somebody looks for who writes this: each word, and what begins with the last one.
+    """Parse a search: each word, and those that begin with the last one.
 
     Raises ValueError if there is no word in it, or more than MAX_WORDS.
     """

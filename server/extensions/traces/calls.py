@@ -41,7 +41,7 @@ class _Open:
 
     span: trace.Span
     outer: context.Context
-    """What was current before."""
+    """The context that was current before."""
     begun: int
     """Unix time, nanoseconds."""
     call_id: str | None = None
@@ -49,7 +49,7 @@ class _Open:
 
 
 class CallSpans(BaseCallbackHandler):
-    """Of one run."""
+    """The spans of the calls of one run."""
 
     run_inline = True
     ignore_chain = True

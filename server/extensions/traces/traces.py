@@ -1,5 +1,5 @@
-"""What OpenTelemetry gets of a run: a span for it, and below it one for each call of a model and of
-a real tool.
+"""Traces for OpenTelemetry: a span for each run, and below it one for each call of a model and of a
+real tool.
 
 By the API alone, which does nothing until the operator sets up an SDK. Names are those of the GenAI
 semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai); what they lack

@@ -246,6 +246,6 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
 
 
 def _are_few(cursor: Cursor[DictRow], thread_id: str) -> bool:
-    """Whether a thread's values of channels can be deleted at once."""
+    """Check that a thread has so few values of channels that they can be deleted at once."""
     found = cursor.execute(SOME_BLOBS, (thread_id, DELETED_AT_ONCE)).fetchone()
     return found is None or found["count"] < DELETED_AT_ONCE

@@ -20,7 +20,7 @@ DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-"""Of libpq; what the URL says comes first."""
+"""Parameters of libpq; those of the URL come first."""
 BACKSLASH = rb"\\"
 """In the text of a JSON document; what is between two has escapes of other characters alone."""
 

@@ -1,4 +1,4 @@
-"""What Postgres, its driver and the pool say went wrong, as the rest of the server knows it."""
+"""Errors of Postgres, its driver and the pool, as the faults that the rest of the server knows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ _FAULTS: dict[str, StorageFault] = {
     "58": "storage_failed",
     "XX": "storage_failed",
 }
-"""Of SQLSTATEs and of their classes. The others are mistakes of the caller's."""
+"""Faults by SQLSTATE, or by its class. Other errors are mistakes of the caller."""
 
 
 def driver_error(error: BaseException) -> psycopg.Error | None:
@@ -39,7 +39,7 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
 
 
 def is_cut(error: BaseException) -> bool:
-    """Whether the connection is gone: it was cut, or the server went down."""
+    """Check that the connection is gone: it was cut, or the server went down."""
     cause = driver_error(error)
     if cause is None:
         return False
@@ -85,7 +85,8 @@ def faults_named() -> Iterator[None]:
 
 
 def _on_one_line(error: BaseException) -> str:
-    """What Postgres says, without the place in a statement; libpq names hosts, and no password."""
+    """Return Postgres' sentence without the place in a statement. libpq names hosts, and no
+    password."""
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
         return error.diag.message_primary
     return " ".join(str(error).split())

@@ -50,8 +50,8 @@ class HeldClaim:
 
 
 _current: ContextVar[HeldClaim | None] = ContextVar("claim", default=None)
-"""That of the run that is being worked on: a run whose claim is lost does not write under the next
-one of its thread."""
+"""The claim of the run that is being worked on: a run whose claim is lost does not write under the
+next claim of its thread."""
 
 
 class HeldClaims:
@@ -101,7 +101,7 @@ class HeldClaims:
 
     @contextmanager
     def working_on(self, checkpoint_key: str) -> Iterator[None]:
-        """What is written here, and in tasks that begin here, is written under the claim that is
+        """Have all writes in here, and in tasks that begin in here, made under the claim that is
         held now."""
         token = _current.set(self._held.get(checkpoint_key))
         try:

@@ -16,7 +16,8 @@ Work = TypeVar("Work")
 HELD_SECONDS = 0.05
 """At most: while what a task streamed last is told, nobody waits for its writes."""
 ROUNDS = 8
-"""Of the event loop, from a task's last item to the checkpoint; some more than LangGraph needs."""
+"""Rounds of the event loop from a task's last item to the checkpoint; some more than LangGraph
+needs."""
 
 
 class HeldWrites(ThreadWrites, Generic[Work]):

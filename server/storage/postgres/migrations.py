@@ -36,7 +36,7 @@ _OF_WORKERS = (
     "CREATE TABLE turnstream_schema (version INTEGER NOT NULL)",
     "INSERT INTO turnstream_schema VALUES (0)",
 )
-"""What the tables of one process do not have."""
+"""Columns and tables that one process alone does not have."""
 
 _NEW_COLUMNS = """
     ALTER TABLE threads
@@ -122,7 +122,7 @@ VERSION = 1 + len(STEPS)
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What the database has; 0 and -1: nothing yet. Of LangGraph's, the numbers are its own."""
+    """The versions that the database has; 0 and -1: nothing yet. LangGraph numbers its own."""
 
     version: int
     saver: int
@@ -152,7 +152,7 @@ def schema(connection: Connection) -> Schema:
 
 
 def check(connection: Connection) -> bool:
-    """Whether a migration is due. Raises StorageError for a newer schema."""
+    """Return True if a migration is due. Raises StorageError for a newer schema."""
     found = schema(connection)
     if KNOWN.is_older(found):
         raise StorageError(

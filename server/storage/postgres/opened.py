@@ -88,7 +88,8 @@ async def open_postgres_store(
 
 
 async def migrate(url: PostgresUrl, *, checks: bool = False) -> bool:
-    """Whether there was, or with `checks` is, something to migrate. Raises StorageError."""
+    """Migrate the database, or with `checks` only look. Returns True if there was something to
+    migrate. Raises StorageError."""
     async with _migrating(url, migrations.WAIT_SECONDS) as transactions:
         with usable(url):
             return await transactions.read(migrations.check if checks else migrations.migrate)

@@ -1,4 +1,4 @@
-"""What several workers share through Redis or Valkey: the logs of runs, and messages.
+"""The logs of runs and the messages that several workers share through Redis or Valkey.
 
 The only package that imports the Redis client. One process alone imports none of it.
 """

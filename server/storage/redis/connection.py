@@ -18,14 +18,14 @@ from turnstream.server.storage.redis.scripts import ALL, Script
 CONNECT_SECONDS = 1.0
 REPLY_SECONDS = 2.0
 PATIENCE_SECONDS = 4.0
-"""How long a command is tried, over as many connections as it takes."""
+"""Seconds that a command is tried, over as many connections as it takes."""
 BACKOFF_SECONDS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 AT_ONCE = 256
 """Commands of one pipeline."""
 _CLOSING = "the server is closing"
 
 BROKEN = (RedisError, OSError, TimeoutError)
-"""What a connection raises that is of no more use."""
+"""Errors after which a connection is of no more use."""
 
 
 class Unanswered(Exception):
@@ -33,7 +33,7 @@ class Unanswered(Exception):
 
 
 class Connection(Protocol):
-    """Of the client, what is used here (redis-py 8.1)."""
+    """The part of the client that is used here (redis-py 8.1)."""
 
     async def connect(self) -> None: ...
 

@@ -37,11 +37,11 @@ class Mirror(Protocol):
 
     @property
     def last_id(self) -> bytes:
-        """Of the last item that it has."""
+        """The id of the last item that it has."""
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing to come."""
+        """True if nothing more will come."""
 
     def feed(self, entries: Sequence[Entry]) -> None: ...
 

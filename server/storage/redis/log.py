@@ -55,13 +55,13 @@ class RedisLog:
         self.memory = MemoryLog(grown)
         self.stream = shared.keys.log(run_id).encode()
         self.uses = 0
-        """How many read it, or wait for something of it."""
+        """The number of those who read it, or wait for something of it."""
         self.used_at = self.quiet_since = asyncio.get_running_loop().time()
         """When it was last used, and when something last came, by the loop's clock."""
         self._shared = shared
         self._decoder = LogDecoder()
         self._given = 0
-        """How many items have been given to Redis."""
+        """The number of items that Redis was given."""
         self._patience = PATIENCE_SECONDS
         self._appended_at = self.used_at
 
@@ -119,7 +119,8 @@ class RedisLog:
         return self.memory.is_over
 
     def feed(self, entries: Sequence[Entry]) -> None:
-        """What Redis has of a mirror's log. A gap ends it, as does what is no item of a log."""
+        """Take entries of a mirror's log from Redis. A gap ends it, and so does an entry that is no
+        item of a log."""
         items: list[Any] = []
         number = self.memory.last
         for id, fields in entries:

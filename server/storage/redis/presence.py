@@ -1,4 +1,4 @@
-"""Who reads a run, over all workers: each notes how many of its own do."""
+"""The readers of a run at all workers: each worker notes how many it has."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from turnstream.server.storage.redis.connection import Commands, Unanswered
 from turnstream.server.storage.redis.scripts import COUNT_READERS, NOTE_READERS, Keys
 
 NOTED_SECONDS = 15
-"""How long a worker's note holds; it is renewed long before that."""
+"""Seconds that a worker's note holds; it is renewed long before that."""
 ASK_SECONDS = 1.0
 
 
@@ -49,8 +49,8 @@ class Presence:
             self._note(run_id)
 
     async def elsewhere(self, run_id: str) -> tuple[int, float | None]:
-        """How many read it in other workers, and for how many seconds nobody has; None: there was
-        no reader yet, or Redis cannot say."""
+        """Return the number of readers at other workers, and for how many seconds there has been
+        none. None: there was no reader yet, or Redis cannot say."""
         keys = [self._keys.readers(run_id)]
         try:
             count, idle_ms = await self._commands.run_script(

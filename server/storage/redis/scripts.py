@@ -1,4 +1,4 @@
-"""What Redis does in one step, as Lua scripts, and the keys that it does it to.
+"""The Lua scripts by which Redis does several things in one step, and their keys.
 
 A run has three keys: `log` is a stream whose item n has the id `0-(n+1)`, the header being item 0;
 `state` is a hash of the worker that writes the log, the number of the last item, whether that was
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from turnstream.server.turns.header import ThreadKey
 
 PREFIX = "turnstream:"
-"""Of every key."""
+"""The beginning of every key."""
 LIVE_SECONDS = 86_400
 """A log that nobody appends to for so long is forgotten, whatever became of its worker."""
 UNOPENED_SECONDS = 900
 """The same before its header is there."""
 LOST_SECONDS = 60
-"""How long a lost log says so to those who read it."""
+"""Seconds for which a lost log tells its readers that it is lost."""
 
 
 @dataclass(frozen=True, slots=True)

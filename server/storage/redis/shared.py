@@ -1,4 +1,4 @@
-"""What the logs of a process share."""
+"""The parts of a process that its logs share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is looked after once a second: mirrors that nobody reads, logs that are silent."""
+"""Upkeep once a second: mirrors that nobody reads, logs that are silent."""
 
 import asyncio
 import logging
