@@ -29,7 +29,8 @@ from turnstream.tools.threads import beside_loop
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a model call needs of a history; the history is closed with `closers`."""
+    """The history of a model call, without what the call does not need; it is closed with
+    `closers`."""
 
     closers: Sequence[ToolMessage]
     prompt: Sequence[AnyMessage]
@@ -43,7 +44,7 @@ class Agent:
     limits: Limits
     system_prompt: str
     provider: str | None = None
-    """Whose wire format the model speaks: see `turnstream.graphs.models.provider_of`."""
+    """The wire format that the model speaks: see `turnstream.graphs.models.provider_of`."""
     sees_images: bool = True
 
     async def step(self, messages: Sequence[AnyMessage], context: TurnContext) -> list[AnyMessage]:

@@ -13,11 +13,11 @@ from turnstream.graphs.chunk_shape import ModelFault
 
 PLAIN = {"Accept-Encoding": "identity"}
 MAX_ERROR_BYTES = 1_000_000
-"""Of an answer that is not a 200."""
+"""Bytes of an answer that is not a 200."""
 ESCAPED = 6
 """Bytes of JSON that one byte of text can take: `\\u0000`."""
 ENVELOPE_BYTES = 64_000
-"""What an event may have beside its text."""
+"""Bytes that an event may have beside its text."""
 SENT_FOR_SAID = 128
 """Bytes of an answer for each byte that its message may have: an event of 300 bytes often carries
 one word, and reasoning is sent that nobody reads."""
@@ -45,7 +45,7 @@ def max_answer_bytes(status: int, max_message_bytes: int) -> int:
 
 
 class Bounds:
-    """What one answer may still send; `check` raises ModelFault for bytes beyond it."""
+    """The room that one answer has left; `check` raises ModelFault for bytes beyond it."""
 
     def __init__(self, status: int, max_message_bytes: int) -> None:
         self._left = max_answer_bytes(status, max_message_bytes)

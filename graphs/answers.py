@@ -1,4 +1,4 @@
-"""How a tool call ends: the tool message that answers it.
+"""The end of a tool call: the tool message that answers it.
 
 The model reads `content`. The client sees `artifact`, or the JSON of `content` where there is no
 artifact. How the call ended is in the message's metadata (`turnstream.graphs.stored`).
@@ -79,7 +79,7 @@ def was_refused(message: ToolMessage) -> bool:
 
 
 def client_view(message: ToolMessage) -> Any:
-    """What the client may see of an answer: JSON data."""
+    """Return the part of an answer that the client may see, as JSON data."""
     if message.artifact is not None:
         return message.artifact
     try:
@@ -89,7 +89,7 @@ def client_view(message: ToolMessage) -> Any:
 
 
 def is_ours(message: ToolMessage) -> bool:
-    """Whether turnstream wrote the message, and not a tool or a node of another graph."""
+    """Check that turnstream wrote the message, and not a tool or a node of another graph."""
     return bool(_OUR_ID.fullmatch(message.id or ""))
 
 
@@ -104,5 +104,5 @@ def bounded(view: Any, max_bytes: int) -> Any:
 
 
 def truncated(size: int, max_bytes: int) -> dict[str, Any]:
-    """What the client sees of a result that is too large for it."""
+    """Return what the client sees of a result that is too large for it."""
     return {"truncated": True, "bytes": size, "max_bytes": max_bytes}

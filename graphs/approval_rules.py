@@ -18,7 +18,7 @@ from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import approval_of
 
 RULE_SECONDS = 10
-"""How long a tool's own rule may take; after that the call needs an approval."""
+"""Seconds that a tool's own rule may take; after that the call needs an approval."""
 
 Need = Literal["never", "sometimes", "always"]
 
@@ -32,7 +32,7 @@ class ApprovalRules:
     catalogue: Catalogue
     rights: ToolRights = EVERYTHING
     user: Mapping[str, Any] = field(default_factory=dict)
-    """Who calls, as LangGraph's `langgraph_auth_user`."""
+    """The caller, as LangGraph's `langgraph_auth_user`."""
 
     def by_name(self, name: str) -> Need:
         """Nobody approves a UI tool: it does nothing on the server."""
@@ -47,8 +47,8 @@ class ApprovalRules:
         return "always"
 
     async def needs(self, name: str, args: Mapping[str, Any]) -> bool:
-        """Of a call whose arguments fit the schema. If the tool's rule fails or takes too long, the
-        call needs an approval."""
+        """Check that a call whose arguments fit the schema needs an approval. If the tool's rule
+        fails or takes too long, it does."""
         need = self.by_name(name)
         if need != "sometimes":
             return need == "always"

@@ -1,4 +1,4 @@
-"""What people were asked about calls, and what they decided: kept with the message of the call.
+"""Questions to people about calls, and their decisions: kept with the message of the call.
 
 An approval holds for one run: the run that brings it. If that run is cut off before the call has
 its answer, the call may have run, and a person is asked again. So a tool runs at most once for each
@@ -35,7 +35,7 @@ def asked_in(messages: Sequence[AnyMessage]) -> dict[str, AskedApproval]:
 
 
 def question_id(call_id: str, number: int) -> str:
-    """Of the n-th time that a person is asked, from 1."""
+    """Return the id of the question that a person is asked for the n-th time, from 1."""
     return call_id if number == 1 else f"{call_id}.{number}"
 
 
@@ -93,7 +93,7 @@ def _approved(call: ToolCall, decision: Decision) -> ToolCall:
 
 
 def is_approved(call: Mapping[str, Any], run_id: str | None) -> bool:
-    """Whether a call on its way to the tools has the approval of this very run."""
+    """Check that a call on its way to the tools has the approval of this very run."""
     return run_id is not None and call.get(APPROVED_IN) == run_id
 
 

@@ -18,7 +18,8 @@ from turnstream.tools.strict_json import clean_text, read_storable_object, text_
 
 MAX_ID_CHARS = 40
 MAX_VALUES = 50_000
-"""Of the arguments of a message's calls, together: in memory each takes far more than its text."""
+"""Values of the arguments of a message's calls, together: in memory each takes far more than its
+text."""
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -61,7 +62,7 @@ class StreamedCall:
         return self._parsed[0]
 
     def is_whole(self) -> bool:
-        """Whether the text so far is one whole JSON object. Each fragment is looked at once, and
+        """True if the text so far is one whole JSON object. Each fragment is looked at once, and
         the text parsed once, when its last brace has closed."""
         for text in self._unread:
             self._end.feed(text)
@@ -132,7 +133,8 @@ class CallAssembler:
         return call, text
 
     def _is_another(self, position: int, id: str | None, name: str, args: str) -> bool:
-        """Whether a named delta under a number in use begins a new call or repeats its head."""
+        """Check that a named delta under a number in use begins a new call, and does not repeat its
+        head."""
         call = self.calls[position]
         if name != call.given_name or id not in (None, "", self._given_ids[position]):
             return True

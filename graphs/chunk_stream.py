@@ -36,7 +36,7 @@ REFUSALS = (openai.BadRequestError, openai.UnprocessableEntityError, openai.Inte
 """llama.cpp answers with a 500 if its template refuses the messages."""
 
 OPTIONS = {"extra_headers", "extra_query", "extra_body", "timeout"}
-"""What the client takes for itself; requests that have it go its own way."""
+"""Options that the client takes for itself; requests that have them go its own way."""
 
 KEPT_TOOLS = 16
 """Lists of tools whose JSON is kept: a model that is bound has one of its own."""

@@ -1,4 +1,5 @@
-"""Who ends a call: expected from its name while it streams, decided once when it is whole.
+"""The side that ends a call: expected from the call's name while it streams, decided once when it
+is whole.
 
 Nothing else compares a call's name with the catalogue; everything reads the disposition.
 """
@@ -32,7 +33,7 @@ MAX_PROBLEM_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of one call; `answer` is there if it is due at once."""
+    """The decision on one call; `answer` is there if it is due at once."""
 
     call: StreamedCall
     disposition: Disposition
@@ -52,7 +53,7 @@ class Classifier:
     client_tools: tuple[UITool, ...] = ()
     rights: ToolRights = EVERYTHING
     user: Mapping[str, Any] = field(default_factory=dict)
-    """Who calls, as LangGraph's `langgraph_auth_user`."""
+    """The caller, as LangGraph's `langgraph_auth_user`."""
     unknown: Disposition = "invalid"
 
     @cached_property
@@ -172,12 +173,12 @@ class ClassifiedCalls:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the model gets to see the results: there are calls, and none ends the turn."""
+        """True if the model gets to see the results: there are calls, and none ends the turn."""
         return bool(self.verdicts) and not any(map(ends_turn, self.dispositions))
 
 
 def ends_turn(disposition: Disposition) -> bool:
-    """Whether a call of this disposition ends the turn once the others are done."""
+    """Check that a call of this disposition ends the turn once the others are done."""
     return disposition in ("shown", "client", "approval")
 
 

@@ -37,7 +37,8 @@ def table_of(module: object) -> Fields:
 
 
 def declared(tools: Mapping[str, BaseTool], table: Fields) -> Fields:
-    """What a graph's tools declare, and its module's table, which takes precedence.
+    """Return the fields that a graph's tools declare, and those of its module's table, which takes
+    precedence. Raises GraphError for a tool whose metadata has anything but a list of strings.
 
     Raises GraphError for a tool whose metadata has anything but a list of strings.
     """

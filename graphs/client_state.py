@@ -1,4 +1,5 @@
-"""What clients see of a graph's state beside its messages: the values that a setting names.
+"""The part of a graph's state that clients see beside its messages: the values that a setting
+names.
 
 Nothing else of the state is read. A value is shown as JSON: documents, dataclasses and Pydantic
 models are objects, NaN is null. What is not JSON or too large is `{"hidden": true}`.
@@ -24,7 +25,7 @@ from turnstream.tools.strict_json import clean_text
 logger = logging.getLogger(__name__)
 
 MAX_STATE_BYTES = 200_000
-"""Of one value, as JSON, unless a setting says otherwise."""
+"""Characters of one value, as JSON, unless a setting says otherwise."""
 _HIDDEN = '{"hidden":true}'
 _as_plain = TypeAdapter(Any).dump_python
 

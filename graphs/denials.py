@@ -1,5 +1,5 @@
-"""What its caller may not call of a graph that is not ours: a callback that raises before the tool
-runs.
+"""Denials of tools to the caller of a graph that is not ours: a callback that raises before the
+tool runs.
 
 LangChain tells its callbacks before it runs a tool, wherever the tool is: in a subgraph, in another
 tool, in a thread. A handler that is not async and asks for it (`raise_error`, `run_inline`) stops
@@ -61,7 +61,8 @@ class Denials(BaseCallbackHandler):
 
 
 def denial(message: ToolMessage) -> dict[str, Any] | None:
-    """What clients see of an answer that says that its call was denied; None for any other."""
+    """Return what clients see of an answer that says that its call was denied; None for any
+    other."""
     if message.status != "error":
         return None
     return next((_view(known) for known in REFUSALS if message.text == text_of(_view(known))), None)

@@ -1,4 +1,4 @@
-"""Who ends the calls of a history: read from the messages, never from a tool's name again."""
+"""The dispositions of a history's calls: read from the messages, never from a tool's name again."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -41,7 +41,7 @@ def of_history(
 
 
 def all_carry(messages: Iterable[AnyMessage]) -> bool:
-    """Whether no call of a history needs what is stored elsewhere."""
+    """Check that no call of a history needs what is stored elsewhere."""
     return all(
         stored.dispositions(message) is not None or stored.is_format_1(message)
         for message in messages

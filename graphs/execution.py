@@ -105,9 +105,9 @@ def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
 
 
 def _with_offer(call: ToolCall, content: str, view: Any, limits: Limits) -> str:
-    """What the model reads of a result that has the points of a component: first the call's id,
-    for `data_from`, and the components that it draws. A result that is cut anyway keeps the offer;
-    one that just fits is not cut for its sake."""
+    """Return the content that the model reads of a result that has the points of a component: first
+    the call's id, for `data_from`, and the components that it draws. A result that is cut anyway
+    keeps the offer; one that just fits is not cut for its sake."""
     draws = drawable(view) if isinstance(view, dict) else []
     said = parse_args(content) if draws else None
     if said is None:

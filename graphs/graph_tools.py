@@ -67,7 +67,8 @@ def _referred(function: Callable[..., Any] | None) -> Iterable[Any]:
 
 
 def _runnables(values: Iterable[Any]) -> list[Any]:
-    """Those among the values, and of the runnables whose methods, or collections, are."""
+    """Return the runnables among the values: those themselves, and those whose methods, or
+    collections, are."""
     found = []
     for value in values:
         owner = getattr(value, "__self__", value)

@@ -32,7 +32,8 @@ _NAME = re.compile(r"[^\s<|\\/>]{1,64}")
 
 
 def from_user(messages: Sequence[AnyMessage]) -> list[HumanMessage]:
-    """What the user wrote. A graph may write human messages of its own: critiques, summaries."""
+    """Return the messages that the user wrote. A graph may write human messages of its own:
+    critiques, summaries."""
     human = [
         message
         for message in messages
@@ -67,8 +68,9 @@ def for_model(
     max_tokens: int,
     provider: str | None = None,
 ) -> list[AnyMessage]:
-    """What a provider's model gets: the thread's newest whole turns, repaired, behind the system
-    prompt.
+    """Return the messages for a provider's model: the thread's newest whole turns, repaired, behind
+    the system prompt. `max_tokens` is an estimate (four characters a token); the last turn is
+    always whole.
 
     `max_tokens` is an estimate (four characters a token); the last turn is always whole.
     """
@@ -80,7 +82,8 @@ def for_model(
 
 
 def _first_of_interest(messages: Sequence[AnyMessage], max_tokens: int) -> int:
-    """Where the turns begin of which the newest fit: older ones of a long thread need no repair."""
+    """Return the index at which the turns begin of which the newest fit: older ones of a long
+    thread need no repair."""
     total, first = 0, len(messages)
     for place in range(len(messages) - 1, -1, -1):
         total += _least_tokens(messages[place])
@@ -92,7 +95,7 @@ def _first_of_interest(messages: Sequence[AnyMessage], max_tokens: int) -> int:
 
 
 def _least_tokens(message: AnyMessage) -> int:
-    """Of what is left of a message when it is repaired, for any provider."""
+    """Return the tokens of what is left of a message when it is repaired, for any provider."""
     text = message.content if isinstance(message.content, str) else ""
     if isinstance(message, HumanMessage):
         return _tokens(text) if message.content else 0

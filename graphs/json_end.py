@@ -1,4 +1,4 @@
-"""Where the JSON object that a text begins with ends, found as the text comes."""
+"""The end of the JSON object that a text begins with, found as the text comes."""
 
 import re
 
@@ -21,7 +21,7 @@ class JsonEnd:
 
     @property
     def is_reached(self) -> bool:
-        """Whether the last bracket has closed, with nothing behind it but space."""
+        """True if the last bracket has closed, with nothing behind it but space."""
         return self._closed and not self._impossible
 
     def feed(self, text: str) -> None:

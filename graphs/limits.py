@@ -15,17 +15,17 @@ class Limits:
     max_identical_calls: int = 3
     """Calls of one tool with the same arguments in one run."""
     tool_timeout_seconds: float = 30.0
-    """Of one tool call."""
+    """Seconds of one tool call."""
     max_tool_seconds: float = 120.0
-    """Of all tool calls of one run, added up: those side by side count each."""
+    """Seconds of all tool calls of one run, added up: those side by side count each."""
     max_result_chars: int = 20_000
-    """Of one tool result, to the model."""
+    """Characters of one tool result, to the model."""
     max_result_bytes: int = 1_000_000
-    """Of one tool result, to the client."""
+    """Bytes of one tool result, to the client."""
     max_message_bytes: int = MAX_MESSAGE_BYTES
-    """Of one message of the model: text, reasoning and arguments."""
+    """Bytes of one message of the model: text, reasoning and arguments."""
     max_history_tokens: int = 100_000
-    """Of what the model gets of the thread."""
+    """Tokens of the thread that the model gets."""
 
 
 def byte_size(text: str) -> int:

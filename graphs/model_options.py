@@ -1,4 +1,4 @@
-"""What a model is opened with, whoever provides it."""
+"""Options that a model is opened with, whoever provides it."""
 
 import logging
 from dataclasses import dataclass

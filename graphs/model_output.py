@@ -26,11 +26,11 @@ MALFORMED_CALL = "MALFORMED_FUNCTION_CALL"
 FAILED = "error"
 """The reason of compatible servers for a message that they could not finish."""
 MAX_PARTS = 250
-"""Of one message: a part costs more than its text."""
+"""Parts of one message: a part costs more than its text."""
 
 
 class ModelOutput:
-    """What a model says, chunk by chunk; nothing here takes longer the more was said before."""
+    """The output of a model, chunk by chunk; nothing here takes longer the more was said before."""
 
     def __init__(self, taken: Container[str], max_bytes: int, provider: str | None = None) -> None:
         """`taken` are the thread's call ids so far; `provider` is the model's, if it is known
@@ -73,12 +73,12 @@ class ModelOutput:
 
     @property
     def extras(self) -> dict[str, Any]:
-        """What the chunks said beside their content."""
+        """The fields of the chunks beside their content."""
         return self._extras.whole
 
     @property
     def is_over(self) -> bool:
-        """Whether the message is longer than it may be."""
+        """True if the message is longer than it may be."""
         return (
             self._bytes > self._max_bytes
             or self._values > MAX_VALUES
@@ -87,7 +87,7 @@ class ModelOutput:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the message was ended for its length, by us or by the model's client."""
+        """True if the message was ended for its length, by us or by the model's client."""
         return self.is_over or CUT_AT in self.metadata
 
     @property

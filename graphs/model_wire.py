@@ -1,4 +1,4 @@
-"""What a model's server sends, bounded and checked before any client library reads it.
+"""The bytes of a model's server, bounded and checked before any client library reads them.
 
 No answer is unpacked, no redirect followed, no event read to its end that is too large, and the
 JSON of an event has the shape that the libraries take for granted. What fails is a ModelFault.
@@ -22,9 +22,10 @@ from turnstream.tools.json_size import has_more_values
 
 SLICE_BYTES = 8192
 MAX_EVENT_VALUES = 10_000
-"""Of JSON in an event: each costs more than its bytes."""
+"""Values of the JSON in an event: each costs more than its bytes."""
 DRAIN_SECONDS = 0.1
-"""How long an answer's end is waited for behind `[DONE]`: its connection then serves another."""
+"""Seconds that an answer's end is waited for behind `[DONE]`: its connection then serves another.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Body:
         return self._events is not None and self._events.is_done
 
     def take(self, data: bytes) -> Sequence[Folded | bytes]:
-        """What is to be passed on by now."""
+        """Take data. Returns what is to be passed on by now."""
         if self._refused:
             raise ModelFault(self._refused)
         self._left -= len(data)
@@ -106,7 +107,7 @@ class Events:
         self._max = max_event_bytes
         self._event = bytearray()
         self._line = 0
-        """Where in the event its last line begins."""
+        """The place in the event where its last line begins."""
         self._data: list[bytes] = []
         self._after_return = False
         self._pairs = SurrogatePairs()
@@ -141,7 +142,7 @@ class Events:
         return events
 
     def rest(self) -> bytes:
-        """What has no end."""
+        """Return the bytes that have no end."""
         return bytes(self._event)
 
     def _line_ends(self) -> bool:

@@ -70,7 +70,7 @@ _KINDS = {
     "chat-google-generative-ai": "google_genai",
     "chat-ollama": "ollama",
 }
-"""What LangChain's classes call themselves."""
+"""The names that LangChain's classes give themselves."""
 
 
 class ModelUnavailable(Exception):
@@ -91,8 +91,8 @@ class ModelName:
         return cls(prefix, name) if prefix in PROVIDERS and name else cls("openai", text)
 
     def fault(self, given: Mapping[str, str | None]) -> str | None:
-        """What keeps the model from being opened, and the way out; `given` are settings that stand
-        for variables of the environment."""
+        """Return what keeps the model from being opened, and the way out; `given` are settings that
+        stand for variables of the environment."""
         provider = PROVIDERS.get(self.provider)
         if provider is None:
             return None
@@ -122,8 +122,8 @@ def _is_set(name: str, given: Mapping[str, str | None]) -> bool:
 
 
 def provider_of(model: BaseChatModel) -> str | None:
-    """Whose wire format a model speaks, as `turnstream.graphs.replay` names it; None: that of a
-    class which is not one of the four."""
+    """Return the wire format that a model speaks, as `turnstream.graphs.replay` names it; None:
+    that of a class which is not one of the four."""
     return getattr(model, "provider", None) or _KINDS.get(model._llm_type)
 
 

@@ -43,15 +43,15 @@ Window = Mapping[str, str]
 class Recovery(TypedDict):
     misses: Sequence[ToolMessage]
     tried: bool
-    """Whether the run has recovered before."""
+    """True if the run has recovered before."""
     windows: Sequence[Window]
-    """What has data, for the model."""
+    """The windows that have data, for the model."""
     options: Sequence[Window]
-    """Those of them that the client may see: the user can be asked to choose one."""
+    """Those of the windows that the client may see: the user can be asked to choose one."""
     availability: Mapping[str, Any]
-    """What the availability tool said of the data; empty if it was not asked, or failed."""
+    """The answer of the availability tool; empty if it was not asked, or failed."""
     messages: Sequence[AnyMessage]
-    """What recovery adds to the thread."""
+    """The messages that recovery adds to the thread."""
 
 
 RecoveryGraph = CompiledStateGraph[Recovery, TurnContext, Recovery, Recovery]
@@ -136,8 +136,8 @@ def marked_as(messages: Sequence[AnyMessage], context: TurnContext) -> list[AnyM
 async def _availability(
     miss: ToolMessage, catalogue: Catalogue, limits: Limits, rights: ToolRights
 ) -> ToolMessage | None:
-    """What the tool says that knows what data there is, if the one that missed names it and the
-    caller may use it."""
+    """Ask the tool that knows what data there is, if the one that missed names it and the caller
+    may use it."""
     missed = catalogue.real_by_name.get(miss.name or "")
     name = ((missed and missed.metadata) or {}).get(AVAILABILITY_TOOL) or ""
     tool = catalogue.real_by_name.get(name)

@@ -1,4 +1,5 @@
-"""What a graph brings along to save its state and items, beside the server's: said at the start."""
+"""The storage that a graph brings along for its state and items, beside the server's: told at the
+start."""
 
 import logging
 from typing import Any

@@ -134,7 +134,7 @@ def stored_call(call: StreamedCall) -> ToolCall:
 
 
 class PartsMetadata(TypedDict):
-    """What a message itself does not say of its parts."""
+    """The metadata of a message's parts, which the message itself does not tell."""
 
     layout: Layout | None
     args_text: Mapping[str, str]

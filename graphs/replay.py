@@ -1,4 +1,4 @@
-"""How a provider takes a thread's messages back: one table of what each needs.
+"""The replay of a thread's messages to a provider: one table of what each needs.
 
 Of a message that another provider made only its text and its calls are replayed: reasoning is
 signed, or means nothing to anybody else. Of its own, a provider gets what it wants back:
@@ -26,7 +26,8 @@ from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.sums import Content
 
 SIGNATURES = "__gemini_function_call_thought_signatures__"
-"""Where langchain-google-genai keeps them, by call id, in a message's `additional_kwargs`."""
+"""The key of a message's `additional_kwargs` in which langchain-google-genai keeps signatures, by
+call id."""
 _MORE = "Go on."
 """A last word of the user, for providers that do not continue a message of the model's."""
 
@@ -42,19 +43,20 @@ def _text(message: AIMessage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a provider needs; `content` and `extras` are of a message of its own."""
+    """The needs of a provider; `content` and `extras` are of a message of its own."""
 
     of: str
     """The provider, as LangChain's packages write it into their messages."""
     content: Callable[[AIMessage], Content] = _text
     extras: Callable[[AIMessage, Ids], dict[str, Any]] = lambda _message, _ids: {}
     begins_names: str = ""
-    """What the name of a call may begin with that is no letter; empty: anything."""
+    """Characters that the name of a call may begin with and that are no letters; empty: anything.
+    """
     opens_urls: bool = True
-    """Whether an image may be an address. Where it may not, LangChain's package would open it from
-    the server, or send the address as an image."""
+    """True if an image may be an address. If it may not, LangChain's package would open it from the
+    server, or send the address as an image."""
     continues: bool = True
-    """Whether the last message may be the model's."""
+    """True if the last message may be the model's."""
 
 
 def _thinking(message: AIMessage) -> Content:
@@ -164,7 +166,7 @@ def replayed(
 
 
 def kept_extras(provider: str | None, extras: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
-    """What is stored of a model's words beside its content: what its replay needs."""
+    """Return the fields beside a model's content that are stored: those that its replay needs."""
     message = AIMessage("", additional_kwargs=dict(extras))
     if provider == "openai":
         return _server_keys(message, ids)

@@ -1,4 +1,4 @@
-"""What clients see of tool results: one decision for the stream, the thread and replays.
+"""The part of tool results that clients see: one decision for the stream, the thread and replays.
 
 Of what turnstream wrote they see `client_view`, always. Of the results of a graph that is not ours
 they see the fields that the tool declares (`turnstream.graphs.client_fields`), or `{"hidden":
@@ -28,14 +28,15 @@ from turnstream.tools.strict_json import clean_text
 logger = logging.getLogger(__name__)
 
 ResultView = Callable[[ToolMessage, str], Any]
-"""What the client may see, as JSON data, of an answer to a call of the tool of this name."""
+"""Returns the part, as JSON data, of an answer to a call of the tool of this name that the client
+may see."""
 
 Undeclared = Literal["hide", "show"]
 
 _HIDDEN = {"hidden": True}
 _FAILED = "The tool failed."
 _as_saved = TypeAdapter(Any).dump_python
-"""How a message writes its artifact when it is saved: documents and dataclasses become dicts."""
+"""Writes an artifact as a message does when it is saved: documents and dataclasses become dicts."""
 
 
 def own_result(message: ToolMessage, _tool: str) -> Any:

@@ -1,4 +1,4 @@
-"""What the caller of a run may do with tools, as a graph needs to know it."""
+"""The rights of a run's caller on tools, as a graph needs to know them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Everything:
 
 
 class Unenforced(Everything):
-    """Where others see to rights and approvals: in graphs that are not ours."""
+    """Rights of graphs that are not ours, in which others see to rights and approvals."""
 
     def decide(self, _name: str) -> Decision:
         return "waived"

@@ -18,13 +18,14 @@ AGENT, TOOLS, RECOVER = "agent", "tools", "recover"
 
 
 def at_start(messages: Sequence[AnyMessage], run_id: str | None) -> list[Send] | str:
-    """Where a run begins: with the calls that it brings approvals for, else with the model."""
+    """Return the first node of a run: the tools, with the calls that it brings approvals for, else
+    the model."""
     approved = approved_calls(messages, run_id)
     return [Send(TOOLS, [call]) for call in approved] if approved else AGENT
 
 
 def after_agent(messages: Sequence[AnyMessage], classifier: Classifier) -> list[Send] | str:
-    """Where a model's message leads.
+    """Return the node that a model's message leads to.
 
     Calls of real tools run, one task each, whatever is beside them. Without them a UI call, shown
     or pending, ends the turn; invalid calls (answered with their error) go back to the model; a
@@ -78,7 +79,7 @@ def _ends(message: AIMessage, dispositions: Mapping[str, Disposition]) -> bool:
 
 
 def _was_decided(messages: Sequence[AnyMessage]) -> bool:
-    """Whether a person has decided on a call of the last message that made calls."""
+    """Check that a person has decided on a call of the last message that made calls."""
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
             return False

@@ -1,4 +1,4 @@
-"""What is stored with a message, in its `response_metadata`: every key and its shape.
+"""The data stored with a message, in its `response_metadata`: every key and its shape. Format 2.
 
 Format 2. Format 1 (before the key `format` existed) lacks `format` and `dispositions`; all else is
 the same. Keys of other packages in the same place stay as they are.
@@ -39,7 +39,7 @@ PROVIDER = "model_provider"
 """LangChain's key: whose blocks the content of a message is made of."""
 
 _FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "status")
-"""Where the providers' LangChain packages say why the model stopped."""
+"""Keys in which the providers' LangChain packages say why the model stopped."""
 
 
 class Ended(TypedDict, total=False):
@@ -106,7 +106,7 @@ def end_message(run_id: str) -> AIMessage:
 
 
 def only_ends_its_run(message: AIMessage) -> bool:
-    """Whether the message is there for the end of its run alone."""
+    """Check that the message is there for the end of its run alone."""
     return message.id == f"end-{run_id(message) or ''}"
 
 
@@ -126,14 +126,15 @@ def run_id(message: AIMessage) -> str | None:
 
 
 def dispositions(message: AIMessage) -> Sequence[Disposition] | None:
-    """Of the message's tool calls, in order; None if the message does not carry them."""
+    """Return the dispositions of the message's tool calls, in order; None if the message does not
+    carry them."""
     if not _has_format(message):
         return None
     return cast(Sequence[Disposition], message.response_metadata.get("dispositions", ()))
 
 
 def is_format_1(message: AIMessage) -> bool:
-    """Whether turnstream stored the message before it stored dispositions."""
+    """Check that turnstream stored the message before it stored dispositions."""
     return run_id(message) is not None and not _has_format(message)
 
 

@@ -1,10 +1,10 @@
-"""What is stored of the approvals of a message's calls: a part of `turnstream.graphs.stored`."""
+"""The data stored of the approvals of a message's calls: a part of `turnstream.graphs.stored`."""
 
 from typing import Any, NotRequired, TypedDict
 
 
 class Decision(TypedDict):
-    """What a person decided about a call; the last one of a call counts."""
+    """A person's decision on a call; the last one of a call counts."""
 
     approved: bool
     run_id: str
@@ -14,14 +14,15 @@ class Decision(TypedDict):
     at: float
     """Unix time."""
     name: NotRequired[str]
-    """How the principal is shown, if not by the id."""
+    """The name of the principal, if they are not shown by the id."""
     reason: NotRequired[str]
     args: NotRequired[dict[str, Any]]
     """Arguments in the place of the model's."""
 
 
 class AskedApproval(TypedDict):
-    """Of a call that needs an approval; `by` is whose run made the call: the id, roles and name."""
+    """The question about a call that needs an approval; `by` is whose run made the call: the id,
+    roles and name."""
 
     asked_at: float
     by: str

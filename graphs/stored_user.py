@@ -1,4 +1,4 @@
-"""What is stored with a user's message beside its content; `stored` has the format."""
+"""The data stored with a user's message beside its content; `stored` has the format."""
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
@@ -20,7 +20,8 @@ def human_metadata(
 
 
 def is_users(message: HumanMessage) -> bool:
-    """Whether the message is marked as the user's; the first one of a thread of format 1 is not."""
+    """Check that the message is marked as the user's; the first one of a thread of format 1 is
+    not."""
     return "format" in message.response_metadata or checkpoint_before(message) is not None
 
 
@@ -35,7 +36,8 @@ def sent_at(message: HumanMessage) -> float | None:
 
 
 def alts(message: BaseMessage) -> Iterator[str | None]:
-    """What the user's message says of each of its images, in their order; then None for ever."""
+    """Yield the user's description of each image of the message, in their order; then None for
+    ever."""
     said = message.response_metadata.get("alts")
     is_theirs = isinstance(message, HumanMessage) and is_users(message)
     known = said if isinstance(said, list) and is_theirs else []

@@ -24,7 +24,7 @@ _TEXTS = ("text", "thinking", "reasoning")
 
 
 class Whole:
-    """What the chunks of one message add up to, kept while they stream."""
+    """The sum of the chunks of one message, kept while they stream."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -112,7 +112,7 @@ class StreamedGeneration(ChatGenerationChunk):
 
 
 class Room:
-    """How much a message may still say; a chunk that says more loses the rest."""
+    """The room that a message has left; a chunk that says more loses the rest."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes

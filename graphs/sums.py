@@ -1,4 +1,4 @@
-"""What the chunks of a message add up to, each part of it in one go."""
+"""Sums of the chunks of a message, each part of it in one go."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +22,14 @@ def joined(contents: Sequence[Content]) -> Content:
 
 
 def add_metadata(metadata: dict[str, Any], message: AIMessage) -> None:
-    """Of each key what was said last."""
+    """Add the metadata of a chunk: of each key the last value counts."""
     given = message.response_metadata
     metadata |= {key: value for key, value in given.items() if value is not None}
 
 
 class Extras:
-    """What chunks say beside their content, by key: text that grows, objects that gain keys."""
+    """The fields of chunks beside their content, by key: text that grows, objects that gain
+    keys."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}

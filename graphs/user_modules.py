@@ -103,7 +103,8 @@ def _by_its_path(file: Path) -> ModuleType:
 
 
 def place_of(error: BaseException, folders: Sequence[Path]) -> str:
-    """Where in the user's files an error arose, the innermost place: `agent.py, line 3`."""
+    """Return the place in the user's files where an error arose, the innermost one: `agent.py, line
+    3`."""
     places = []
     if isinstance(error, SyntaxError) and error.filename:
         places.append((Path(error.filename), error.lineno))

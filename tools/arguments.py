@@ -28,7 +28,7 @@ JSON_TYPES = {
 
 
 class Arguments(BaseModel):
-    """What a model may write. A field with a default may be absent."""
+    """Arguments that a model may write. A field with a default may be absent."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -69,7 +69,7 @@ def parse(kind: type[A], value: Any, at: str = "") -> A:
 
 
 def shorten(text: str) -> str:
-    """Of a text that the model wrote, as much as an error should repeat, in valid Unicode."""
+    """Return as much of a text that the model wrote as an error should repeat, in valid Unicode."""
     shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
     return shown.encode(errors="replace").decode()
 

@@ -157,7 +157,8 @@ def _sentence(error: Exception) -> str:
 
 
 def _for_client(field: str, value: int | float) -> dict[str, Any]:
-    """What the client gets in place of an integer that it, or the thread's storage, cannot hold."""
+    """Return what the client gets in place of an integer that it, or the thread's storage, cannot
+    hold."""
     if isinstance(value, float) or abs(value) <= MAX_EXACT:
         return {}
     return {field: float(value), "exact": str(value)}

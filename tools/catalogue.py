@@ -18,7 +18,7 @@ from turnstream.tools.contract import CLIENT_FIELDS, CatalogueError, UITool
 Tool: TypeAlias = BaseTool | UITool
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What the model providers take as the name of a function."""
+"""Names of functions that the model providers take."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ CHECKS: tuple[Callable[[Catalogue], Iterator[str]], ...] = (
 
 
 def _where(tool: Tool) -> str:
-    """Where a tool is defined: module, name, line."""
+    """Return the place where a tool is defined: module, name, line."""
     written = tool.validate if isinstance(tool, UITool) else _function(tool)
     module = getattr(written, "__module__", "?")
     name = getattr(written, "__qualname__", type(written).__qualname__)

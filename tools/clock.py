@@ -15,7 +15,8 @@ REGIONS = {
     *("Africa", "America", "Antarctica", "Arctic", "Asia"),
     *("Atlantic", "Australia", "Europe", "Indian", "Pacific"),
 }
-"""Where the last part of a name is a place. Elsewhere it is not: `Etc/GMT+5` is UTC-05:00."""
+"""Areas in which the last part of a zone's name is a place. Elsewhere it is not: `Etc/GMT+5` is
+UTC-05:00."""
 NO_ZONES = {"Factory", "localtime"}
 MAX_CHARS = 64
 MAX_MATCHES = 5
@@ -74,7 +75,7 @@ def _unknown(name: str, matches: list[str]) -> str:
 
 
 def time_in(zone: str, now: datetime) -> dict[str, str]:
-    """What a clock shows in `zone` at the instant `now`, which carries its own offset."""
+    """Return what a clock shows in `zone` at the instant `now`, which carries its own offset."""
     local = now.astimezone(ZoneInfo(zone))
     iso = local.isoformat(timespec="seconds")
     return {

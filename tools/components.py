@@ -39,7 +39,7 @@ class Props(Arguments):
     title: Text = ""
 
     def faults(self) -> Iterator[str]:
-        """What is wrong beyond the types of the single fields."""
+        """Yield the faults beyond the types of the single fields."""
         yield from ()
 
 

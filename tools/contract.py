@@ -31,7 +31,7 @@ from turnstream.tools.threads import in_thread
 ASIDE = (100_000, 5_000)
 """Characters and values of a result that are handled on another thread."""
 MAX_RESULT_CHARS, MAX_RESULT_VALUES = 4_000_000, 200_000
-"""Of a result; what model and client get of it has limits of its own."""
+"""Characters and values of a result; what model and client get of it has limits of its own."""
 
 CLIENT_FIELDS, AVAILABILITY_TOOL = "client_fields", "availability_tool"
 NEEDS_APPROVAL, TIMEOUT_SECONDS = "needs_approval", "timeout_seconds"
@@ -45,8 +45,9 @@ class CatalogueError(Exception):
 
 
 Disposition = Literal["server", "shown", "client", "approval", "invalid"]
-"""Who ends a tool call: a real tool of the server; nobody, since the client shows its arguments;
-the client, with its answer; a person who approves it; nobody, since the call is not valid."""
+"""The side that ends a tool call: a real tool of the server; nobody, since the client shows its
+arguments; the client, with its answer; a person who approves it; nobody, since the call is not
+valid."""
 
 ResultLookup = Callable[[str], Mapping[str, Any] | None]
 """The result, as the client may see it, of an earlier tool call of the turn, by the call's id or
@@ -54,8 +55,8 @@ the tool's name; None if there is none."""
 
 
 ApprovalRule = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
-"""Whether a person must approve a call: of its arguments, which fit the schema, and of its caller,
-as LangGraph's `langgraph_auth_user` describes them (`identity`, `permissions`, ...)."""
+"""Decides that a person must approve a call: from its arguments, which fit the schema, and from its
+caller, as LangGraph's `langgraph_auth_user` describes them (`identity`, `permissions`, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ def client_fields(
 
 
 def approval_of(tool: BaseTool) -> bool | ApprovalRule:
-    """What the tool declares of its calls: whether a person must approve them."""
+    """Return the tool's declaration of its calls: True if a person must approve them, or a rule."""
     declared: bool | ApprovalRule = (tool.metadata or {}).get(NEEDS_APPROVAL, False)
     return declared
 

@@ -1,5 +1,4 @@
-"""What the first bytes of an image say of it: its kind, and how many pixels it has. Nothing is
-decoded.
+"""The first bytes of an image: its kind, and its number of pixels.
 
 Layouts: PNG (2003), 11.2.2; GIF89a, 18; JPEG (ITU-T T.81), B.1.1.3 and B.2.2; WebP (RFC 9649), 2.
 """
@@ -17,9 +16,9 @@ Size = tuple[int, int]
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
 _HEAD_CHARS = 262_144
-"""Of base64: what stands before a photograph's size is seldom larger."""
+"""Characters of base64 that are looked at: more seldom stands before a photograph's size."""
 _MAX_SEGMENTS = 1000
-"""Of a JPEG that are passed over, fill bytes too."""
+"""Segments of a JPEG that are passed over, fill bytes too."""
 _NO_FRAMES = (0xC4, 0xC8, 0xCC)
 """Markers among those of frames (SOF0 to SOF15) that are none."""
 
@@ -45,7 +44,7 @@ def image_header(data: bytes) -> ImageHeader | None:
 
 
 def header_of_url(url: str) -> ImageHeader | None:
-    """Of the image in a `data:` URL of base64; None of any other."""
+    """Return the header of the image in a `data:` URL of base64; None of any other URL."""
     head, comma, text = url.partition(",")
     if not (comma and head.startswith("data:") and head.endswith(";base64")):
         return None

@@ -1,4 +1,4 @@
-"""How large JSON is, before it is read or written: what that takes cannot be interrupted."""
+"""The size of JSON, before it is read or written: reading and writing cannot be interrupted."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ class ValueCount:
 
 
 def has_more_values(text: bytes, limit: int) -> bool:
-    """Whether JSON text has more values than that."""
+    """Check that JSON text has more values than that."""
     if len(text) <= limit:  # each takes a byte or more
         return False
     count = ValueCount()
@@ -32,7 +32,7 @@ def has_more_values(text: bytes, limit: int) -> bool:
 
 
 def is_larger(value: Any, max_chars: int, max_values: int) -> bool:
-    """Whether a JSON value has more text or more values than that; it is not walked further."""
+    """Check that a JSON value has more text or more values than that; it is not walked further."""
     chars, values, waiting = 0, 0, [value]
     while waiting:
         item = waiting.pop()

@@ -113,7 +113,7 @@ def _calls_in(event: Any, block_start: Any) -> list[ToolCallChunk] | None:
 
 
 def _lacks_thinking(messages: list[dict[str, Any]]) -> bool:
-    """Whether a call of the turn that goes on has no thinking ahead of it."""
+    """Check that a call of the turn that goes on has no thinking ahead of it."""
     for message in reversed(messages):
         content = message["content"]
         kinds = [block["type"] for block in content] if isinstance(content, list) else ["text"]

@@ -1,5 +1,4 @@
-"""What all models of providers have in common: the bounds of a message, and sums that cost its
-size."""
+"""A base of all models of providers: the bounds of a message, and sums that cost its size."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing

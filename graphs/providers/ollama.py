@@ -16,7 +16,7 @@ from turnstream.graphs.model_options import ModelOptions, ModelSetupError, Reaso
 from turnstream.graphs.providers.bounded import BoundedChat
 
 ASK_SECONDS = 5.0
-"""How long the server may take to say whether it has a model."""
+"""Seconds that the server may take to say that it has a model."""
 
 
 logger = logging.getLogger(__name__)
@@ -54,13 +54,13 @@ async def open_model(name: str, options: ModelOptions) -> AsyncIterator[BoundedC
 
 
 def reasoning(wanted: Reasoning) -> bool | str:
-    """What ChatOllama takes for it. Models without levels take each for a yes."""
+    """Return the setting as ChatOllama takes it. Models without levels take each for a yes."""
     return wanted if wanted in ("low", "medium", "high") else wanted == "on"
 
 
 async def _capabilities(name: str) -> Sequence[str]:
-    """What the server says that the model can do; empty if it says nothing. One that is down now
-    may be up when it is needed."""
+    """Return what the server says that the model can do; empty if it says nothing. A server that is
+    down now may be up when it is needed."""
     client = ollama.AsyncClient()
     try:
         async with asyncio.timeout(ASK_SECONDS):

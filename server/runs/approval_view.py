@@ -1,4 +1,4 @@
-"""What clients see of a call's approval: the question, or the decision."""
+"""The approval of a call, as clients see it: the question, or the decision."""
 
 from turnstream.graphs.approvals import open_question, question_id
 from turnstream.graphs.stored_approvals import AskedApproval, Decision
@@ -9,8 +9,8 @@ from turnstream.server.turns.header import LOCAL_OWNER
 def shown_approval(
     call_id: str, asked: AskedApproval | None, end: End | None, run_id: str | None
 ) -> Approval | None:
-    """What clients see of a call's approval. `end`: of the call, if it has its answer; `run_id`:
-    of the run that is live.
+    """Return the approval of a call, as clients see it. `end`: of the call, if it has its answer;
+    `run_id`: of the run that is live. A call that was cancelled has left its question open.
 
     A call that was cancelled has left its question open.
     """
@@ -23,7 +23,7 @@ def shown_approval(
 
 
 def decided_approval(call_id: str, asked: AskedApproval) -> Approval:
-    """Of a call on which somebody has decided."""
+    """Return the approval of a call on which somebody has decided."""
     last = asked["decisions"][-1]
     return Approval(
         question_id(call_id, len(asked["decisions"])),

@@ -1,4 +1,4 @@
-"""What a request decides about calls that wait for an approval."""
+"""Decisions of a request on calls that wait for an approval."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -29,13 +29,14 @@ NEVER = 0.0
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """Who decides, and the run that brings the decision."""
+    """The person who decides, and the run that brings the decision."""
 
     principal: Principal
     run_id: str
     expire_seconds: float = NEVER
     may_approve: Callable[[str], bool] = lambda _tool: True
-    """Whether they may approve a call of the tool of this name; anybody who decides may decline."""
+    """Checks that they may approve a call of the tool of this name; anybody who decides may
+    decline."""
     stopped: Collection[str] = ()
     """The runs that the request has stopped: a question that this has opened is not what it
     answers, unless it says so."""
@@ -121,7 +122,7 @@ def _check_open(
 
 
 def _means(item: ApprovalAnswer, asked: AskedApproval, decider: Decider) -> bool:
-    """Whether the decision is on the question that is open."""
+    """Check that the decision is on the question that is open."""
     if item.asked_at not in (None, asked_at(asked)):
         return False
     if item.approval_id is None:
@@ -144,7 +145,7 @@ def check_no_approval_pending(state: ThreadState) -> None:
 
 
 def may_have_run(call: ToolCall, state: ThreadState) -> bool:
-    """Of a call without an answer: whether it was approved, and its run cut off."""
+    """Check that a call without an answer was approved, and its run cut off."""
     asked = state.asked.get(call["id"] or "")
     return bool(asked and asked["decisions"])
 

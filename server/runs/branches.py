@@ -1,4 +1,4 @@
-"""Where a new branch of a thread begins: a message is edited, or an answer is made anew."""
+"""The beginning of a new branch of a thread: a message is edited, or an answer is made anew."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,14 +29,14 @@ class BranchPoint:
     answers: Sequence[ToolMessage] = ()
     """The user's answers that came along with the message: they stay."""
     version: str | None = None
-    """What the branch is called in the message that begins it; None: it goes on from the end of
-    one."""
+    """The branch's name in the message that begins it; None: it goes on from the end of another
+    branch."""
 
 
 def branch_point(
     request: TurnRequest, messages: Sequence[AnyMessage]
 ) -> tuple[TurnRequest, BranchPoint | None]:
-    """Where the request branches off the thread, and what it asks for there.
+    """Return the place where the request branches off the thread, and what it asks for there.
 
     To make an answer anew a client may bring the question along. If the post of the question had
     failed, the thread does not hold it: then it is a new message like any other. If the question is

@@ -111,7 +111,7 @@ class BusyThreads:
         return await self._store.holder(key) == run_id
 
     async def _is_live(self, key: ThreadKey, run_id: str) -> bool:
-        """Of a run whose request is being checked it awaits the outcome."""
+        """Check that a run is live. Of one whose request is being checked it awaits the outcome."""
         if self._claims.holds(run_id):
             run = await self._reader.find(key, run_id)
             # One whose log is lost goes on without.

@@ -35,7 +35,8 @@ class _Call(NamedTuple):
 
 
 class CallRecords:
-    """Of one run. A call has one record, also if its step is told again."""
+    """The records of the calls of one run. A call has one record, also if its step is told
+    again."""
 
     def __init__(self, start: RunStart) -> None:
         self._key, self._run_id = start.key, start.run_id

@@ -1,4 +1,4 @@
-"""How much the server takes on at once: of everybody, and of one caller by their rights."""
+"""The load that the server takes on at once: of everybody, and of one caller by their rights."""
 
 import time
 from collections import deque

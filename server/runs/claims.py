@@ -57,7 +57,7 @@ class _Active:
 
     log: RunLog
     owner: str | None = None
-    """Whose claim was granted; None: it was not yet."""
+    """The owner of the run; None: the claim is not granted yet."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     is_lost: bool = False
 
@@ -96,15 +96,16 @@ class Claims:
 
     @property
     def run_ids(self) -> Sequence[str]:
-        """Of the runs that are live here, or whose requests are being checked."""
+        """The ids of the runs that are live here, or whose requests are being checked."""
         return [*self._active]
 
     def __len__(self) -> int:
-        """How many were granted: a request that finds its thread taken does not count."""
+        """The number of claims that were granted: a request that finds its thread taken does not
+        count."""
         return sum(one.owner is not None for one in self._active.values())
 
     def of_owner(self, owner: str) -> int:
-        """How many of them are one owner's."""
+        """Return the number of an owner's claims."""
         return sum(one.owner == owner for one in self._active.values())
 
     @property
@@ -118,11 +119,12 @@ class Claims:
         return run_id in self._held
 
     def holds(self, run_id: str) -> bool:
-        """Whether the run is live here, or its request is being checked."""
+        """Check that the run is live here, or its request is being checked."""
         return run_id in self._active
 
     def tells(self, run_id: str) -> bool:
-        """Whether this process writes the run's log: also its end, when the claim is released."""
+        """Check that this process writes the run's log: also its end, when the claim is
+        released."""
         return run_id in self._active or run_id in self._telling
 
     @asynccontextmanager

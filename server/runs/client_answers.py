@@ -1,4 +1,4 @@
-"""What clients answer to calls that wait for them."""
+"""Answers of clients to calls that wait for them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,8 @@ from turnstream.tools.strict_json import text_of
 
 
 def new_answers(request: TurnRequest, state: ThreadState) -> Sequence[ToolAnswer]:
-    """Those that are results: of a call that waits for an approval it is a decision."""
+    """Return the answers that are results: to a call that waits for an approval an answer is a
+    decision."""
     gated = {call["id"] for call in state.pending("approval")}
     answers = [item for item in request.answers if item.tool_call_id not in gated]
     if not request.answers_are_copies:

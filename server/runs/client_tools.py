@@ -17,7 +17,7 @@ from turnstream.tools.schemas import (
 from turnstream.tools.strict_json import write
 
 MAX_SCHEMA_CHARS = 100_000
-"""Of all tools of one request."""
+"""Characters of the schemas of all tools of one request."""
 
 RUN_STEPS = 5 * CHECKING_STEPS
 """For checking all calls of a run: a model can make many small ones."""

@@ -26,7 +26,7 @@ UNDOABLE = "undoable-"
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """What a deletion does once it has claimed its thread. One that was broken off can be done
+    """The steps of a deletion once it has claimed its thread. One that was broken off can be done
     again. `undo_seconds`: how long a hidden thread can be brought back."""
 
     graphs: ServedGraphs

@@ -1,4 +1,4 @@
-"""How a turn ended, as the thread's messages say it: one rule for the stream and for hydration."""
+"""The end of a turn, as the thread's messages say it: one rule for the stream and for hydration."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -46,12 +46,12 @@ _REASONS: Mapping[str, FinishReason] = {
 }
 
 ENDS_FROM_OUTSIDE = (None, "max_run_seconds", "max_run_bytes", "unread_seconds")
-"""What ends a run without its graph: a stop, and the limits that are not the graph's."""
+"""Reasons that end a run without its graph: a stop, and the limits that are not the graph's."""
 
 
 def broke_off(messages: Sequence[AnyMessage]) -> bool:
-    """Whether a thread at rest waits for the model alone: its last run was ended or failed, or died
-    before it could say so."""
+    """Check that a thread at rest waits for the model alone: its last run was ended or failed, or
+    died before it could say so."""
     last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
     if last and (stored.ended(last) or stored.error(last)):
         return True
@@ -89,7 +89,7 @@ def _has_answer(message: AIMessage) -> bool:
 
 
 def told_end(chunks: Sequence[Chunk]) -> ThreadRunState:
-    """How a run ended, by the chunks that it told."""
+    """Return the end of a run, by the chunks that it told."""
     last = [c for c in chunks if isinstance(c, RunEnded | Error | MessageFinish)]
     match last:
         case [*_, RunEnded(limit=limit), MessageFinish()]:

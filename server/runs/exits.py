@@ -1,4 +1,4 @@
-"""What ends a process in a graph of an author's ends its run alone.
+"""Exits in a graph of an author's: what would end the process ends its run alone.
 
 asyncio lets `SystemExit` and `KeyboardInterrupt` out of a task, and with them ends the event loop
 and all that it serves. A node may raise one by way of a library: `argparse` does, and `sys.exit`.

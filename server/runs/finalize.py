@@ -87,8 +87,8 @@ async def _at_rest(run: Unfinished) -> ThreadState:
 
 
 def _spoken(run: Unfinished, messages: Sequence[AnyMessage]) -> list[AIMessage]:
-    """What streamed and is not saved; if that is nothing, the run's last message, or an empty one
-    if the model has not said a word."""
+    """Return the messages that streamed and are not saved; if there are none, the run's last
+    message, or an empty one if the model has not said a word."""
     unsaved = unsaved_messages(run.run_id, run.translator)
     return unsaved or [_last_message(run, messages)]
 

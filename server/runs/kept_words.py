@@ -1,4 +1,4 @@
-"""What a live run has said and its thread does not have yet: kept, in case the process dies.
+"""Words of a live run that its thread does not have yet: kept, in case the process dies.
 
 A run that is over within KEEP_SECONDS keeps nothing, and so does one that says nothing new.
 """
@@ -24,13 +24,13 @@ from turnstream.server.turns.header import ThreadKey
 logger = logging.getLogger(__name__)
 
 KEEP_SECONDS = 2.0
-"""So many seconds of words are lost at most."""
+"""Seconds of words that are lost at most."""
 
 _CLOSED = "The run ended before this call finished."
 
 
 def unsaved_messages(run_id: str, translator: Translator) -> list[AIMessage]:
-    """What streamed and is not in the thread."""
+    """Return the messages that streamed and are not in the thread."""
     return [
         step.message or partial_message(run_id, step.step_id, step.parts.parts)
         for step in translator.unsaved
@@ -38,7 +38,7 @@ def unsaved_messages(run_id: str, translator: Translator) -> list[AIMessage]:
 
 
 class KeptWords:
-    """Of one run; what is kept is forgotten when the block ends."""
+    """The kept words of one run, which are forgotten when the block ends."""
 
     def __init__(
         self, store: ThreadStore, key: ThreadKey, run_id: str, translator: Translator

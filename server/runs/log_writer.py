@@ -27,7 +27,8 @@ class LogWriter:
         self._watch = watch
         self.feed: Watch | None = None
         self._waiting: list[Chunk] = []
-        """What waits for its turn. If its write is cancelled, the next one writes it."""
+        """Chunks that wait for their turn. If their write is cancelled, the next one writes them.
+        """
         self._held: dict[tuple[str, Path], list[str]] = {}
         """The texts of deltas, by their step and part."""
         self._quiet_at = 0.0

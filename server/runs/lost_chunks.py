@@ -39,11 +39,11 @@ LOST_END: tuple[Chunk, ...] = (
     MessageFinish("error", Usage(0, 0)),
     Done(),
 )
-"""Of a run of which nothing more is known."""
+"""The end of a run of which nothing more is known."""
 
 
 async def told_so_far(log: RunLog) -> list[Chunk]:
-    """What a log holds by now."""
+    """Return the chunks that a log holds by now."""
     last, chunks = (await log.status()).last, list[Chunk]()
     if last > 0:
         async with aclosing(log.read(0)) as batches:
@@ -62,8 +62,8 @@ async def last_chunks(
     checkpoints: Checkpoints,
     classifier: Classifier,
 ) -> list[Chunk]:
-    """What follows in a log that holds `told`, so that its readers have what the thread has;
-    `state` is the thread with the run as the last, `end` how the run ended."""
+    """Return the chunks that follow in a log which holds `told`, so that its readers have what the
+    thread has; `state` is the thread with the run as the last, `end` how the run ended."""
     before = ThreadState()
     if header.checkpoint_id:
         before = await checkpoints.load(header.key, header.checkpoint_id)

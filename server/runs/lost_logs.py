@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What is left to say in a log that this worker has taken over."""
+    """The chunks that are left to say in a log that this worker has taken over."""
 
     log: RunLog
     chunks: Sequence[Chunk]

@@ -1,4 +1,4 @@
-"""What is left to do of a claim whose worker is gone, once this worker has taken it over."""
+"""The work that is left of a claim whose worker is gone, once this worker has taken it over."""
 
 import logging
 from contextlib import suppress

@@ -34,7 +34,7 @@ SWEEP_LIMIT = 100
 AT_ONCE = 8
 """Claims that are taken over together."""
 SETTLE_SECONDS = 4.0
-"""How long those that have been taken over may take at the end of the process."""
+"""Seconds that runs which were taken over may take at the end of the process."""
 
 
 class OtherWorkers:
@@ -64,7 +64,8 @@ class OtherWorkers:
         await self._logs.check()
 
     async def live_runs(self, owner: str) -> int:
-        """How many of an owner's are live, or have their requests checked, at all workers."""
+        """Return the number of an owner's runs that are live, or have their requests checked, at
+        all workers."""
         return await self._leases.live_runs(owner)
 
     def ask_to_stop(self, key: ThreadKey, run_id: str, reason: Ended) -> None:

@@ -1,4 +1,5 @@
-"""What a request means for its thread: the messages that go in, before any model is called."""
+"""The plan of a run: the messages that a request puts into its thread, before any model is
+called."""
 
 import time
 from collections.abc import Sequence
@@ -50,7 +51,9 @@ from turnstream.tools.catalogue import Catalogue
 
 @dataclass(frozen=True)
 class Plan:
-    """What takes a look at the whole thread is looked up once.
+    """A look at the whole thread, taken once. `new` is what the request adds; None goes on from the
+    last checkpoint. `runs_graph` is False while a question of the turn is still open, and no call
+    is to run: then `new` is only stored.
 
     `new` is what the request adds; None goes on from the last checkpoint.
 
@@ -64,7 +67,7 @@ class Plan:
     new: Sequence[AnyMessage] | None
     settled: Sequence[ToolSettled] = ()
     approvals: Sequence[ToolApproval] = ()
-    """What the request decides about calls of earlier runs."""
+    """The decisions of the request on calls of earlier runs."""
     runs_graph: bool = True
     point: BranchPoint | None = None
     """The run begins a new branch here."""
@@ -73,12 +76,12 @@ class Plan:
     discarded: tuple[str, ...] = ()
     """The interrupts that the request goes past."""
     versions: VersionChanges = NO_CHANGES
-    """What the run changes of the versions of the thread's turns."""
+    """The changes of the run to the versions of the thread's turns."""
     base: str | None = None
     """The thread's newest checkpoint as the run begins: a newer one has what the request brought.
     None: there is none."""
     found: ThreadState | None = None
-    """Of a run that goes on after a crash: the thread with the results of the tasks that had
+    """For a run that goes on after a crash: the thread with the results of the tasks that had
     finished, which `before` lacks since the run streams them again. None: the same as `before`."""
 
     @property
@@ -108,7 +111,7 @@ class Plan:
 
     @property
     def closes_approvals(self) -> bool:
-        """Whether calls may have waited for an approval before the run."""
+        """True if calls may have waited for an approval before the run."""
         return self.point is not None or bool((self.found or self.before).pending("approval"))
 
     @property
@@ -119,7 +122,7 @@ class Plan:
 
     @cached_property
     def continues(self) -> bool:
-        """Whether earlier runs have said a part of the turn's message."""
+        """True if earlier runs have said a part of the turn's message."""
         return isinstance(last_spoken(self.after.messages), AIMessage)
 
     def looked_up(self) -> Self:

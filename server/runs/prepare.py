@@ -29,7 +29,7 @@ async def prepare(
     decider: Decider,
     max_bytes: int,
 ) -> Plan:
-    """What the request means for the thread, which may have `max_bytes` of texts and images;
+    """Plan the run of a request on its thread, which may have `max_bytes` of texts and images;
     `decider` gives its approvals.
 
     Discards a failed run's unfinished tasks unless the request continues it. Raises InvalidRequest

@@ -1,4 +1,4 @@
-"""What tools and nodes say while they work, out of two of LangGraph's stream modes.
+"""The words of tools and nodes while they work, out of two of LangGraph's stream modes.
 
 `tools` has what a tool says with `ToolRuntime.emit_output_delta(data)`. `custom` has what is
 written to the stream writer, which names no call by itself: `{"tool_call_id": id, "data": data}` of
@@ -15,7 +15,7 @@ from turnstream.tools import strict_json
 logger = logging.getLogger(__name__)
 
 MAX_CHARS = 100_000
-"""Of one piece, as JSON."""
+"""Characters of one piece, as JSON."""
 
 
 def progress(

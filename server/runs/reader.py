@@ -1,4 +1,4 @@
-"""What a reader sees of a run: its log, the store and the checkpoint that it began with.
+"""A run as a reader sees it: its log, the store and the checkpoint that it began with.
 
 It makes no difference to a reader in which process the run lives.
 """
@@ -48,9 +48,9 @@ class Progress:
     last: int
     """The number of the newest chunk that `turns` has."""
     graph_state: Values | None = None
-    """What clients see of the graph's state, as told up to `last`; None: nothing of it, ever."""
+    """The graph's state that clients see, as told up to `last`; None: nothing of it, ever."""
     has_earlier: bool = False
-    """Whether the thread has turns before the page."""
+    """True if the thread has turns before the page."""
 
 
 class RunReader:
@@ -131,7 +131,7 @@ class RunReader:
         return with_versions(turns, versions), places.start > 0
 
     async def versions(self, key: ThreadKey) -> VersionTree:
-        """Those of the thread's turns."""
+        """Return the versions of the thread's turns."""
         return VersionTree(await self._store.versions(key))
 
     async def at_head(self, key: ThreadKey, graph: str | None, head: str) -> ThreadState:
@@ -189,7 +189,7 @@ class RunReader:
         return await self._graphs.checkpoints(header.graph).load(header.key, header.checkpoint_id)
 
     async def _chunks(self, run: LoggedRun) -> list[Chunk]:
-        """What the log holds by now."""
+        """Return the chunks that the log holds by now."""
         last, chunks = (await run.log.status()).last, list[Chunk]()
         if last > 0:
             async for batch in run.log.read(0):

@@ -53,8 +53,8 @@ class LostRuns:
         self._approval_seconds = approval_seconds
 
     async def recover(self, lost: LostRun) -> Recovered:
-        """Of an answer that was being written the thread gets what is kept (`kept_words`). Raises
-        what reading the thread raises."""
+        """Recover a run. An answer that was being written gets the words that are kept
+        (`kept_words`). Raises what reading the thread raises."""
         checkpoints = self._graphs.checkpoints(lost.graph)
         state = await checkpoints.with_input(lost.key)
         end, has_request = _end_of(state), state.checkpoint_id != (lost.base or None)

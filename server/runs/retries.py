@@ -41,7 +41,7 @@ class Retries:
         self._start(alone())
 
     async def close(self) -> None:
-        """What is not written by now is not written."""
+        """Write nothing more."""
         self._is_closed = True
         for task in self._tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""What a request decides about reviewed calls, as the answers to their interrupts."""
+"""The decisions of a request on reviewed calls, as the answers to their interrupts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -42,7 +42,7 @@ def _open_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
 
 
 def _takes_approval(schema: Any) -> bool:
-    """Whether `approve` is among the decisions that the schema of an answer lists."""
+    """Check that `approve` is among the decisions that the schema of an answer lists."""
     match schema:
         case {"discriminator": {"mapping": {**decisions}}}:
             return "approve" in decisions

@@ -47,7 +47,7 @@ class RunAudit:
         return self._recorder.joining(begun, *decisions)
 
     def watch(self, start: RunStart) -> Watch | None:
-        """What is to see the run's chunks as they are written."""
+        """Return the watcher of the run's chunks, or None."""
         if not self._recorder.is_on:
             return None
         return partial(_note, self._recorder, CallRecords(start))

@@ -1,4 +1,4 @@
-"""What a checkpointer does for runs."""
+"""The checkpointer, as runs use it."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -22,12 +22,12 @@ _RESUME = "__resume__"
 
 
 class Writes(Protocol):
-    """What LangGraph has written to one thread while a run works on it."""
+    """The writes of LangGraph to one thread while a run works on it."""
 
     newest: str | None
     """The id of the newest checkpoint; None if there is none yet."""
     failure: BaseException | None
-    """What a write has raised."""
+    """The exception of a write that failed."""
 
     def streaming(self) -> AbstractContextManager[None]:
         """While a graph streams: what a task writes may wait for the checkpoint behind it."""

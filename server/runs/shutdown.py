@@ -10,9 +10,9 @@ from turnstream.server.runs.signals import SHUTDOWN
 logger = logging.getLogger(__name__)
 
 SAVE_SECONDS = 4.0
-"""How long runs that are stopped may take to save what they have."""
+"""Seconds that runs which are stopped may take to save what they have."""
 SAVED_AT_ONCE = 16
-"""Of them. If all were saved at once, none would be in time."""
+"""Runs that are saved at once. If all were, none would be in time."""
 
 
 class ShuttingDown(Exception):

@@ -1,4 +1,4 @@
-"""Who speaks in a graph, and whose words a client does not get to see or to keep."""
+"""The speakers of a graph, and whose words a client does not get to see or to keep."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,14 +22,14 @@ class Speaker:
 
 
 def speaker_of(namespace: tuple[str, ...], about: Mapping[str, Any]) -> Speaker:
-    """Of an item of the stream mode `messages`, by its metadata."""
+    """Return the speaker of an item of the stream mode `messages`, by its metadata."""
     task, _, _ = str(about.get("langgraph_checkpoint_ns", "")).partition("|")
     return Speaker(about.get("langgraph_node"), namespace, task)
 
 
 @dataclass(slots=True)
 class Speakers:
-    """What the server knows of a graph's speakers: `hidden` by a setting, and from the runs since
+    """The server's knowledge of a graph's speakers: `hidden` by a setting, and from the runs since
     it started those whose words the thread did not get."""
 
     hidden: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class Speakers:
         self._withdrawn.add(speaker.names)
 
     def is_lasting(self, speaker: Speaker) -> bool:
-        """Whether the thread is to keep what the speaker said before it was cut off."""
+        """Check that the thread is to keep what the speaker said before it was cut off."""
         return speaker.names not in self._withdrawn
 
 

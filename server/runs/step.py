@@ -46,24 +46,24 @@ class StreamedStep:
         """None: the step has not ended."""
         self.is_withdrawn = False
         self.is_from_log = False
-        """Whether a log told it, which may be behind what streamed."""
+        """True if a log told it, which may be behind what streamed."""
         self.open_calls: dict[str, Path] = {}
         self.dispositions: Mapping[str, Disposition] = {}
-        """Of its calls, once they are final."""
+        """The dispositions of its calls, once they are final."""
         self.tool_names: dict[str, str] = {}
         """By call id, as the model wrote them."""
         self.paths: list[Path] = []
-        """Of its parts, in order."""
+        """The paths of its parts, in order."""
         self._open_text: Path | None = None
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is to come of it."""
+        """True if nothing is to come of it."""
         return self.message is not None and not self.open_calls
 
     @property
     def is_settled(self) -> bool:
-        """Whether what its model goes on to say is not told."""
+        """True if what its model goes on to say is not told."""
         return self.is_withdrawn or self.message is not None
 
     def open_text(self, path: Path) -> None:
@@ -93,16 +93,16 @@ class StreamedStep:
             yield ArgsFinish(self.step_id, path, call.args, disposition)
 
     def is_as(self, message: AIMessage) -> bool:
-        """Whether the thread's message has the parts that were told, in their order. The arguments
-        of a call may be written differently."""
+        """Check that the thread's message has the parts that were told, in their order. The
+        arguments of a call may be written differently."""
         is_whole = self.message is not None and not self.is_from_log
         if is_whole and stored.dispositions(message) is not None:
             return True  # a node of ours made it of the parts that streamed
         return self.says(message)
 
     def begins(self, message: AIMessage) -> bool:
-        """Whether the thread's message goes on from what was told: its model was not heard to its
-        end."""
+        """Check that the thread's message goes on from what was told: its model was not heard to
+        its end."""
         told, kept = self.parts.parts, stored_parts(message)
         return (
             self.message is None

@@ -1,4 +1,4 @@
-"""What a graph streams, told in its order while the graph goes on."""
+"""The stream of a graph, told in its order while the graph goes on."""
 
 import asyncio
 from collections import deque

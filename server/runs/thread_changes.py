@@ -1,4 +1,4 @@
-"""What a graph does to the messages of a thread, as the run that works on it sees it."""
+"""The changes of a graph to the messages of a thread, as the run that works on it sees them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

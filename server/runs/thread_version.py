@@ -1,4 +1,4 @@
-"""Whether a thread is still the one that a request was made on.
+"""The version of a thread: a request may say on which one it was made.
 
 A thread's version is the id of its last run: nothing but a run changes its messages.
 """

@@ -24,7 +24,8 @@ class ToldState:
             self._newest = self._view.texts(item["data"])
 
     def tell(self, values: Values | None = None) -> list[GraphState]:
-        """What is new since it was told last; `values` are those that the thread has by now."""
+        """Return what is new since it was told last; `values` are those that the thread has by
+        now."""
         if values is not None:
             self._newest = _texts(values)
         told, newest = self._told, self._newest

@@ -50,9 +50,9 @@ class ToldSteps:
         self._classifier = classifier
         self._results = results
         self.settled_ms: dict[str, int] = {}
-        """How long the run's tools took for calls of earlier runs, by call id."""
+        """Milliseconds that the run's tools took for calls of earlier runs, by call id."""
         self.parts = 0
-        """How many parts have begun, those of withdrawn steps too."""
+        """The number of parts that have begun, those of withdrawn steps too."""
 
     def __iter__(self) -> Iterator[StreamedStep]:
         return iter([*self.by_id.values()])
@@ -62,7 +62,7 @@ class ToldSteps:
         return {id: step for step in self.by_id.values() for id in step.open_calls}
 
     def awaits(self, disposition: Disposition) -> bool:
-        """Whether a call of this disposition is open."""
+        """Check that a call of this disposition is open."""
         return any(step.dispositions.get(id) == disposition for id, step in self.open_calls.items())
 
     def open(self, step_id: str, speaker: Speaker) -> Iterator[Chunk]:
@@ -187,7 +187,7 @@ class ToldSteps:
         return [result, PartFinish(step.step_id, path)]
 
     def cut_off(self, step: StreamedStep) -> Iterator[Chunk]:
-        """What ends the words of a message that never became whole."""
+        """Return the chunks that end the words of a message that never became whole."""
         if step.message is None:
             yield from step.close_text()
             yield from step.finish_args({})

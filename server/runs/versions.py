@@ -25,7 +25,7 @@ NO_OTHERS: ShownVersions = {}
 
 
 class VersionTree:
-    """What is kept of a thread's versions."""
+    """The versions of a thread, as they are kept."""
 
     def __init__(self, kept: Sequence[TurnVersion] = ()) -> None:
         self.kept = kept
@@ -145,13 +145,13 @@ class Begun:
     run_id: str
     replaced: AnyMessage
     message_id: str
-    """Of what it asks."""
+    """The id of the message that it asks."""
     is_edit: bool
 
 
 def changes(tree: VersionTree, thread: Left, branch: Left, begun: Begun | None) -> VersionChanges:
-    """What a run changes that leaves `thread` and goes on from `branch`, which is the thread itself
-    or one that it had left; None: from its end."""
+    """Return the changes of a run that leaves `thread` and goes on from `branch`, which is the
+    thread itself or one that it had left; None: from its end."""
     now, path = tree.path(thread.messages), tree.path(branch.messages)
     removed = _never_begun(tree, now)
     put = {version.id: version for version in _left(now, path, thread.head)}

@@ -13,7 +13,7 @@ from turnstream.server.users.principal import Principal
 def waiting_approvals(
     state: ThreadState, key: ThreadKey, expire_seconds: float = 0
 ) -> Sequence[WaitingApproval]:
-    """Of a thread at rest."""
+    """Return the calls of a thread at rest that wait for an approval."""
     questions, waiting = state.asked, []
     for call in state.pending("approval"):
         id = call["id"] or ""
@@ -37,12 +37,14 @@ def waiting_approvals(
 
 
 def _asker(asked: AskedApproval, key: ThreadKey) -> Asker:
-    """Of an owner who got the thread from another, nothing is known but the id."""
+    """Return the asker. Of an owner who got the thread from another, nothing is known but the
+    id."""
     return Asker(tuple(asked["roles"]), asked["name"]) if asked["by"] == key.owner else Asker()
 
 
 def asker_of(waiting: WaitingApproval) -> Principal:
-    """Whose run goes on when somebody else has decided: their roles are as they were when they
-    asked. Raises ValueError for a thread that was made without authentication: it is nobody's."""
+    """Return the principal whose run goes on when somebody else has decided: their roles are as
+    they were when they asked. Raises ValueError for a thread that was made without authentication:
+    it is nobody's."""
     asker = waiting.asker
     return Principal(waiting.key.owner, asker.roles, asker.display_name, method="approval")

@@ -67,7 +67,7 @@ class ToolSchema(dict[str, Any]):
             raise SchemaFault("it is too large to be checked") from None
 
     def misfit(self, value: Any, budget: Budget | None = None) -> str | None:
-        """Where a value does not fit, in a sentence; None if it fits."""
+        """Return the place where a value does not fit, in a sentence; None if it fits."""
         budget = budget or Budget(CHECKING_STEPS)
         try:
             problem = check(self._root, Table(budget, self._constants).node(value), budget)
@@ -105,7 +105,7 @@ def _is_deep(schema: Mapping[str, Any]) -> bool:
 
 
 def fault(schema: Mapping[str, Any]) -> str | None:
-    """What keeps a schema from being a tool's `parameters`; None if nothing does."""
+    """Return what keeps a schema from being a tool's `parameters`; None if nothing does."""
     try:
         accept(schema)
     except SchemaFault as error:
@@ -114,7 +114,8 @@ def fault(schema: Mapping[str, Any]) -> str | None:
 
 
 def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
-    """Where a value does not fit a schema, in a sentence; None if it fits.
+    """Return the place where a value does not fit a schema, in a sentence; None if it fits. Nothing
+    is fetched: a schema with a `$ref` to another address fits no value.
 
     Nothing is fetched: a schema with a `$ref` to another address fits no value.
     """
