@@ -33,13 +33,13 @@ def tried(steps: Sequence[Step]) -> list[Attempts]:
 
 
 def outcome(attempts: Attempts) -> Step:
-    """What a step came to: all that was found, and what was missed to the end."""
+    """Return the outcome of a step: all that was found, and what was missed to the end."""
     hits = [r for step in attempts for r in step if not (missed(r) or _is_question(r))]
     return (*hits, *(result for result in attempts[-1] if missed(result)))
 
 
 def next_try(attempts: Attempts) -> list[Ask]:
-    """What to ask again; nothing if there was no miss, or no more to be tried."""
+    """Return the asks for another try; none if there was no miss, or no more to be tried."""
     last = attempts[-1]
     if _is_question(last[0]) if last else False:
         window = _chosen(last[0])

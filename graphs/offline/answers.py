@@ -15,7 +15,7 @@ MAX_CHARS = 300
 
 
 def words(results: Sequence[Result]) -> str:
-    """What a step brought. A shown component speaks for itself unless it is all there is."""
+    """Say what a step brought. A shown component speaks for itself unless it is all there is."""
     sentences = [_sentence(result) for result in results]
     return " ".join(filter(None, sentences)) or ("It is on your screen." if results else "")
 
@@ -26,7 +26,7 @@ def _sentence(result: Result) -> str:
 
 
 def _change(result: Result, changed: Mapping[str, Any]) -> str:
-    """Of arguments that a person changed before the call ran."""
+    """Say which arguments a person changed before the call ran."""
     names = [name for name in {**result.arguments, **changed} if _differ(name, result, changed)]
     what = listed([name.replace("_", " ") for name in names]) or "arguments"
     return f"A person changed the {what} of this call before it ran."
@@ -49,7 +49,7 @@ def _outcome(result: Result) -> str:
 
 
 def _refusal(content: Mapping[str, Any]) -> str:
-    """Of a tool that says by its `status` that it has no answer."""
+    """Say why a tool has no answer, as its `status` tells."""
     near, allowed = content.get("near_matches"), content.get("allowed")
     if near:
         return f"{content['message']} Did you mean {listed(near)}?"
@@ -87,7 +87,7 @@ def _selection(result: Result) -> str:
 
 
 def _fields(result: Result) -> str:
-    """Of a tool that is not known here: its main fields."""
+    """Say the main fields of a result of a tool that is not known here."""
     shown = [
         f"{key.replace('_', ' ')} {_brief(value)}"
         for key, value in list(result.content.items())[:MAX_FIELDS]

@@ -5,7 +5,7 @@ import ast
 from turnstream.graphs.offline.ask import NUMBER, Ask, Facts, any_case, number
 
 MAX_CHARS = 500
-"""Of an expression. Longer ones are none."""
+"""Characters of an expression. A longer text is none."""
 
 _SIGNED = rf"(-?{NUMBER})"
 _IN_SIGNS = tuple(

@@ -1,4 +1,4 @@
-"""What an intent gets, and what it gives: a clause and the facts of the turn in, asks out."""
+"""The interface of intents: a clause and the facts of the turn in, asks out."""
 
 import json
 import re
@@ -17,7 +17,7 @@ BLANKS_BEFORE = r"(?:(?<!\s)\s++)?+"
 reads a run of blanks without a comma again from each of its blanks."""
 
 MAX_DIGITS = 4000
-"""Of an integer: Python reads no more than 4300."""
+"""Digits of an integer: Python reads no more than 4300."""
 
 _WHOLE = re.compile(rf"-?\d{{1,{MAX_DIGITS}}}+")
 
@@ -37,22 +37,23 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the planner knows when it looks at a clause."""
+    """The planner's knowledge when it looks at a clause."""
 
     tools: Mapping[str, Mapping[str, Any]]
     """The bound tools: the JSON Schema of its arguments by each name."""
     results: tuple[Result, ...] = ()
-    """What this clause may show: the results of the last step, or of the whole turn."""
+    """Results that this clause may show: those of the last step, or of the whole turn."""
     points_back: bool = False
     """The clause spoke of an earlier result ("it", "the result", "them")."""
 
 
 Intent = Callable[[str, Facts], list[Ask]]
-"""Where a clause points back at a value, the value already stands in it. No asks: not mine."""
+"""Turns a clause into asks; none: the clause is not the intent's. If the clause points back at a
+value, the value already stands in it."""
 
 
 def any_case(pattern: str) -> re.Pattern[str]:
-    """How messages are matched: small or capital letters, over line ends."""
+    """Compile a pattern as messages are matched: small or capital letters, over line ends."""
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 

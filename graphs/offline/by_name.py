@@ -78,14 +78,14 @@ def _arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _options(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Of a property that takes one of a few values: those; empty for any other."""
+    """Return the values of a property that takes one of a few; empty for any other property."""
     written = (str(option)[:MAX_NAME_CHARS] for option in about.get("enum", ())[:MAX_OPTIONS])
     return tuple(filter(None, written))
 
 
 @lru_cache(maxsize=1024)
 def _beside(name: str, kind: str, options: tuple[str, ...]) -> Pattern[str]:
-    """Where the value of a property stands, as a group."""
+    """Return the pattern that has the value of a property as a group."""
     words = re.escape(name).replace("_", "[_ ]")
     if options:
         return any_case(rf"\b({'|'.join(map(re.escape, options))})\b")

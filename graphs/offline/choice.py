@@ -64,7 +64,7 @@ def _question(head: str, options: list[str]) -> dict[str, Any]:
 
 
 def _bounds(head: str, most: int) -> Mapping[str, int] | None:
-    """How many options are to be taken; None: one."""
+    """Return the number of options that are to be taken; None: one."""
     counted = _COUNT.search(head)
     if not counted:
         return {"min_selected": 1} if _SOME.search(head) else None

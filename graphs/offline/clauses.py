@@ -13,9 +13,9 @@ from turnstream.graphs.offline.ask import BLANKS_BEFORE, any_case, past
 from turnstream.graphs.offline.screen import COMPONENT, SHOW
 
 MAX_CLAUSES = 50
-"""Of a message; what stands behind is not searched for asks."""
+"""Clauses of a message; what stands behind them is not searched for asks."""
 MAX_VALUE_CHARS = 1000
-"""Of a result that takes the place of "it", however often."""
+"""Characters of a result that takes the place of "it", however often."""
 
 _QUOTED = r'"[^"]*"|“[^“”]*+”'
 _THEN = any_case(

@@ -38,7 +38,7 @@ def find_coming_day(clause: str, today: date | None) -> str | None:
 
 
 def needs_today(clause: str) -> bool:
-    """Whether the day that is meant depends on which day it is."""
+    """Check that the day that is meant depends on which day it is."""
     if ISO.search(clause):
         return False
     found = ((pattern.search(clause), is_relative) for pattern, _, is_relative in _PHRASES)

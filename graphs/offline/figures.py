@@ -1,4 +1,4 @@
-"""What a tool's result has to show: labelled values for cards, tables and charts."""
+"""The figures of a tool's result: labelled values for cards, tables and charts."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from turnstream.graphs.offline.maintenance_words import FIGURES as MAINTENANCE_F
 from turnstream.graphs.offline.solar_words import FIGURES as SOLAR_FIGURES
 
 WINDOW = re.compile(r"^(\d{4}-\d{2}-\d{2})/(\d{4}-\d{2}-\d{2})$")
-"""How an option of a question names a window of days."""
+"""The name of a window of days, as an option of a question."""
 
 
 def figures(results: Sequence[Result]) -> list[Figure]:
@@ -25,7 +25,7 @@ def figures(results: Sequence[Result]) -> list[Figure]:
 
 
 def latest_value(results: Sequence[Result]) -> Value | None:
-    """What "it" and "the result" mean: the last number, else the last text."""
+    """Return the meaning of "it" and "the result": the last number, else the last text."""
     found = figures(results)
     numbers = [figure for figure in found if figure.is_number]
     return (numbers or found)[-1].value if found else None
@@ -98,7 +98,7 @@ def _selection(result: Result) -> list[Figure]:
 
 
 def _drawn(result: Result) -> list[Figure]:
-    """What a component showed can be shown again as another."""
+    """Return the figures of a component that was shown: they can be shown again as another."""
     props: Mapping[str, Any] = result.content.get("props", {})
     if "cards" in props:
         return [

@@ -1,4 +1,4 @@
-"""What the planner reads in a history: the question, and what was done about it so far."""
+"""The planner's view of a history: the question, and what was done about it so far."""
 
 import json
 import re
@@ -48,13 +48,13 @@ class Turn:
     steps: tuple[Step, ...] = ()
     """Since that message."""
     earlier: tuple[Step, ...] = ()
-    """Of the last turn before it that called tools."""
+    """The steps of the last turn before it that called tools."""
     arrived: Step = ()
     """Results that came together with the message, and that nobody has spoken of yet."""
     calls: int = 0
     """Tool calls in the history, or the highest number in their ids."""
     images: tuple[str, ...] = ()
-    """What the last user message has of them, in words."""
+    """The images of the last user message, in words."""
 
 
 def read(messages: Sequence[BaseMessage]) -> Turn:

@@ -24,5 +24,5 @@ INTENTS: tuple[Intent, ...] = (
 
 
 def asks_of(clause: str, facts: Facts) -> list[Ask]:
-    """What the first intent that knows the clause asks for."""
+    """Return the asks of the first intent that knows the clause."""
     return next(filter(None, (intent(clause, facts) for intent in INTENTS)), [])

@@ -10,7 +10,7 @@ from turnstream.graphs.offline.solar_days import find_days, today_of
 
 SCHEDULE, LIST, CANCEL = "schedule_maintenance", "list_maintenance", "cancel_maintenance"
 MAX_VISITS = 10
-"""Of a clause that names several inverters, or several visits."""
+"""Visits of a clause that names several inverters, or several visits."""
 
 _POLITE = r"\A\W*+(?:(?:please|can you|could you|would you|have someone|let us|let's)\W++)*+"
 _COMMAND = rf"{_POLITE}(?:inspect|clean|wash|repair|fix|mend|service)\b"
@@ -82,7 +82,7 @@ def _loggers(text: str) -> list[str]:
 
 
 def _to_cancel(text: str) -> list[Ask]:
-    """Of visits without an id: a list, which has the ids."""
+    """Ask for a list, which has the ids, if visits are to be cancelled and none has an id."""
     numbers = dict.fromkeys(_VISIT.findall(text))
     if numbers:
         return [Ask(CANCEL, {"visit": f"M-{number}"}) for number in numbers]

@@ -1,4 +1,4 @@
-"""What became of maintenance visits, in words, and their figures."""
+"""The outcome of maintenance visits, in words, and their figures."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -66,4 +66,4 @@ DECLINED: Mapping[str, str] = {
     "schedule_maintenance": "Nothing was scheduled.",
     "cancel_maintenance": "Nothing was cancelled.",
 }
-"""What a person's refusal of a call means."""
+"""The meaning of a person's refusal of a call."""

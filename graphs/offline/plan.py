@@ -20,7 +20,7 @@ from turnstream.graphs.offline.talk import sees, talk
 from turnstream.graphs.offline.today import asked_today
 
 MAX_CHARS = 4000
-"""Of a message; what stands behind is not searched for asks."""
+"""Characters of a message; what stands behind them is not searched for asks."""
 
 Tools = Mapping[str, Mapping[str, Any]]
 """The JSON Schema of a bound tool's arguments, by its name."""
@@ -68,7 +68,7 @@ def _asks(turn: Turn, tools: Tools) -> list[Ask]:
 
 
 def _charts(turn: Turn, tools: Tools) -> list[Ask]:
-    """What was found is shown, where the user has not said how, or was asked."""
+    """Ask to show what was found, unless the user has said how, or was asked."""
     results = [(place, r) for place, step in enumerate(turn.steps, start=1) for r in step]
     if RENDER not in tools or any(result.tool in (RENDER, SELECT) for _, result in results):
         return []

@@ -1,4 +1,4 @@
-"""What the user wants to see, for `render_ui_component`: charts, tables, cards, reports, alerts."""
+"""The user's wishes for `render_ui_component`: charts, tables, cards, reports, alerts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from re import Pattern
@@ -159,4 +159,5 @@ BUILD: Mapping[str, Callable[[str, Sequence[Figure]], Props]] = {
     "alert": _alert,
     "line_chart": _line_chart,
 }
-"""Of the text behind the component's name, and the figures, the props; empty: nothing to show."""
+"""Makes the props from the text behind the component's name, and the figures; empty: nothing to
+show."""

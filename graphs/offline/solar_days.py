@@ -53,7 +53,7 @@ def find_days(clause: str, today: date | None) -> tuple[str, str] | None:
 
 
 def needs_today(clause: str) -> bool:
-    """Whether the days that are meant hang on which day it is."""
+    """Check that the days that are meant depend on which day it is."""
     if ISO.search(clause):
         return False
     found = ((pattern.search(clause), is_relative) for pattern, _, is_relative in _PHRASES)
@@ -146,5 +146,5 @@ _PHRASES: tuple[
 
 
 def is_day_word(word: str) -> bool:
-    """Whether a capitalised word is a day's or a month's name, and no place's."""
+    """Check that a capitalised word is the name of a day or a month, and not of a place."""
     return _NO_LETTER.sub("", word).lower() in (*MONTHS, *WEEKDAYS)

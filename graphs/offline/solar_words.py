@@ -1,4 +1,4 @@
-"""What the solar tools found, in words; its figures; and the chart that shows it best."""
+"""The results of the solar tools, in words; their figures; and the chart that shows them best."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the offline model says when no tool is called for."""
+"""The words of the offline model when no tool is called for."""
 
 from collections.abc import Callable, Mapping
 from re import Match, Pattern
@@ -57,7 +57,7 @@ def talk(turn: Turn, tools: Tools) -> str:
 
 
 def sees(turn: Turn) -> str:
-    """What was sent beside the text."""
+    """Say what was sent beside the text."""
     got = f"You have sent {listed(turn.images)}. I cannot look at images."
     return got if turn.images else ""
 
@@ -159,4 +159,4 @@ REPLIES: tuple[tuple[Pattern[str], Reply], ...] = tuple(
         (r"\bthank(?:s| you)\b", lambda *_: "You are welcome."),
     )
 )
-"""What is said for the first pattern found in the user's message."""
+"""The words for the first pattern that is found in the user's message."""

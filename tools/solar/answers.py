@@ -1,4 +1,4 @@
-"""What a tool of the fleet answers: a JSON object whose `status` says how to read it.
+"""The answer of a tool of the fleet: a JSON object whose `status` says how to read it.
 
 `ok`; `no_data` (nothing was ever recorded for this selection); `no_data_in_window` (something was,
 at other times: `available`); `invalid_argument` (`argument`, `allowed`, perhaps `near_matches`).

@@ -48,7 +48,8 @@ def _silences(days: Sequence[Day], due: int) -> list[str]:
 
 
 def _missing_strings(logger: Logger, judged: Sequence[Judged], window: Window) -> list[str]:
-    """Those that were missing in the window, or on the last day before it that tells."""
+    """Return the strings that were missing in the window, or on the last day before it that
+    tells."""
     return [
         f"input {1 if run.size > 0 else 2} lacks {abs(run.size):.0f} string"
         for run in lost_strings(logger, judged)

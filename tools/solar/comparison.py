@@ -127,7 +127,7 @@ def _row(target: Target, sums: dict[int, Sums], due: dict[int, int]) -> dict[str
 
 
 def _spread(ranked: list[dict[str, Any]], key: str) -> float | None:
-    """How far the worst is below the best, in percent of the best."""
+    """Return how far the worst is below the best, in percent of the best."""
     if not ranked or not ranked[0][key]:
         return None
     best, worst = ranked[0][key], ranked[-1][key]

@@ -49,7 +49,7 @@ class Day(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Of one logger over a window, in the units of Day."""
+    """The sums of one logger over a window, in the units of Day."""
 
     intervals: int
     ac_sum: int
@@ -58,7 +58,8 @@ class Sums(NamedTuple):
 
 
 class Daily(NamedTuple):
-    """Of several loggers on one local day; the offered energies are sums of P0 * H / G_stc."""
+    """The sums of several loggers on one local day; the offered energies are sums of P0 * H /
+    G_stc."""
 
     day: int
     energy_kwh: float
@@ -144,7 +145,8 @@ def read_daily(fleet: Fleet, target: Target, window: Window) -> list[Daily]:
 
 
 def read_due(fleet: Fleet, window: Window) -> dict[int, int]:
-    """How many readings each logger should have sent in the window: since it is in service."""
+    """Return the number of readings that each logger should have sent in the window: since it is in
+    service."""
     found = fleet.rows(
         "SELECT l.logger_id, SUM(d.slots) FROM logger AS l JOIN site_day AS d USING (site_id)"
         " WHERE d.day BETWEEN ? AND ? AND d.day >= l.commissioned GROUP BY l.logger_id",
@@ -155,7 +157,8 @@ def read_due(fleet: Fleet, window: Window) -> dict[int, int]:
 
 
 def total(loggers: Iterable[Logger], sums: Mapping[int, Sums], due: Mapping[int, int]) -> Total:
-    """Of the loggers that have sums; at least one must.
+    """Add up the loggers that have sums; at least one must. A logger in service that sent nothing
+    lowers the coverage, but its peak power does not count.
 
     A logger in service that sent nothing lowers the coverage, but its peak power does not count.
     """

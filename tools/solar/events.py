@@ -37,7 +37,7 @@ class Event:
 
 
 def read_events(fleet: Fleet, target: Target, window: Window) -> list[Event]:
-    """Those that touch the window, the latest first."""
+    """Return the events that touch the window, the latest first."""
     found = fleet.rows(
         "SELECT e.logger_id, e.code, e.start_slot, e.end_slot, w.after_slot FROM event AS e"
         " JOIN logger AS l USING (logger_id)"

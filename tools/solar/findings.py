@@ -1,4 +1,4 @@
-"""What detection found, as findings: when, how bad, what it cost, what to do."""
+"""The findings of detection: when, how bad, what it cost, what to do."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

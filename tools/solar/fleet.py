@@ -59,7 +59,8 @@ class Logger:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Who is in the file, and which days it spans; `path` to ask it for more."""
+    """The members of the fleet in the file, and the days that it spans; `path` to ask it for
+    more."""
 
     path: Path
     sites: tuple[Site, ...]

@@ -188,7 +188,8 @@ def _uncertainty(held_back: Skill) -> dict[str, Any]:
 
 
 def _lines(found: Sequence[Forecast], energy: dict[int, float], first: int) -> dict[str, Any]:
-    """What was measured before (and since), then the forecast between its bounds."""
+    """Return the measured line, also of what came since, and then the forecast between its
+    bounds."""
     by_day = {each.day: each for each in found}
     numbers = range(first - _SHOWN_DAYS, found[-1].day + 1)
     picks = {

@@ -49,7 +49,8 @@ def inverter_power(dc_w: float, rated_w: float) -> float:
 def expected_power(
     peak_w: float, rated_w: float, gamma: float, poa_w_m2: float, module_c: float
 ) -> float:
-    """What a clean and healthy inverter delivers, in W, from what the site's sensors measure."""
+    """Return the power that a clean and healthy inverter delivers, in W, from what the site's
+    sensors measure."""
     dc_w = dc_power(peak_w, poa_w_m2, module_c, gamma) * (1 - DC_LOSS)
     return inverter_power(dc_w, rated_w)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 FILE_VARIABLE, DEFAULT_FILE = "SOLAR_MAINTENANCE_DATABASE", "maintenance.db"
 BUSY_SECONDS = 10
-"""How long a call waits for the calls of others."""
+"""Seconds that a call waits for the calls of others."""
 PLANNED, CANCELLED = "planned", "cancelled"
 
 _TABLES = (

@@ -133,7 +133,7 @@ def lost_slots(logger: Logger, index: pd.DatetimeIndex, time_zone: str) -> pd.Se
 def truth(
     logger: Logger, dc: pd.DataFrame, limit: pd.Series, time_zone: str
 ) -> list[dict[str, Any]]:
-    """What the tests know of a logger: one row a fault, and one for each day of clipping.
+    """Return the tests' knowledge of a logger: one row a fault, and one for each day of clipping.
 
     `effect` counts slots: of lost readings, of output that stood still though the healthy plant
     would have given 5% of its rating, of power that was held back.

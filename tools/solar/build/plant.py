@@ -1,4 +1,4 @@
-"""What a healthy plant would deliver: module temperature, and each input's DC power.
+"""The yield of a healthy plant: module temperature, and each input's DC power.
 
 PVWatts (A. Dobos, "PVWatts Version 5 Manual", NREL/TP-6A20-62641, 2014) as pvlib implements it;
 module temperature after Faiman (2008); reflection on the glass after ASHRAE.

@@ -9,7 +9,8 @@ SEED = 61724
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where, under which station's weather, and how its modules stand.
+    """The place of an array, its weather station, and the position of its modules. `tilt` in
+    degrees, facing the equator; None: a single-axis tracker on a north-south axis.
 
     `tilt` in degrees, facing the equator; None: a single-axis tracker on a north-south axis.
     """

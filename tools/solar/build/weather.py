@@ -31,7 +31,7 @@ _DAYS_AHEAD = 14  # of clear sky after the year's end, for forecasts
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """What the plant sees, a row a quarter of an hour, indexed by its start in UTC.
+    """The weather at the plant, a row a quarter of an hour, indexed by its start in UTC.
 
     `sky`: poa_direct, poa_diffuse, aoi, temp_air, wind_speed over the year;
     `clear_poa`: W/m2 in the array's plane under a clear sky, over the year and the days ahead.
