@@ -10,12 +10,29 @@ from typing import Any
 
 import pytest
 
-from tests.support.earlier_installation import administer, caller, copied, installed, said
+from tests.support.earlier_installation import (
+    DUMP,
+    PEOPLE,
+    administer,
+    at_rest,
+    caller,
+    copied,
+    installed,
+    restore,
+)
 from tests.support.serving import PROJECT, Client, Process
+from turnstream.server.storage.location import PostgresUrl
 
 Json = dict[str, Any]
 RECORDED = sorted((PROJECT / "tests" / "data").glob("installation-*"))
-EACH = pytest.mark.parametrize("recorded", RECORDED, ids=lambda folder: folder.name)
+
+
+def each(recorded: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("recorded", recorded, ids=lambda folder: folder.name)
+
+
+EACH = each([folder for folder in RECORDED if not (folder / DUMP).exists()])
+EACH_ON_POSTGRES = each([folder for folder in RECORDED if (folder / DUMP).exists()])
 
 
 @dataclass(frozen=True)
@@ -39,12 +56,32 @@ class Upgraded:
         assert events[-1].data == "[DONE]"
         return str(events[-2].data["finishReason"])
 
+    async def check_threads(self) -> None:
+        """Each user finds the threads as they were."""
+        for person in PEOPLE:
+            self.become(person)
+            now = await at_rest(self.client)
+            for thread_id, thread in self.before[person]["threads"].items():
+                assert kept(thread, now["threads"][thread_id]), (person, thread_id)
+            assert kept(self.before[person]["list"], now["list"])
+
+    async def check_turns(self) -> None:
+        """The question, the call that waits and each thread go on."""
+        self.become("ann")
+        answers = [{"tool_call_id": "call_1", "result": {"value": "red"}}]
+        assert await self.turn("asked", tool_results=answers) == "stop"
+        waiting = (await self.client.http.get("/approvals")).json()["approvals"]
+        decision = {"tool_call_id": waiting[0]["tool_call_id"], "approved": True}
+        assert await self.turn("waiting", approvals=[decision]) == "stop"
+        for thread_id in self.before["ann"]["threads"]:
+            assert await self.turn(thread_id, message="What is 6 * 8?") in ("stop", "tool-calls")
+
 
 @asynccontextmanager
-async def upgraded(recorded: Path, tmp_path: Path) -> AsyncIterator[Upgraded]:
+async def upgraded(recorded: Path, tmp_path: Path, **engines: str) -> AsyncIterator[Upgraded]:
     folder = copied(recorded, tmp_path)
     before = json.loads((folder / "recorded.json").read_text(encoding="utf-8"))
-    async with installed(folder) as server:
+    async with installed(folder, **engines) as server:
         one = Upgraded(server, folder, before)
         one.become("ann")
         yield one
@@ -77,28 +114,33 @@ async def test_the_configuration_is_accepted_and_the_start_warns_of_nothing(
 @EACH
 async def test_each_user_finds_the_threads_as_they_were(recorded: Path, tmp_path: Path) -> None:
     async with upgraded(recorded, tmp_path) as one:
-        for person in ("ann", "bob"):
-            one.become(person)
-            now = await said(one.client)
-            for thread_id, thread in one.before[person]["threads"].items():
-                assert kept(thread, now["threads"][thread_id]), (person, thread_id)
-            assert kept(one.before[person]["list"], now["list"])
+        await one.check_threads()
         listed = administer(one.folder, "keys", "list")
-        assert "ann" in listed
-        assert "bob" in listed
+        assert all(person in listed for person in PEOPLE)
 
 
 @pytest.mark.full
 @EACH
 async def test_every_thread_goes_on(recorded: Path, tmp_path: Path) -> None:
     async with upgraded(recorded, tmp_path) as one:
-        answers = [{"tool_call_id": "call_1", "result": {"value": "red"}}]
-        assert await one.turn("asked", tool_results=answers) == "stop"
-        waiting = (await one.client.http.get("/approvals")).json()["approvals"]
-        decision = {"tool_call_id": waiting[0]["tool_call_id"], "approved": True}
-        assert await one.turn("waiting", approvals=[decision]) == "stop"
-        for thread_id in one.before["ann"]["threads"]:
-            assert await one.turn(thread_id, message="What is 6 * 8?") in ("stop", "tool-calls")
+        await one.check_turns()
+
+
+@pytest.mark.full
+@EACH_ON_POSTGRES
+async def test_threads_in_postgres_are_as_they_were_and_go_on(
+    recorded: Path, tmp_path: Path, empty_postgres_url: PostgresUrl, redis_url: str
+) -> None:
+    engines = {"DATABASE": empty_postgres_url.secret, "REDIS": redis_url}
+    restore(recorded, engines["DATABASE"])
+    administer(recorded, "migrate", **engines)
+    async with upgraded(recorded, tmp_path, **engines) as one:
+        await one.check_threads()
+        one.become("ann")
+        assert await one.turn("crashed", **{"continue": True}) == "stop"
+        await one.check_turns()
+    warned = [line for line in map(json.loads, one.server.log) if line["level"] != "INFO"]
+    assert ["has lost its worker" in line["message"] for line in warned] == [True]
 
 
 @pytest.mark.full
