@@ -51,7 +51,7 @@ def _link(page: Path, link: re.Match[str]) -> str:
     if not target.exists():
         raise BrokenLinkError(f"{page.name}: {address} does not exist")
     inside = target.relative_to(PROJECT).as_posix()
-    if inside in TOP or (inside.startswith("docs/") and target.suffix in (".md", ".png")):
+    if inside in TOP or (inside.startswith("docs/") and target.suffix in (".md", ".png", ".svg")):
         name = TOP.get(inside, inside.removeprefix("docs/"))
         return f"{image}[{words}]({name}{'#' if anchor else ''}{anchor})"
     return f"`{inside}`" if words in (path, Path(path).name) else f"{words} (`{inside}`)"

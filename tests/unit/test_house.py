@@ -4,6 +4,7 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 from turnstream.graphs.chat import build
 from turnstream.graphs.offline import EXAMPLES, OfflineChatModel
@@ -28,6 +29,7 @@ TOP_LEVEL = {
         "docs",
     ),
 }
+SVG = "{http://www.w3.org/2000/svg}"
 MAPPED = ("server", "graphs", "tools")
 
 
@@ -94,8 +96,35 @@ def test_the_map_names_every_module_and_nothing_else() -> None:
 
 def test_the_drawing_is_the_graphs_own() -> None:
     graph = build(OfflineChatModel(), CATALOGUE).get_graph()
-    drawn = graph.draw_mermaid(with_styles=False).replace("\t", "  ").strip()
-    assert block("architecture.md", "mermaid", "graph TD;").strip() == drawn
+    drawing = ElementTree.parse(DOCS / "images" / "built-in-graph.svg").getroot()
+    assert {node.get("id") for node in nodes(drawing)} == set(graph.nodes)
+    drawn = [edge(drawing, line.get("d", "")) for line in drawing.findall(f"{SVG}path")]
+    assert sorted(drawn) == sorted((each.source, each.target) for each in graph.edges)
+
+
+def edge(drawing: ElementTree.Element, path: str) -> tuple[str, str]:
+    """Return the nodes on whose borders a line of a drawing begins and ends."""
+    numbers = [float(number) for number in re.findall(r"[\d.]+", path)]
+    ends = tuple(numbers[:2]), tuple(numbers[-2:])
+    [source], [target] = ([node for node in nodes(drawing) if touches(node, *end)] for end in ends)
+    return source.get("id", ""), target.get("id", "")
+
+
+def nodes(drawing: ElementTree.Element) -> list[ElementTree.Element]:
+    return drawing.findall(f"{SVG}rect")
+
+
+def touches(node: ElementTree.Element, x: float, y: float) -> bool:
+    left, top, width, height = (float(node.get(name, "")) for name in ("x", "y", "width", "height"))
+    return left <= x <= left + width and top <= y <= top + height
+
+
+def test_every_drawing_has_a_title_and_is_shown_with_a_description() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    described = {path for words, path in re.findall(r"!\[(.+?)\]\((images/[\w-]+\.svg)\)", pages)}
+    drawings = list((DOCS / "images").glob("*.svg"))
+    assert described == {f"images/{drawing.name}" for drawing in drawings}
+    assert all(ElementTree.parse(drawing).findtext(f"{SVG}title") for drawing in drawings)
 
 
 def test_every_example_prompt_of_the_start_page_is_one_that_the_offline_model_knows() -> None:
