@@ -5,7 +5,9 @@ runs a slice of the tests. `python3.13` is that Python with the pinned packages.
 Python with the oldest LangGraph and LangChain that pyproject.toml allows, and `newest` with the
 newest of all that the server depends on; only what runs the tests is pinned there.
 Without names every set-up runs whose Python is installed, and the others are listed as not run.
-`--extra` runs two: the newest other Python, and the newest of all dependencies.
+`--extra` is the small check of CI: the newest other Python that is installed and the newest
+LangGraph, at once, each with some tests of runs. Its environments borrow from this one the packages
+that need not be others.
 """
 
 import argparse
@@ -13,10 +15,13 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -36,6 +41,10 @@ SLICE = (
     "tests/http/test_databases_of_earlier_versions.py",
 )
 """The translation of LangGraph's stream, graphs of others, what is stored, and HTTP."""
+SMALL_SLICE = ("tests/runs/test_own_graph.py", "tests/runs/test_turns_tools.py")
+UNUSED = re.compile("grimp|lazy-object-proxy|librt|mypy|numpy|pandas")
+"""Compiled packages that the small slice does not import."""
+PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,20 @@ class SetUp:
     name: str
     python: str
     pins: Sequence[str]
+
+    def tested(self) -> bool:
+        """Make the environment and run the slice in it."""
+        folder = FOLDER / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        constraints = folder / "constraints.txt"
+        constraints.write_text("\n".join(self.pins) + "\n", encoding="utf-8")
+        python = str(folder / "environment" / "bin" / "python")
+        if not Path(python).exists():
+            _run(self.python, "-m", "venv", str(folder / "environment"))
+        upgrade = ("--upgrade", "--upgrade-strategy", "eager") if self.name == "newest" else ()
+        wanted = ("-c", str(constraints), "-e", ".[workers]", *TOOLS)
+        installed = _run(python, *PIP, "install", *upgrade, *wanted)
+        return installed and _run(python, "-m", "pytest", "-q", "-n", "2", "-m", "not full", *SLICE)
 
 
 def set_ups() -> Iterator[SetUp]:
@@ -74,31 +97,55 @@ def floors() -> list[str]:
     return [each.replace(">=", "==") for each in family]
 
 
-def tested(set_up: SetUp) -> bool:
-    """Make the environment and run the slice in it."""
-    folder = FOLDER / set_up.name
-    folder.mkdir(parents=True, exist_ok=True)
-    constraints = folder / "constraints.txt"
-    constraints.write_text("\n".join(set_up.pins) + "\n", encoding="utf-8")
-    python = folder / "environment" / "bin" / "python"
-    if not python.exists():
-        _run(set_up.python, "-m", "venv", str(folder / "environment"))
-    pip = (str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    upgrade = ("--upgrade", "--upgrade-strategy", "eager") if set_up.name == "newest" else ()
-    installed = _run(*pip, *upgrade, "-c", str(constraints), "-e", ".[workers]", *TOOLS)
-    return installed and _run(
-        str(python), "-m", "pytest", "-q", "-n", "2", "-m", "not full", *SLICE
-    )
-
-
 def _run(*command: str) -> bool:
     return subprocess.run(command, cwd=PROJECT, check=False).returncode == 0
 
 
-def extra(found: Mapping[str, SetUp]) -> list[str]:
-    """Return the newest other Python that is installed, and the newest LangGraph."""
-    others = [name for name, each in found.items() if each.python != sys.executable]
-    return [*others[-1:], "newest"]
+@dataclass(frozen=True, slots=True)
+class Borrower:
+    """A small environment with some packages of its own, and the others of this environment."""
+
+    name: str
+    python: str
+    own: Sequence[str]
+    """Packages, with options of `pip install`."""
+
+    def tested(self) -> bool:
+        """Make the environment and run the small slice in it."""
+        folder = FOLDER / "extra" / self.name
+        python = str(folder / "bin" / "python")
+        _run(self.python, "-m", "venv", "--clear", "--without-pip", str(folder))
+        (packages,) = folder.glob("lib/*/site-packages")
+        here = sysconfig.get_path("purelib")
+        (packages / "borrowed.pth").write_text(f"import site; site.addsitedir({here!r})\n")
+        installed = _run(sys.executable, *PIP, "--python", python, "install", *self.own)
+        tests = (python, "-m", "pytest", "-q", "-m", "not full and not long", *SMALL_SLICE)
+        return installed and _run(*tests)
+
+
+def borrowers() -> Iterator[Borrower]:
+    """Yield the newest LangGraph, and the newest other Python that is installed."""
+    installed = {each.name: each for each in distributions()}
+    family = [name for name in installed if FAMILY.match(name)]
+    yield Borrower("newest-langgraph", sys.executable, ("--upgrade", *family))
+    of_this_python = f".{sys.implementation.cache_tag}-"
+    compiled = [
+        f"{name}=={package.version}"
+        for name, package in installed.items()
+        if any(of_this_python in file.name for file in package.files or ())
+        and not UNUSED.match(name)
+    ]
+    alone = ("--ignore-installed", "--no-deps", "--no-compile")
+    others = [each for each in set_ups() if each.python != sys.executable]
+    for other in others[-1:]:
+        yield Borrower(other.name, other.python, (*alone, *compiled))
+
+
+def timed(set_up: SetUp | Borrower) -> str:
+    """Test a set-up, and return how that ended."""
+    started = time.monotonic()
+    outcome = "passed" if set_up.tested() else "FAILED"
+    return f"{outcome} in {time.monotonic() - started:.0f} s"
 
 
 def main() -> int:
@@ -108,14 +155,15 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[*found, []], metavar=",".join(found))
     parser.add_argument("--extra", action="store_true")
     options = parser.parse_args()
-    names = options.names or (extra(found) if options.extra else list(found))
-    outcomes = {}
-    for name in names:
-        started = time.monotonic()
-        outcome = "passed" if tested(found[name]) else "FAILED"
-        outcomes[name] = f"{outcome} in {time.monotonic() - started:.0f} s"
-    for version in PYTHONS:
-        outcomes.setdefault(f"python{version}", "not run")
+    if options.extra:
+        small = list(borrowers())
+        with ThreadPoolExecutor() as at_once:
+            ended = at_once.map(timed, small)
+            outcomes = {each.name: outcome for each, outcome in zip(small, ended, strict=True)}
+    else:
+        outcomes = {name: timed(found[name]) for name in options.names or found}
+        for version in PYTHONS:
+            outcomes.setdefault(f"python{version}", "not run")
     for name, outcome in outcomes.items():
         sys.stdout.write(f"{name}: {outcome}\n")
     return 1 if any("FAILED" in each for each in outcomes.values()) else 0
