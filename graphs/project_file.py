@@ -5,41 +5,118 @@ Its keys: https://docs.langchain.com/langgraph-platform/cli#configuration-file
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dotenv import dotenv_values
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
 
 from turnstream.graphs.faults import GraphError
 
 logger = logging.getLogger(__name__)
 
-_FOLLOWED = (
-    *("$schema", "graphs", "dependencies", "env", "auth.path"),
-    # There is no exception for Studio.
-    "auth.disable_studio_auth",
-    # They switch off a part that this server does not have.
-    *(f"http.disable_{name}" for name in ("store", "mcp", "a2a", "ui", "webhooks")),
-    # They are for the container images that LangGraph's command builds.
+HONOURED = (
+    *("$schema", "graphs", "graphs.*.path", "graphs.*.description", "dependencies", "env"),
+    *("auth", "auth.path", "http", "http.app", "http.enable_custom_route_auth", "http.cors"),
+    *(f"http.cors.allow_{name}" for name in ("origins", "origin_regex", "methods", "headers")),
+    *("http.cors.allow_credentials", "http.cors.expose_headers", "http.cors.max_age"),
+    *("http.configurable_headers", "http.configurable_headers.includes"),
+    "http.configurable_headers.excludes",
+    *("store", "store.index", "store.index.dims", "store.index.embed", "store.index.fields"),
+    *("checkpointer", "checkpointer.ttl", "checkpointer.ttl.default_ttl", "checkpointer.serde"),
+)
+OF_IMAGES = (
     *("python_version", "node_version", "api_version", "base_image", "image_distro"),
-    *("pip_config_file", "pip_installer", "dockerfile_lines", "keep_pkg_tools"),
+    *("pip_config_file", "pip_installer", "dockerfile_lines", "keep_pkg_tools", "source"),
     *("docker_compose_file", "_INTERNAL_docker_tag"),
 )
-_REFUSED = (
-    "encryption",
+"""They are for the container images that LangGraph's command builds."""
+ABSENT = {
+    "auth.disable_studio_auth": "Studio is given no exception",
+    **dict.fromkeys(
+        [f"http.disable_{name}" for name in ("store", "mcp", "a2a", "ui", "webhooks")],
+        "this server does not have that part",
+    ),
+    "http.logging_headers": "no header is logged",
+    "checkpointer.serde.pickle_fallback": "threads are never pickled",
+}
+"""Keys that are kept to by a server that does not have what they switch off."""
+UNSUPPORTED = {
+    "auth.openapi": "GET /openapi.json describes this server's own methods",
+    "auth.cache": "the function is called for each request",
+    "http.mount_prefix": "a proxy in front of the server can add one",
+    "store.ttl": "items are kept until the graph deletes them",
+    "checkpointer.path": "threads are in TURNSTREAM_DATABASE",
+    "checkpointer.ttl.sweep_interval_minutes": "old threads are looked for once an hour",
+    "checkpointer.ttl.sweep_limit": "all old threads are deleted",
+    "checkpointer.serde.allowed_json_modules": "no object is read by its module's name",
+    "webhooks": "no webhook is sent",
+    "ui": "components are those of the page",
+}
+"""Keys that have no effect, with advice. A key that no table has has no effect either."""
+PROTECTING = (
+    *("encryption", "checkpointer.serde.allowed_msgpack_modules"),
     *(f"http.disable_{name}" for name in ("assistants", "threads", "runs", "meta")),
 )
 """They protect a project, and this server does not implement them."""
-_INSTEAD = {
-    "http.cors": "TURNSTREAM_ALLOWED_ORIGINS names the origins that may call",
-    "http.app": "its routes are not served, and its middleware guards nothing",
-    "store": "the server's has no index and keeps its items for good",
-    "checkpointer": "threads are in TURNSTREAM_DATABASE, TURNSTREAM_THREAD_RETENTION_DAYS deletes "
-    "old ones",
+VALUES = {
+    "http.middleware_order": "middleware_first",
+    "checkpointer.ttl.strategy": "delete",
 }
-"""Advice on keys that have no effect. A key that no table has has no effect either."""
+"""The values that this server implements of keys that have several."""
+_OBJECTS = (
+    *("auth", "http", "http.cors", "http.configurable_headers", "store", "store.index"),
+    *("checkpointer", "checkpointer.ttl", "checkpointer.serde"),
+)
+_NEVER_PASSED = ("x-api-key", "x-tenant-id", "x-service-key")
+_OWN_VARIABLES = "TURNSTREAM_"
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+_Any = TypeVar("_Any", bound=Section)
+
+
+class Cors(Section):
+    """`http.cors`. None: as the server has it."""
+
+    allow_origins: list[str] = []
+    allow_origin_regex: str | None = None
+    allow_methods: list[str] | None = None
+    allow_headers: list[str] | None = None
+    allow_credentials: bool = False
+    expose_headers: list[str] = []
+    max_age: int = 600
+
+
+class ConfigurableHeaders(Section):
+    """`http.configurable_headers`: patterns of the headers that a run's graph is given."""
+
+    includes: list[str] | None = None
+    excludes: list[str] | None = None
+
+    def passes(self, name: str) -> bool:
+        """Return True for the lower-case name of a header that the graph is given."""
+        excluded = [*(self.excludes or ()), *_NEVER_PASSED]
+        return _matches(name, self.includes or ()) and not _matches(name, excluded)
+
+
+class StoreIndex(Section):
+    """`store.index`: the vector index of LangGraph's store."""
+
+    dims: PositiveInt
+    embed: str
+    fields: list[str] | None = None
+
+
+class _ThreadTtl(Section):
+    default_ttl: PositiveFloat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,53 +158,159 @@ class ProjectFile:
         given = self.config.get("auth")
         if given is None:
             return None
-        path = given.get("path") if isinstance(given, dict) else None
-        module, colon, name = path.rpartition(":") if isinstance(path, str) else ("", "", "")
-        if not (module and colon and name):
+        path = self.object_place(given.get("path") if isinstance(given, dict) else None)
+        if path is None:
             raise GraphError(
                 f"the auth of {self.place} names no function: give it a path such as "
                 '"./auth.py:auth", or leave auth out'
             )
-        return f"{(self.base / module).resolve()}:{name}" if module.endswith(".py") else path
+        return path
 
     @property
-    def has_app(self) -> bool:
-        """The project has routes and middleware of its own."""
-        return "http.app" in self._keys
+    def app(self) -> str | None:
+        """The application of the project's own routes and middleware. Raises GraphError."""
+        given = self._value("http.app")
+        place = self.object_place(given)
+        if given is not None and place is None:
+            raise GraphError(
+                f"the http.app of {self.place} names no application: write a path such as "
+                '"./app.py:app"'
+            )
+        return place
+
+    @property
+    def authenticates_routes(self) -> bool:
+        """Whether callers of the project's own routes have to be recognised too."""
+        return self._value("http.enable_custom_route_auth") is True
+
+    @property
+    def cors(self) -> Cors | None:
+        """Raises GraphError."""
+        return self._section("http.cors", Cors)
+
+    @property
+    def configurable_headers(self) -> ConfigurableHeaders | None:
+        """Raises GraphError."""
+        return self._section("http.configurable_headers", ConfigurableHeaders)
+
+    @property
+    def store_index(self) -> StoreIndex | None:
+        """Raises GraphError."""
+        return self._section("store.index", StoreIndex)
+
+    @property
+    def retention_days(self) -> float | None:
+        """The days without a run after which a thread is deleted. Raises GraphError."""
+        ttl = self._section("checkpointer.ttl", _ThreadTtl)
+        is_deleted = self._value("checkpointer.ttl.strategy") in (None, "delete")
+        return ttl.default_ttl / 1440 if ttl and ttl.default_ttl and is_deleted else None
+
+    def object_place(self, path: Any) -> str | None:
+        """Return a path of the file, as a setting names it. None: it is no path of an object."""
+        module, colon, name = path.rpartition(":") if isinstance(path, str) else ("", "", "")
+        if not (module and colon and name):
+            return None
+        return f"{(self.base / module).resolve()}:{name}" if module.endswith(".py") else path
 
     def check(self) -> None:
         """Log the keys that have no effect.
 
-        Raises GraphError for security options that this server does not implement.
+        Raises GraphError for security options that this server does not implement, and for a value
+        that it cannot read.
         """
-        refused = [key for key in _REFUSED if key in self._keys]
+        set_keys = dict(self._keys())
+        refused = [key for key in PROTECTING if set_keys.get(key)]
+        if set_keys.get("http.middleware_order") == "auth_first":
+            refused.append("http.middleware_order (auth_first)")
         if refused:
             raise GraphError(
                 f"it sets {', '.join(refused)}, which this server does not support; remove it if "
                 "the project is safe without it"
             )
-        for key in self._keys:
-            if key in _FOLLOWED:
-                continue
-            instead = _INSTEAD.get(key)
+        _ = self.app, self.cors, self.configurable_headers, self.store_index, self.retention_days
+        of_images = [key for key in set_keys if key in OF_IMAGES]
+        if of_images:
+            named = {"keys": ", ".join(of_images), "file": self.place}
+            logger.info("%(file)s: %(keys)s: for container images, without effect here", named)
+        for key, value in set_keys.items():
+            self._announce(key, value)
+        env = self.config.get("env")
+        if isinstance(env, str) and not (self.base / env).is_file():
+            named = {"file": self.place, "env": env}
+            logger.warning("the env of %(file)s names %(env)s, which is no file", named)
+        own = [name for name in self.environment if name.startswith(_OWN_VARIABLES)]
+        if own:
             logger.warning(
-                "the key %(key)s of %(file)s has no effect%(instead)s",
-                {"key": key, "file": self.place, "instead": f": {instead}" if instead else ""},
+                "the env of %(file)s has %(names)s, which have no effect there: the server's own "
+                "settings are read from its environment and command line",
+                {"file": self.place, "names": ", ".join(own)},
             )
 
-    @property
-    def _keys(self) -> Sequence[str]:
-        """The keys that are set, with those within `auth` and `http`."""
-        keys: list[str] = []
-        for key, value in self.config.items():
-            if key in ("auth", "http") and isinstance(value, dict):
-                keys += (f"{key}.{inner}" for inner, given in value.items() if given)
-            elif value:
-                keys.append(key)
-        return keys
+    def _announce(self, key: str, value: Any) -> None:
+        if _general(key) in HONOURED or key in (*OF_IMAGES, *PROTECTING):
+            return
+        if key in ABSENT:
+            named = {"key": key, "file": self.place, "reason": ABSENT[key]}
+            logger.info("the key %(key)s of %(file)s changes nothing: %(reason)s", named)
+            return
+        if VALUES.get(key) == value:
+            return
+        instead = UNSUPPORTED.get(key) or _meant(key)
+        if key in VALUES:
+            instead = f"{value!r:.40} is not supported, {VALUES[key]} is"
+        logger.warning(
+            "the key %(key)s of %(file)s has no effect%(instead)s",
+            {"key": key, "file": self.place, "instead": f": {instead}" if instead else ""},
+        )
+
+    def _section(self, key: str, kind: type[_Any]) -> _Any | None:
+        value = self._value(key)
+        try:
+            return None if value is None else kind.model_validate(value)
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            place = ".".join(map(str, (key, *fault["loc"])))
+            raise GraphError(f"{place} of {self.place}: {fault['msg']}") from None
+
+    def _value(self, key: str) -> Any:
+        value: Any = self.config
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def _keys(self, above: str = "", within: Any = None) -> Iterator[tuple[str, Any]]:
+        """The keys that are set, with those within the objects that this server reads."""
+        for name, value in (self.config if within is None else within).items():
+            key = f"{above}{name}"
+            if value is None:
+                continue
+            if (key in _OBJECTS or above == "graphs.") and isinstance(value, dict):
+                yield from self._keys(f"{key}.", value)
+            elif key == "graphs" and isinstance(value, dict):
+                described = {one: given for one, given in value.items() if isinstance(given, dict)}
+                yield from self._keys("graphs.", described)
+            elif value is not False:
+                yield key, value
 
 
 def project_file(setting: str) -> ProjectFile | None:
     """Read the langgraph.json that a setting names; None: it names a graph. Raises as `read`."""
     place = setting.partition("#")[0]
     return ProjectFile.read(place) if place.endswith(".json") else None
+
+
+def _general(key: str) -> str:
+    """The key with `*` for the name of a graph."""
+    if not key.startswith("graphs."):
+        return key
+    return f"graphs.*.{key.rpartition('.')[2]}"
+
+
+def _meant(key: str) -> str:
+    known = (*HONOURED, *ABSENT, *UNSUPPORTED, *PROTECTING, *VALUES, *OF_IMAGES)
+    near = get_close_matches(key, known, n=1, cutoff=0.7)
+    return f"is {near[0]} meant?" if near else ""
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern.lower()) for pattern in patterns)

@@ -12,6 +12,7 @@ from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.loading import BUILT_IN, load, open_graphs
+from turnstream.graphs.project_file import ConfigurableHeaders, ProjectFile, project_file
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.authentication import open_authentication
 from turnstream.server.extensions.base import Extension
@@ -33,6 +34,7 @@ from turnstream.server.http.event_streams import EventStreams
 from turnstream.server.http.guard import LoopbackOnly
 from turnstream.server.http.middleware import middleware
 from turnstream.server.http.problem_handlers import HANDLERS
+from turnstream.server.http.project_app import ProjectApp, load_project_app
 from turnstream.server.http.routes import routes_with
 from turnstream.server.http.state import AppState
 from turnstream.server.http.static import static_files
@@ -97,6 +99,8 @@ def create_app(
     ExtensionError; its lifespan these, StorageError and ModelSetupError.
     """
     loaded = load(settings.graph)
+    project = project_file(settings.graph)
+    project_app = _project_app(project, settings)
     policy = open_policy(settings.policy)
     switched = in_order(switched_on(extensions, settings))
     all_formats = formats.behind([format for each in switched for format in each.formats()])
@@ -106,6 +110,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
         async with (
+            project_app.lifespan() if project_app else nullcontext(),
             open_storage(
                 settings.database,
                 StorageOptions(
@@ -123,7 +128,7 @@ def create_app(
             if model is None
             else nullcontext({settings.model_name: model}) as models,
             open_tools(settings, catalogue) as tools,
-            open_graph_store(settings, storage) as graph_store,
+            open_graph_store(settings, storage, project) as graph_store,
             open_authentication(settings, storage.store) as authentication,
             open_graphs(
                 loaded,
@@ -157,6 +162,7 @@ def create_app(
                         policy.counted_together(counters),
                         switched,
                         hooks,
+                        project.configurable_headers if project else None,
                     )
                 runs, served = state["runs"], state["graphs"]
                 opened = open_all(
@@ -172,13 +178,22 @@ def create_app(
 
     app = Starlette(
         routes=routes_with(formats, switched),
-        middleware=[*outermost, *middleware(settings)],
+        middleware=[
+            *outermost,
+            *middleware(settings, project.cors if project else None, project_app),
+        ],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
     # Not a mount: that would take a known address with another method for a file, and say 404.
     app.router.default = static_files(STATIC)
     return app
+
+
+def _project_app(project: ProjectFile | None, settings: Settings) -> ProjectApp | None:
+    if project is None or project.app is None:
+        return None
+    return load_project_app(project, has_auth="auth" in settings.model_fields_set)
 
 
 async def _wired(
@@ -193,6 +208,7 @@ async def _wired(
     policy: Policy,
     extensions: Sequence[Extension],
     hooks: RunHooks,
+    passed_headers: ConfigurableHeaders | None,
 ) -> AppState:
     store = storage.store
     store.follow_titles(hooks.thread_titled)
@@ -256,6 +272,7 @@ async def _wired(
         search=search_of(extensions),
         undo_seconds=settings.undo_seconds,
         authentication=authentication,
+        passed_headers=passed_headers,
         recorder=hooks.recorder,
         exporting=set(),
         policy=policy,

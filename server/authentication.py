@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from turnstream.graphs.user_modules import own_object
-from turnstream.server.project_auth import file_with_auth, project_folders
+from turnstream.server.project import file_with_auth, project_folders
 from turnstream.server.settings import Settings
 from turnstream.server.storage.opened import ServerStore
 from turnstream.server.user_settings import NAMED

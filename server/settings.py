@@ -23,13 +23,12 @@ from turnstream.graphs.loading import BUILT_IN
 from turnstream.graphs.result_view import Undeclared
 from turnstream.server.logs.formats import LogFormat
 from turnstream.server.model_settings import ModelSettings
-from turnstream.server.project_auth import with_project_auth
+from turnstream.server.project import with_project
+from turnstream.server.runs.graph_user import RESERVED
 from turnstream.server.storage_settings import StorageSettings
 from turnstream.server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 from turnstream.server.user_settings import UserSettings
 
-RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
-"""Beginnings of names that mean something to LangGraph among configurable values."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -217,7 +216,7 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
             else value
             for key, value in values.items()
         }
-        return with_project_auth(split)
+        return with_project(split)
 
     @model_validator(mode="after")
     def _check(self) -> "Settings":

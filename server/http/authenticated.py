@@ -6,7 +6,7 @@ A route without this has no principal, and its endpoint fails; it never gets som
 import logging
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from turnstream.graphs.project_file import ConfigurableHeaders
 from turnstream.server.http.guard import SAFE_METHODS
 from turnstream.server.http.problems import SOON, Problem, problem
 from turnstream.server.http.proxies import PEER
@@ -42,8 +43,17 @@ class Authenticated:
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[PRINCIPAL] = await principal_of(Request(scope))
+        principal = await principal_of(Request(scope))
+        passed: ConfigurableHeaders | None = scope["state"]["passed_headers"]
+        if passed:
+            principal = replace(principal, headers=_passed(scope, passed))
+        scope[PRINCIPAL] = principal
         await self.app(scope, receive, send)
+
+
+def _passed(scope: Scope, passed: ConfigurableHeaders) -> Mapping[str, str]:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    return {name: value for name, value in headers.items() if passed.passes(name)}
 
 
 async def principal_of(request: Request[Any]) -> Principal:

@@ -42,6 +42,9 @@ class Guard:
     app: ASGIApp
     allowed_hosts: Sequence[str]
     allowed_origins: Sequence[str]
+    """`*`: any."""
+    origin_pattern: re.Pattern[str]
+    """Of further allowed origins."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -78,7 +81,11 @@ class Guard:
 
     def _is_ours(self, origin: str, request: HTTPConnection) -> bool:
         own = f"{request.url.scheme}://{request.headers.get('host', '')}"
-        return origin == own or (origin != "null" and origin in self.allowed_origins)
+        return origin == own or (origin != "null" and self._is_allowed(origin))
+
+    def _is_allowed(self, origin: str) -> bool:
+        allowed = self.allowed_origins
+        return origin in allowed or "*" in allowed or bool(self.origin_pattern.fullmatch(origin))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,34 +1,55 @@
 """The middleware around all routes, the outermost first."""
 
+import re
+
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
+from turnstream.graphs.project_file import Cors
 from turnstream.server.http.chat import EXPOSED_HEADERS
 from turnstream.server.http.guard import Guard
 from turnstream.server.http.headers import ApiHeaders
 from turnstream.server.http.problem_handlers import UnexpectedErrors
+from turnstream.server.http.project_app import ProjectApp, ProjectRoutes
 from turnstream.server.http.proxies import TrustedProxies
 from turnstream.server.http.unread import LargeResponses
 from turnstream.server.settings import Settings
 
+_NOTHING = "(?!)"
+"""A pattern that matches no origin."""
+METHODS = ("GET", "POST", "PATCH", "DELETE")
 
-def middleware(settings: Settings) -> list[Middleware]:
-    """A page of an allowed origin can read a 500 too."""
+
+def middleware(
+    settings: Settings, cors: Cors | None = None, project: ProjectApp | None = None
+) -> list[Middleware]:
+    """A page of an allowed origin can read a 500 too.
+
+    `cors` and `project` are of a langgraph.json.
+    """
+    asked = cors or Cors()
+    origins = (*settings.allowed_origins, *asked.allow_origins)
+    around = [Middleware(ProjectRoutes, project=project)] if project else []
     return [
         Middleware(TrustedProxies, trusted=settings.trusted_proxies),
         Middleware(ApiHeaders),
         Middleware(
             Guard,
             allowed_hosts=settings.allowed_hosts,
-            allowed_origins=settings.allowed_origins,
+            allowed_origins=origins,
+            origin_pattern=re.compile(asked.allow_origin_regex or _NOTHING),
         ),
         Middleware(
             CORSMiddleware,
-            allow_origins=settings.allowed_origins,
-            allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["*"],
-            expose_headers=EXPOSED_HEADERS,
+            allow_origins=origins,
+            allow_origin_regex=asked.allow_origin_regex,
+            allow_methods=METHODS if asked.allow_methods is None else asked.allow_methods,
+            allow_headers=["*"] if asked.allow_headers is None else asked.allow_headers,
+            allow_credentials=asked.allow_credentials,
+            expose_headers=(*EXPOSED_HEADERS, *asked.expose_headers),
+            max_age=asked.max_age,
         ),
         Middleware(LargeResponses),
         Middleware(UnexpectedErrors),
+        *around,
     ]

@@ -6,6 +6,7 @@ from typing import TypedDict
 from starlette.requests import Request
 
 from turnstream.graphs.limits import Limits
+from turnstream.graphs.project_file import ConfigurableHeaders
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.recording import AuditRecorder
 from turnstream.server.formats import BodyLimits, Formats
@@ -55,6 +56,8 @@ class AppState(TypedDict):
     """Seconds for which a deleted thread can be brought back."""
     authentication: Authentication | None
     """None: it is off."""
+    passed_headers: ConfigurableHeaders | None
+    """The headers that graphs are given; None: none."""
     recorder: AuditRecorder
     exporting: set[str]
     """The owners whose export is being sent."""

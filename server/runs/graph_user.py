@@ -13,6 +13,8 @@ from turnstream.graphs.denials import Denials
 from turnstream.server.users.principal import Principal
 from turnstream.server.users.rights import Rights
 
+RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
+"""How names begin that mean something to LangGraph among configurable values."""
 AUTH_USER = "langgraph_auth_user"
 
 
@@ -58,6 +60,12 @@ class GraphUser(Mapping[str, Any]):
 _LISTED = ("identity", "display_name", "is_authenticated", "permissions")
 
 
+def _passed(principal: Principal) -> Mapping[str, str]:
+    """Headers of a client are no names of LangGraph's."""
+    headers = principal.headers.items()
+    return {name: value for name, value in headers if not name.startswith(RESERVED)}
+
+
 def as_caller(
     config: RunnableConfig,
     values: Mapping[str, Any],
@@ -70,6 +78,11 @@ def as_caller(
     user = GraphUser.of(rights.principal)
     denials = [Denials(rights.refusal_now)] if rights.restrict and not graph.is_built_in else []
     return {
-        "configurable": {**values, AUTH_USER: user, **config["configurable"]},
+        "configurable": {
+            **_passed(rights.principal),
+            **values,
+            AUTH_USER: user,
+            **config["configurable"],
+        },
         "callbacks": [*denials, *callbacks],
     }

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, IndexConfig
 
 from turnstream.server.storage.checkpointer import open_checkpointer
 from turnstream.server.storage.database_file import usable
@@ -50,8 +50,9 @@ class Storage:
     database: Database
     leases: Leases | None
     """None: this process has the database to itself."""
-    open_graph_store: Callable[[], AbstractAsyncContextManager[BaseStore]]
-    """LangGraph's store, for graphs that keep items. Raises StorageError."""
+    open_graph_store: Callable[[IndexConfig | None], AbstractAsyncContextManager[BaseStore]]
+    """LangGraph's store, for graphs that keep items, with a vector index of a file. Raises
+    StorageError."""
     usable: Callable[[], AbstractContextManager[None]]
     """Around what is done before the first request: raises StorageError, in words for who starts
     the server, in place of StorageUnavailable."""
@@ -118,11 +119,11 @@ async def migrate(location: Location, *, checks: bool = False) -> bool:
 
 
 def _sqlite_graph_store(
-    path: Path, busy_ms: int, require: Callable[[], None]
+    path: Path, busy_ms: int, require: Callable[[], None], index: IndexConfig | None
 ) -> AbstractAsyncContextManager[BaseStore]:
     from turnstream.server.storage.graph_store import open_graph_store
 
-    return open_graph_store(path, busy_ms, require)
+    return open_graph_store(path, busy_ms, require, index)
 
 
 @asynccontextmanager
@@ -137,7 +138,7 @@ async def _postgres(url: PostgresUrl, options: StorageOptions) -> AsyncIterator[
             checkpointer=opened.checkpointer,
             database=opened,
             leases=opened.leases,
-            open_graph_store=opened.open_graph_store,
+            open_graph_store=lambda _index: opened.open_graph_store(),
             usable=opened.usable,
         )
 

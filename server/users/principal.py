@@ -1,5 +1,6 @@
 """The principal: a caller who was recognised."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -33,6 +34,9 @@ class Principal:
     token: str | None = field(default=None, repr=False, compare=False)
     """The JWT that the caller came with, or the token that the user's own function found; for
     servers of tools that are told it. Never stored."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Headers of the request that a langgraph.json gives to its graphs."""
 
     def __post_init__(self) -> None:
         if self.method != "off":

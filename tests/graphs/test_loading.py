@@ -242,73 +242,114 @@ async def test_of_several_graphs_each_gets_the_context_that_it_declares(write: W
         await says("langgraph.json", words="Given.", word="Mistyped.")
 
 
-async def test_a_store_that_a_project_configures_is_not_used_and_it_is_said(
-    write: Write, caplog: pytest.LogCaptureFixture
+SILENT, NAMED, WARNED, REFUSED = "silent", "named", "warned", "refused"
+KEYS: Mapping[str, tuple[Any, str]] = {
+    "graphs": ({"agent": {"path": "./agent.py:graph", "description": "d"}}, SILENT),
+    "dependencies": ([".", "langchain"], SILENT),
+    "env": ({"LG_KEY": "1"}, SILENT),
+    **dict.fromkeys(("python_version", "node_version", "api_version"), ("1", NAMED)),
+    **dict.fromkeys(("base_image", "image_distro"), ("1", NAMED)),
+    **dict.fromkeys(("pip_config_file", "pip_installer", "_INTERNAL_docker_tag"), ("1", NAMED)),
+    **dict.fromkeys(("dockerfile_lines", "keep_pkg_tools"), (["RUN x"], NAMED)),
+    "source": ({"kind": "uv", "root": ".", "package": "p"}, NAMED),
+    "auth.path": ("./a.py:auth", SILENT),
+    "auth.disable_studio_auth": (True, NAMED),
+    "auth.openapi": ({"securitySchemes": {}, "security": [], "paths": {}}, WARNED),
+    "auth.cache": ({"cache_keys": ["x"], "max_size": 1, "ttl_seconds": 1}, WARNED),
+    "encryption": ({"path": "./e.py:encryption"}, REFUSED),
+    "http.app": ("./app.py:app", SILENT),
+    "http.enable_custom_route_auth": (True, SILENT),
+    "http.middleware_order": ("auth_first", REFUSED),
+    "http.mount_prefix": ("/api", WARNED),
+    "http.logging_headers": ({"includes": ["*"], "excludes": []}, NAMED),
+    "http.configurable_headers.includes": (["x-*"], SILENT),
+    "http.configurable_headers.excludes": (["x-y"], SILENT),
+    **{f"http.disable_{name}": (True, NAMED) for name in ("store", "mcp", "a2a", "ui", "webhooks")},
+    **{
+        f"http.disable_{name}": (True, REFUSED)
+        for name in ("assistants", "threads", "runs", "meta")
+    },
+    "http.cors.allow_origins": (["https://a.example"], SILENT),
+    "http.cors.allow_origin_regex": (".*", SILENT),
+    "http.cors.allow_methods": (["GET"], SILENT),
+    "http.cors.allow_headers": (["*"], SILENT),
+    "http.cors.allow_credentials": (True, SILENT),
+    "http.cors.expose_headers": (["x-y"], SILENT),
+    "http.cors.max_age": (5, SILENT),
+    "store.index": ({"dims": 2, "embed": "./e.py:embed", "fields": ["$"]}, SILENT),
+    "store.ttl": ({"default_ttl": 1, "refresh_on_read": True}, WARNED),
+    "checkpointer.path": ("./c.py:saver", WARNED),
+    "checkpointer.serde.pickle_fallback": (True, NAMED),
+    "checkpointer.serde.allowed_json_modules": ([["a", "b"]], WARNED),
+    "checkpointer.serde.allowed_msgpack_modules": ([["a", "b"]], REFUSED),
+    "checkpointer.ttl.default_ttl": (60, SILENT),
+    "checkpointer.ttl.strategy": ("keep_latest", WARNED),
+    "checkpointer.ttl.sweep_interval_minutes": (5, WARNED),
+    "checkpointer.ttl.sweep_limit": (5, WARNED),
+    "ui": ({"agent": "./ui.tsx"}, WARNED),
+    "webhooks": ({"env_prefix": "HOOK_", "url": {}, "headers": {}}, WARNED),
+    "auht": ({"path": "./a.py:auth"}, "is auth meant?"),
+    "http.corss": ({"allow_origins": []}, "is http.cors meant?"),
+    "env_file": (".env", WARNED),
+}
+"""Every key of the schema that LangGraph's command publishes, and some that are none."""
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_each_key_of_a_project_is_kept_to_or_named_or_refused(
+    key: str, write: Write, caplog: pytest.LogCaptureFixture
 ) -> None:
+    value, outcome = KEYS[key]
+    config: dict[str, Any] = {"graphs": {"agent": "./agent.py:graph"}}
+    *above, last = key.split(".")
+    inner = config
+    for name in above:
+        inner = inner.setdefault(name, {})
+    inner[last] = value
     write("agent.py", GRAPH)
-    config = {"graphs": {"agent": "./agent.py:graph"}, "store": {"index": {"dims": 2}}}
     write("langgraph.json", json.dumps(config))
-    load("langgraph.json")
-    assert "the key store of langgraph.json has no effect: the server's has no index" in caplog.text
-
-
-WITHOUT_EFFECT: list[tuple[dict[str, Any], str]] = [
-    ({"checkpointer": {"ttl": {"default_ttl": 60}}}, "checkpointer"),
-    ({"http": {"app": "./app.py:app"}}, "http.app"),
-    ({"http": {"cors": {"allow_origins": ["*"]}}}, "http.cors"),
-    ({"http": {"mount_prefix": "/api"}}, "http.mount_prefix"),
-    ({"webhooks": {"env_prefix": "HOOK_"}}, "webhooks"),
-    ({"auth": {"path": "./a.py:auth", "cache": {"cache_keys": ["x"]}}}, "auth.cache"),
-    ({"auht": {"path": "./a.py:auth"}}, "auht"),
-]
-
-
-@pytest.mark.parametrize(("keys", "named"), WITHOUT_EFFECT)
-def test_a_key_of_a_project_that_has_no_effect_is_named(
-    keys: dict[str, Any], named: str, write: Write, caplog: pytest.LogCaptureFixture
-) -> None:
-    write("agent.py", GRAPH)
-    write("langgraph.json", json.dumps({"graphs": {"agent": "./agent.py:graph"}, **keys}))
-    load("langgraph.json")
-    assert f"the key {named} of langgraph.json has no effect" in caplog.text
-
-
-def test_of_keys_that_are_kept_to_nothing_is_said(
-    write: Write, caplog: pytest.LogCaptureFixture
-) -> None:
-    write("agent.py", GRAPH)
-    kept = {
-        "$schema": "x",
-        "python_version": "3.12",
-        "dockerfile_lines": ["RUN x"],
-        "store": None,
-        "auth": {"path": "./a.py:auth", "disable_studio_auth": True},
-        "http": {"disable_mcp": True, "disable_store": True, "disable_runs": False},
-    }
-    write("langgraph.json", json.dumps({"graphs": {"agent": "./agent.py:graph"}, **kept}))
-    load("langgraph.json")
-    assert caplog.text == ""
+    with caplog.at_level(logging.INFO):
+        if outcome == REFUSED:
+            with pytest.raises(GraphError, match=f"it sets {key}.*does not support"):
+                load("langgraph.json")
+            return
+        load("langgraph.json")
+    os.environ.pop("LG_KEY", None)
+    levels = [record.levelname for record in caplog.records if key in record.getMessage()]
+    expected = {SILENT: [], NAMED: ["INFO"]}.get(outcome, ["WARNING"])
+    assert levels == expected
+    if outcome not in (SILENT, NAMED):
+        assert f"the key {key} of langgraph.json has no effect" in caplog.text
+        assert outcome == WARNED or outcome in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("keys", "named"),
+    ("keys", "fault"),
     [
-        ({"encryption": {"path": "./e.py:encryption"}}, "encryption"),
-        ({"http": {"disable_threads": True}}, "http.disable_threads"),
-        (
-            {"http": {"disable_meta": True, "disable_runs": True}},
-            "http.disable_runs, http.disable_meta",
-        ),
+        ({"http": {"cors": {"allow_origins": "*"}}}, "http.cors.allow_origins of langgraph.json"),
+        ({"http": {"app": "app.py"}}, "names no application"),
+        ({"store": {"index": {"dims": "2"}}}, "store.index.dims of langgraph.json"),
+        ({"checkpointer": {"ttl": {"default_ttl": -1}}}, "checkpointer.ttl.default_ttl"),
     ],
 )
-async def test_what_protects_a_project_and_is_not_done_keeps_it_from_starting(
-    keys: dict[str, Any], named: str, write: Write
+async def test_a_key_of_a_project_that_cannot_be_read_is_refused(
+    keys: dict[str, Any], fault: str, write: Write
 ) -> None:
     write("agent.py", GRAPH)
     write("langgraph.json", json.dumps({"graphs": {"agent": "./agent.py:graph"}, **keys}))
-    assert f"it sets {named}, which this server does not support" in await fault_of(
-        "langgraph.json"
-    )
+    assert fault in await fault_of("langgraph.json")
+
+
+def test_an_env_that_has_no_effect_is_named(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    write("agent.py", GRAPH)
+    graphs = {"agent": "./agent.py:graph"}
+    write("langgraph.json", json.dumps({"graphs": graphs, "env": ".env"}))
+    load("langgraph.json")
+    assert "names .env, which is no file" in caplog.text
+    write(".env", "TURNSTREAM_PORT=9")
+    load("langgraph.json")
+    assert "has TURNSTREAM_PORT, which have no effect there" in caplog.text
+    del os.environ["TURNSTREAM_PORT"]
 
 
 BROKEN = {

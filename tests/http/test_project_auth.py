@@ -195,27 +195,3 @@ def test_the_refusal_of_other_methods_names_the_file(here: Path) -> None:
     project(here).rename(here / "lg.json")
     with pytest.raises(StartError, match=r"lg\.json has an auth of its own"):
         read("lg.json", "--auth", "keys")
-
-
-APP = {"app": "./app.py:app"}
-
-
-@pytest.mark.parametrize("auth", [None, "null"])
-def test_a_project_whose_middleware_may_protect_it_is_not_served_open(
-    auth: str | None, here: Path
-) -> None:
-    file = project(here, http=APP)
-    config = json.loads(file.read_text())
-    config["auth"] = None
-    if auth is None:
-        del config["auth"]
-    file.write_text(json.dumps(config))
-    with pytest.raises(StartError, match=r"langgraph\.json has an http\.app, whose middleware"):
-        read()
-    assert read("--auth", "off").auth == ("off",)
-    assert read("--auth", "keys").auth == ("keys",)
-
-
-def test_middleware_beside_an_auth_of_the_project_is_left_out(here: Path) -> None:
-    project(here, http=APP)
-    assert read().auth == (function(here),)
