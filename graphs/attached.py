@@ -9,6 +9,7 @@ runs the writers of the node that it is given.
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast
@@ -28,8 +29,10 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
+from turnstream.graphs.approval_rules import refuse_gated_tools
 from turnstream.graphs.client_state import NOTHING, ClientState
 from turnstream.graphs.context import GraphContext
+from turnstream.graphs.factories import Factory, FactoryCall
 from turnstream.graphs.faults import GraphError
 from turnstream.graphs.result_view import ResultView, declared_results
 from turnstream.graphs.sibling_calls import keep_answers_apart
@@ -42,6 +45,26 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 Reducer = Literal["by id", "appends", "replaces"]
 """What the state does with messages that come: a message of a known id takes the other's place;
 they are put behind the others, whatever their ids; they take the place of all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFactory:
+    """Makes a graph anew for each run."""
+
+    factory: Factory
+    checkpointer: BaseCheckpointSaver[Any]
+    store: BaseStore | None
+
+    async def make(
+        self, config: Mapping[str, Any], user: Any, context: Any, stack: AsyncExitStack
+    ) -> Graph:
+        """Raises GraphError for a graph that cannot be served, and what the factory raises."""
+        call = FactoryCall(config, user, self.store, is_run=True, context=context)
+        graph = await self.factory(call, stack)
+        refuse_gated_tools(graph)
+        if not isinstance(graph, CompiledStateGraph):
+            raise GraphError("its factory made a functional @entrypoint for a run")
+        return _with_entry(graph, self.checkpointer, self.store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +83,8 @@ class AttachedGraph:
     description: str | None = None
     client_state: ClientState = NOTHING
     """What clients see of its state beside the messages."""
+    factory: RunFactory | None = None
+    """None: the graph is the same for all runs."""
     is_built_in: bool = False
     """Whether it keeps to the rights of its context by itself."""
 

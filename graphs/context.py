@@ -66,6 +66,17 @@ class GraphContext:
             return turn
         return None if self.schema is None else {**self.settings, **given}
 
+    def made(self, turn: TurnContext, given: Mapping[str, Any]) -> object:
+        """The object of the schema's class, as a run's nodes get it."""
+        values = self.of(turn, given)
+        if (
+            self.is_ours
+            or not isinstance(values, dict)
+            or hasattr(self.schema, "__required_keys__")
+        ):
+            return values
+        return self.schema(**values)
+
     def check(self, given: Mapping[str, Any]) -> None:
         """Raises ValueError if these fields and the settings' make no context."""
         if self.schema is None or self.is_ours:

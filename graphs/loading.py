@@ -1,11 +1,10 @@
 """The graphs by setting, as their authors have them.
 
 Each is a compiled graph, a StateGraph, or a factory: a function, sync or async, that returns one of
-these or an async context manager of it. A factory is called with nothing, with a config, or as
-ours is: `build(model, catalogue, checkpointer=, limits=, system_prompt=)`.
+these or a context manager of it (`turnstream.graphs.factories`); ours is
+`build(model, catalogue, checkpointer=, limits=, system_prompt=)`.
 """
 
-import inspect
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,10 +20,11 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 
 from turnstream.graphs.approval_rules import refuse_gated_tools, ungated
-from turnstream.graphs.attached import AttachedGraph, attach
+from turnstream.graphs.attached import AttachedGraph, RunFactory, attach
 from turnstream.graphs.client_fields import Fields, table_of
 from turnstream.graphs.client_state import MAX_STATE_BYTES, ClientState, check_names, state_keys
 from turnstream.graphs.context import GraphContext
+from turnstream.graphs.factories import AUTH_USER, Factory, FactoryCall, graph_of, takes
 from turnstream.graphs.faults import GraphError
 from turnstream.graphs.limits import Limits
 from turnstream.graphs.own_storage import announce_own_storage
@@ -78,6 +78,7 @@ async def open_graphs(
     undeclared_results: Undeclared = "hide",
     client_state: Sequence[str] = (),
     max_state_bytes: int = MAX_STATE_BYTES,
+    user: Any = None,
     **more: Any,
 ) -> AsyncIterator[Mapping[str, AttachedGraph]]:
     """Make the graphs, by name, and attach them to the checkpointer and the store. Of several,
@@ -85,7 +86,8 @@ async def open_graphs(
 
     `client_state` names what clients see of their states, each value of up to `max_state_bytes`.
     `model`, `catalogue`, `limits` and `more` are what a factory of our own kind is given beside
-    that; one that is not ours gets the tools that need no approval. Raises GraphError.
+    that, and `user` what others are given at the start; one that is not ours gets the tools that
+    need no approval. Raises GraphError.
     """
     opened: dict[str, AttachedGraph] = {}
     given = {"checkpointer": checkpointer, "limits": limits, **more}
@@ -93,7 +95,8 @@ async def open_graphs(
         for one in loaded:
             source = one.source
             with named(source.setting, source.folders), user_imports(source.folders):
-                graph = await _made(one, (model, catalogue), given, stack)
+                start = FactoryCall({"configurable": {AUTH_USER: user}}, user, store)
+                graph, factory = await _made(one, (model, catalogue), given, start, stack)
                 announce_own_storage(source.name, graph, checkpointer, store)
                 declared = GraphContext(graph.context_schema, {}).names
                 fields = {k: v for k, v in context.items() if k in declared or len(loaded) == 1}
@@ -108,6 +111,8 @@ async def open_graphs(
                     )
                 )
                 attached = attach(graph, checkpointer, fields, store, results)
+                if factory:
+                    attached = replace(attached, factory=RunFactory(factory, checkpointer, store))
             opened[source.name] = replace(
                 attached,
                 description=source.description,
@@ -163,45 +168,20 @@ async def _made(
     loaded: LoadedGraph,
     ours: tuple[Any, Catalogue],
     given: Mapping[str, Any],
+    start: FactoryCall,
     stack: AsyncExitStack,
-) -> Any:
+) -> tuple[Pregel[Any, Any], Factory | None]:
+    """The graph as it is at the start, and the factory that makes it anew for each run."""
     made = loaded.found
-    if not isinstance(made, Pregel | StateGraph):
-        made = _called(loaded, ours, given)
-        if inspect.isawaitable(made):
-            made = await made
-        if not isinstance(made, Pregel | StateGraph) and hasattr(made, "__aenter__"):
-            made = await stack.enter_async_context(made)
-    if isinstance(made, StateGraph):
-        made = made.compile()
-    if not isinstance(made, Pregel):
-        raise GraphError(f"it made a {type(made).__name__}; return a graph")
-    return made
-
-
-def _called(loaded: LoadedGraph, ours: tuple[Any, Catalogue], given: Mapping[str, Any]) -> Any:
-    factory, (model, catalogue) = loaded.found, ours
-    signature = inspect.signature(factory)
-    config: dict[str, Any] = {"configurable": {}}
-    if _takes(signature, *ours, **given):
+    if isinstance(made, Pregel | StateGraph):
+        return await graph_of(made, stack), None
+    model, catalogue = ours
+    if takes(made, model, catalogue, **given):
         if loaded.source.setting != BUILT_IN:
             catalogue = ungated(catalogue)
-        return factory(model, catalogue, **given)
-    if "config" in signature.parameters and _takes(signature, config=config):
-        return factory(config=config)
-    if _takes(signature):
-        return factory()
-    if _takes(signature, config):
-        return factory(config)
-    raise GraphError(
-        f"it wants {signature}; a factory is called with nothing, with a config, or with model, "
-        f"catalogue, {', '.join(f'{name}=' for name in given)}"
-    )
-
-
-def _takes(signature: inspect.Signature, *args: Any, **named: Any) -> bool:
-    try:
-        signature.bind(*args, **named)
-    except TypeError:
-        return False
-    return True
+        return await graph_of(made(model, catalogue, **given), stack), None
+    factory = Factory.of(made, given)
+    if not factory.is_per_run:
+        return await factory(start, stack), None
+    async with AsyncExitStack() as for_start:  # Each run opens its own.
+        return await factory(start, for_start), factory

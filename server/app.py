@@ -42,6 +42,7 @@ from turnstream.server.http.unread import unread_budget
 from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.recovery import LostRuns
@@ -59,6 +60,7 @@ from turnstream.server.upkeep import upkeep
 from turnstream.server.users.authentication import Authentication
 from turnstream.server.users.failed_logins import FailedLogins
 from turnstream.server.users.policy import Policy, open_policy
+from turnstream.server.users.principal import LOCAL
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import Disposition
@@ -141,6 +143,7 @@ def create_app(
                 undeclared_results=settings.undeclared_results,
                 client_state=settings.client_state,
                 max_state_bytes=settings.max_state_bytes,
+                user=GraphUser.of(LOCAL),
                 system_prompt=settings.system_prompt,
             ) as graphs,
         ):

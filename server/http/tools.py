@@ -17,12 +17,13 @@ from turnstream.graphs.answers import client_view
 from turnstream.graphs.approval_rules import ApprovalRules
 from turnstream.graphs.classify import check_args
 from turnstream.graphs.execution import execute, limits_of
+from turnstream.graphs.factories import AUTH_USER
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Refusal, refusal_by_name
 from turnstream.server.http.audited import note_call
 from turnstream.server.http.operations import Answer, Operation, says
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest, rights
-from turnstream.server.runs.graph_user import AUTH_USER, GraphUser
+from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.turns.problem_codes import STORAGE, TOOLS, pick
 from turnstream.tools.catalogue import Catalogue
 

@@ -4,7 +4,7 @@ Of a graph it knows the `messages` channel, and no node: any compiled graph fits
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import AbstractContextManager, aclosing
+from contextlib import AbstractContextManager, AsyncExitStack, aclosing
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START
 from langgraph.types import Command, StateSnapshot
 
-from turnstream.graphs.attached import ENTRY, AttachedGraph
+from turnstream.graphs.attached import ENTRY, AttachedGraph, Graph, RunFactory
 from turnstream.graphs.context import TurnContext
 from turnstream.graphs.dispositions import Fallback, all_carry, of_history
+from turnstream.graphs.factories import AUTH_USER
 from turnstream.server.runs.branches import BranchPoint
 from turnstream.server.runs.graph_user import as_caller
 from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_answer
@@ -154,15 +155,49 @@ class Checkpoints:
         With a branch point the messages begin a new branch there. Every step is on disk before the
         next begins; when the first item, of `tasks`, comes, the messages are.
         """
-        stream: AsyncIterator[Any] = self._graph.astream(
-            resume if messages is None else {**values.input, "messages": list(messages)},
-            as_caller(
-                _config(key, point.checkpoint_id if point else None),
-                values.configurable,
-                rights,
-                self.attached,
-                callbacks,
-            ),
+        config = as_caller(
+            _config(key, point.checkpoint_id if point else None),
+            values.configurable,
+            rights,
+            self.attached,
+            callbacks,
+        )
+        given = resume if messages is None else {**values.input, "messages": list(messages)}
+        if self.attached.factory is None:
+            stream = self._stream(self._graph, given, config, context, values)
+        else:
+            stream = self._made_for_run(self.attached.factory, given, config, context, values)
+        return stream if self.attached.context.is_ours else self._read(stream)
+
+    async def _made_for_run(
+        self,
+        factory: RunFactory,
+        given: Any,
+        config: RunnableConfig,
+        context: TurnContext,
+        values: GraphValues,
+    ) -> AsyncIterator[Any]:
+        """Stream a graph that is made for this run; what its factory opens is closed at the end."""
+        configurable = config["configurable"]
+        made = self.attached.context.made(context, values.context)
+        async with AsyncExitStack() as stack:
+            shown = {"configurable": {**configurable}}
+            graph = await factory.make(shown, configurable[AUTH_USER], made, stack)
+            async with aclosing(self._stream(graph, given, config, context, values)) as items:  # type: ignore[type-var]
+                async for item in items:
+                    yield item
+
+    def _stream(
+        self,
+        graph: Graph,
+        given: Any,
+        config: RunnableConfig,
+        context: TurnContext,
+        values: GraphValues,
+    ) -> AsyncIterator[Any]:
+        return graph.astream(
+            given,
+            config,
             stream_mode=STREAM_MODES,
             # Of the state no more; a graph may leave these out of what it returns.
             output_keys=["messages", *self.attached.client_state.names],
@@ -171,7 +206,6 @@ class Checkpoints:
             durability="sync",
             context=self.attached.context.of(context, values.context),
         )
-        return stream if self.attached.context.is_ours else self._read(stream)
 
     async def forget_bare_answer(self, key: ThreadKey) -> None:
         """Keep an answer of an earlier run from questions that come later."""

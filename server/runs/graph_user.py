@@ -10,12 +10,12 @@ from langchain_core.runnables import RunnableConfig
 
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.denials import Denials
+from turnstream.graphs.factories import AUTH_USER
 from turnstream.server.users.principal import Principal
 from turnstream.server.users.rights import Rights
 
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 """How names begin that mean something to LangGraph among configurable values."""
-AUTH_USER = "langgraph_auth_user"
 
 
 @dataclass(frozen=True, slots=True)

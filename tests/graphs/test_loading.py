@@ -84,10 +84,26 @@ FACTORIES = {
     "a config by name": "def make(*, config=None): return builder.compile() if config else None",
     "async": "async def make(): return graph",
     "async with a config": "async def make(config): return graph if config else None",
+    "the user": "def make(user): return graph",
+    "a runtime": """
+        from langgraph_sdk.runtime import ServerRuntime
+
+        def make(config, runtime: ServerRuntime):
+            assert runtime.execution_runtime is None
+            return builder
+    """,
+    "a generator": "async def make(): yield graph",
     "as ours": """
         def make(model, catalogue, *, checkpointer, limits, system_prompt):
             assert catalogue.real and limits.max_steps
             return builder.compile(checkpointer=checkpointer)
+    """,
+    "a context manager": """
+        from contextlib import contextmanager
+
+        @contextmanager
+        def make(config):
+            yield graph
     """,
     "an async context manager": """
         from contextlib import asynccontextmanager
