@@ -122,29 +122,31 @@ def attach(
     context: Mapping[str, Any] | None = None,
     store: BaseStore | None = None,
     results: ResultView | None = None,
+    client_context: Sequence[str] = (),
 ) -> AttachedGraph:
-    """`context` are values for the fields of the graph's own context schema; `store` takes the
-    place of the graph's own. Without `results` clients see what the graph's tools declare.
+    """`context` are values for the fields of the graph's own context schema, of which clients may
+    set those that `client_context` names; `store` takes the place of the graph's own. Without
+    `results` clients see what the graph's tools declare.
 
     Raises GraphError if the graph cannot be served.
     """
     keep_answers_apart()
     if not isinstance(graph, CompiledStateGraph):
-        raise GraphError("it is a functional @entrypoint, which has no messages; make a StateGraph")
+        raise GraphError(
+            "it is a functional @entrypoint, which has no messages; call it in a node of a "
+            "StateGraph of MessagesState"
+        )
     if "messages" not in graph.channels:
-        raise GraphError("its graph's state has no messages")
+        raise GraphError(
+            "its graph's state has no messages; call it in a node of a StateGraph of "
+            "MessagesState, which makes its input of the user's message and a message of its output"
+        )
     if "messages" not in graph.builder.schemas[graph.builder.input_schema]:
         raise GraphError(
             "its input schema has no messages, which the user's words come in; add them"
         )
     made = GraphContext(graph.context_schema, context or {})
-    try:
-        made.check({})
-    except ValueError as error:
-        raise GraphError(
-            f"its context cannot be made of TURNSTREAM_CONTEXT, which gives "
-            f"{', '.join(context or {}) or 'nothing'}: {error}"
-        ) from error
+    _check_context(made, client_context)
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
     copy = _with_entry(graph, checkpointer, store)
     return AttachedGraph(
@@ -155,6 +157,24 @@ def attach(
         _input_names(graph),
         results or declared_results(graph, {}),
     )
+
+
+def _check_context(context: GraphContext, client_context: Sequence[str]) -> None:
+    """Raises GraphError if the context lacks a field that no client may set, or cannot be made."""
+    missing = context.missing({})
+    if missing and missing.issubset(client_context):
+        return  # The first request that brings them shows the rest.
+    try:
+        context.check({})
+    except ValueError as error:
+        remedy = ""
+        if missing:
+            names = ",".join(sorted(missing))
+            remedy = f"; give them there, or let clients: TURNSTREAM_CLIENT_CONTEXT={names}"
+        raise GraphError(
+            f"its context cannot be made of TURNSTREAM_CONTEXT, which gives "
+            f"{', '.join(context.settings) or 'nothing'}: {error}{remedy}"
+        ) from error
 
 
 def _with_entry(

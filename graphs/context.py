@@ -1,12 +1,12 @@
 """What a run brings along and the thread does not keep, and which messages are a run's own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from turnstream.graphs import stored
 from turnstream.graphs.rights import EVERYTHING, ToolRights
@@ -76,6 +76,23 @@ class GraphContext:
         ):
             return values
         return self.schema(**values)
+
+    def missing(self, given: Mapping[str, Any]) -> frozenset[str]:
+        """The required fields that neither these nor the settings have."""
+        if self.schema is None or self.is_ours:
+            return frozenset()
+        if is_dataclass(self.schema):
+            required = {
+                one.name
+                for one in fields(self.schema)
+                if one.init and one.default is MISSING and one.default_factory is MISSING
+            }
+        elif isinstance(self.schema, type) and issubclass(self.schema, BaseModel):
+            named = self.schema.model_fields.items()
+            required = {name for name, field in named if field.is_required()}
+        else:
+            required = set(getattr(self.schema, "__required_keys__", ()))
+        return frozenset(required.difference(self.settings, given))
 
     def check(self, given: Mapping[str, Any]) -> None:
         """Raises ValueError if these fields and the settings' make no context."""

@@ -28,8 +28,8 @@ from turnstream.graphs.factories import AUTH_USER, Factory, FactoryCall, graph_o
 from turnstream.graphs.faults import GraphError
 from turnstream.graphs.limits import Limits
 from turnstream.graphs.own_storage import announce_own_storage
-from turnstream.graphs.result_view import Undeclared, declared_results, own_result
-from turnstream.graphs.sources import BUILT_IN, GraphSource, find, named, once
+from turnstream.graphs.result_view import ResultView, Undeclared, declared_results, own_result
+from turnstream.graphs.sources import BUILT_IN, GraphSource, Refused, apart, find, named, once
 from turnstream.graphs.user_modules import import_file, user_imports
 from turnstream.tools.catalogue import Catalogue
 
@@ -48,9 +48,12 @@ class LoadedGraph:
     """What its module declares of its tools' results."""
 
 
-def load(setting: str) -> tuple[LoadedGraph, ...]:
-    """Import the graphs that the setting names, the default first. Raises GraphError."""
-    sources = find(setting)
+def load(setting: str, refused: Refused | None = None) -> tuple[LoadedGraph, ...]:
+    """Import the graphs that the setting names, the default first.
+
+    Raises GraphError; with `refused`, not for one of several.
+    """
+    sources = find(setting, refused)
     for source in sources:
         for name, value in source.environment.items():
             os.environ.setdefault(name, value)
@@ -62,7 +65,12 @@ def load(setting: str) -> tuple[LoadedGraph, ...]:
         # A module may call asyncio.run, which a thread with a loop cannot.
         ThreadPoolExecutor(1, "graph") as thread,
     ):
-        return tuple(_loaded(source, thread) for source in sources)
+        found = []
+        for source in sources:
+            with apart(source.name, refused, is_asked=source.is_asked):
+                found.append(_loaded(source, thread))
+        _require_one(found, refused)
+        return tuple(found)
 
 
 @asynccontextmanager
@@ -79,6 +87,8 @@ async def open_graphs(
     client_state: Sequence[str] = (),
     max_state_bytes: int = MAX_STATE_BYTES,
     user: Any = None,
+    client_context: Sequence[str] = (),
+    refused: Refused | None = None,
     **more: Any,
 ) -> AsyncIterator[Mapping[str, AttachedGraph]]:
     """Make the graphs, by name, and attach them to the checkpointer and the store. Of several,
@@ -87,45 +97,73 @@ async def open_graphs(
     `client_state` names what clients see of their states, each value of up to `max_state_bytes`.
     `model`, `catalogue`, `limits` and `more` are what a factory of our own kind is given beside
     that, and `user` what others are given at the start; one that is not ours gets the tools that
-    need no approval. Raises GraphError.
+    need no approval. Clients may set the fields `client_context`. Raises GraphError; with
+    `refused`, not for one of several.
     """
+    server = _Server(
+        checkpointer,
+        store,
+        (model, catalogue),
+        {"checkpointer": checkpointer, "limits": limits, **more},
+        FactoryCall({"configurable": {AUTH_USER: user}}, user, store),
+    )
     opened: dict[str, AttachedGraph] = {}
-    given = {"checkpointer": checkpointer, "limits": limits, **more}
+    is_alone = len(loaded) + len(refused or {}) == 1
     async with AsyncExitStack() as stack:
         for one in loaded:
             source = one.source
-            with named(source.setting, source.folders), user_imports(source.folders):
-                start = FactoryCall({"configurable": {AUTH_USER: user}}, user, store)
-                graph, factory = await _made(one, (model, catalogue), given, start, stack)
-                announce_own_storage(source.name, graph, checkpointer, store)
+            with (
+                apart(source.name, refused, is_asked=source.is_asked),
+                named(source.setting, source.folders),
+                user_imports(source.folders),
+            ):
+                graph, factory = await _made(one, server, stack)
+                results = _results(one, graph, undeclared_results, limits)
                 declared = GraphContext(graph.context_schema, {}).names
-                fields = {k: v for k, v in context.items() if k in declared or len(loaded) == 1}
-                if source.setting != BUILT_IN:
-                    refuse_gated_tools(graph)
-                # The built-in graph cuts what clients see before it is stored.
-                results = (
-                    own_result
-                    if source.setting == BUILT_IN
-                    else declared_results(
-                        graph, one.client_fields, undeclared_results, limits.max_result_bytes
-                    )
+                fields = {k: v for k, v in context.items() if k in declared or is_alone}
+                attached = attach(graph, checkpointer, fields, store, results, client_context)
+                shown = tuple(name for name in client_state if name in state_keys(attached.graph))
+                opened[source.name] = replace(
+                    attached,
+                    description=source.description,
+                    client_state=ClientState(shown, max_state_bytes),
+                    factory=RunFactory(factory, checkpointer, store) if factory else None,
+                    is_built_in=source.setting == BUILT_IN,
                 )
-                attached = attach(graph, checkpointer, fields, store, results)
-                if factory:
-                    attached = replace(attached, factory=RunFactory(factory, checkpointer, store))
-            opened[source.name] = replace(
-                attached,
-                description=source.description,
-                client_state=ClientState(
-                    tuple(name for name in client_state if name in state_keys(attached.graph)),
-                    max_state_bytes,
-                ),
-                is_built_in=source.setting == BUILT_IN,
-            )
+        _require_one(opened, refused)
         _check_used(context, opened.values())
         kept = {key for one in opened.values() for key in state_keys(one.graph)}
         check_names(client_state, kept)
         yield opened
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """What graphs are made with."""
+
+    checkpointer: BaseCheckpointSaver[Any]
+    store: BaseStore | None
+    ours: tuple[Any, Catalogue]
+    given: Mapping[str, Any]
+    """By name, to a factory of our own kind."""
+    start: FactoryCall
+
+
+def _require_one(found: Collection[Any], refused: Refused | None) -> None:
+    if refused:
+        error = next(iter(refused.values()))
+        if not found:
+            raise error
+
+
+def _results(
+    loaded: LoadedGraph, graph: Pregel[Any, Any], undeclared: Undeclared, limits: Limits
+) -> ResultView:
+    # The built-in graph cuts what clients see before it is stored.
+    if loaded.source.setting == BUILT_IN:
+        return own_result
+    refuse_gated_tools(graph)
+    return declared_results(graph, loaded.client_fields, undeclared, limits.max_result_bytes)
 
 
 def _check_used(context: Mapping[str, Any], graphs: Collection[AttachedGraph]) -> None:
@@ -165,23 +203,26 @@ def _found(source: GraphSource) -> LoadedGraph:
 
 
 async def _made(
-    loaded: LoadedGraph,
-    ours: tuple[Any, Catalogue],
-    given: Mapping[str, Any],
-    start: FactoryCall,
-    stack: AsyncExitStack,
+    loaded: LoadedGraph, server: _Server, stack: AsyncExitStack
 ) -> tuple[Pregel[Any, Any], Factory | None]:
     """The graph as it is at the start, and the factory that makes it anew for each run."""
-    made = loaded.found
+    graph, factory = await _called(loaded, server, stack)
+    announce_own_storage(loaded.source.name, graph, server.checkpointer, server.store)
+    return graph, factory
+
+
+async def _called(
+    loaded: LoadedGraph, server: _Server, stack: AsyncExitStack
+) -> tuple[Pregel[Any, Any], Factory | None]:
+    made, (model, catalogue) = loaded.found, server.ours
     if isinstance(made, Pregel | StateGraph):
         return await graph_of(made, stack), None
-    model, catalogue = ours
-    if takes(made, model, catalogue, **given):
+    if takes(made, model, catalogue, **server.given):
         if loaded.source.setting != BUILT_IN:
             catalogue = ungated(catalogue)
-        return await graph_of(made(model, catalogue, **given), stack), None
-    factory = Factory.of(made, given)
+        return await graph_of(made(model, catalogue, **server.given), stack), None
+    factory = Factory.of(made, server.given)
     if not factory.is_per_run:
-        return await factory(start, stack), None
+        return await factory(server.start, stack), None
     async with AsyncExitStack() as for_start:  # Each run opens its own.
-        return await factory(start, for_start), factory
+        return await factory(server.start, for_start), factory

@@ -4,7 +4,7 @@
 behind it makes one of them the default.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,20 +34,41 @@ class GraphSource:
     """Where its modules are looked for, first to last."""
     environment: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
+    is_asked: bool = True
+    """False for one of several that the setting does not name."""
 
 
 class NamedGraphError(GraphError):
     """One that names its setting."""
 
 
-def find(setting: str) -> tuple[GraphSource, ...]:
-    """The graphs that a setting names, the default first. Raises GraphError."""
+Refused = MutableMapping[str, GraphError]
+"""Why graphs of a langgraph.json cannot be served, by their names."""
+
+
+def find(setting: str, refused: Refused | None = None) -> tuple[GraphSource, ...]:
+    """The graphs that a setting names, the default first.
+
+    Raises GraphError; with `refused`, not for one of several.
+    """
     with named(setting, (Path.cwd(),)):
         place, _, name = setting.partition("#")
         if place.endswith(".json"):
-            return _configured(place, name)
+            return _configured(place, name, refused)
         # The built-in one is ours, whatever the user's folder has.
         return (_placed(setting, setting, () if setting == BUILT_IN else (Path.cwd(),)),)
+
+
+@contextmanager
+def apart(name: str, refused: Refused | None, *, is_asked: bool) -> Iterator[None]:
+    """Within, a GraphError of one graph is kept in `refused`: the others are served. That of the
+    graph that was asked for is raised."""
+    try:
+        yield
+    except GraphError as error:
+        if refused is None or is_asked:
+            raise
+        refused[name] = error
 
 
 @contextmanager
@@ -98,7 +119,7 @@ def _placed(
     return GraphSource(setting, file.stem, file, attribute, once(*beside, *folders))
 
 
-def _configured(place: str, default: str) -> tuple[GraphSource, ...]:
+def _configured(place: str, default: str, refused: Refused | None) -> tuple[GraphSource, ...]:
     """The graphs of a langgraph.json."""
     project = ProjectFile.read(place)
     graphs = project.config.get("graphs") or {}
@@ -107,13 +128,13 @@ def _configured(place: str, default: str) -> tuple[GraphSource, ...]:
         raise GraphError(f"its graphs are: {known}")
     project.check()
     folders, environment = project.folders, project.environment
-    names = sorted(graphs, key=lambda name: name != default)
-    return tuple(
-        replace(
-            _entry(f"{place}#{name}", graphs[name], folders, project.base), environment=environment
-        )
-        for name in names
-    )
+    found = []
+    for name in sorted(graphs, key=lambda name: name != default):
+        is_asked = name == default
+        with apart(name, refused, is_asked=is_asked):
+            source = _entry(f"{place}#{name}", graphs[name], folders, project.base)
+            found.append(replace(source, environment=environment, is_asked=is_asked))
+    return tuple(found)
 
 
 def _entry(setting: str, entry: Any, folders: tuple[Path, ...], base: Path) -> GraphSource:

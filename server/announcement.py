@@ -68,6 +68,8 @@ def notify(state: str) -> None:
 def _model(settings: Settings) -> str:
     default, *others = settings.model_names
     further = f"; further ones: {', '.join(others)}" if others else ""
+    if default == OFFLINE and settings.openai_base_url:
+        return f"offline; name one of OPENAI_BASE_URL with TURNSTREAM_MODEL{further}"
     if default == OFFLINE:
         return f"offline (deterministic, needs no key); set OPENAI_API_KEY for more{further}"
     if ModelName.parse(default).provider != "openai":

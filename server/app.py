@@ -1,5 +1,6 @@
 """The application: routes, and the lifespan that wires everything together."""
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
@@ -10,6 +11,7 @@ from starlette.applications import Starlette
 
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.classify import Classifier
+from turnstream.graphs.faults import GraphError
 from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.loading import BUILT_IN, load, open_graphs
 from turnstream.graphs.project_file import ConfigurableHeaders, ProjectFile, project_file
@@ -66,6 +68,8 @@ from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import Disposition
 from turnstream.tools.current import CurrentCatalogue
 
+logger = logging.getLogger(__name__)
+
 STATIC = Path(__file__).parent.parent / "static"
 
 
@@ -100,7 +104,8 @@ def create_app(
     Raises GraphError if the setting names no graph that can be served, PolicyError,
     ExtensionError; its lifespan these, StorageError and ModelSetupError.
     """
-    loaded = load(settings.graph)
+    refused: dict[str, GraphError] = {}
+    loaded = load(settings.graph, refused)
     project = project_file(settings.graph)
     project_app = _project_app(project, settings)
     policy = open_policy(settings.policy)
@@ -144,6 +149,8 @@ def create_app(
                 client_state=settings.client_state,
                 max_state_bytes=settings.max_state_bytes,
                 user=GraphUser.of(LOCAL),
+                client_context=settings.client_context,
+                refused=refused,
                 system_prompt=settings.system_prompt,
             ) as graphs,
         ):
@@ -166,6 +173,7 @@ def create_app(
                         switched,
                         hooks,
                         project.configurable_headers if project else None,
+                        refused,
                     )
                 runs, served = state["runs"], state["graphs"]
                 opened = open_all(
@@ -212,6 +220,7 @@ async def _wired(
     extensions: Sequence[Extension],
     hooks: RunHooks,
     passed_headers: ConfigurableHeaders | None,
+    refused: Mapping[str, GraphError],
 ) -> AppState:
     store = storage.store
     store.follow_titles(hooks.thread_titled)
@@ -229,7 +238,12 @@ async def _wired(
     of_graphs = [name for graph in attached.values() for name in tools_of(graph.graph)]
     known = {*catalogue.current.real_by_name, *catalogue.current.ui_by_name, *of_graphs}
     policy.warn_of_unmatched(known, models)
-    graphs = ServedGraphs({name: checkpoints(graph) for name, graph in attached.items()})
+    for name, error in refused.items():
+        logger.warning("graph %(name)s is not served: %(error)s", {"name": name, "error": error})
+    graphs = ServedGraphs(
+        {name: checkpoints(graph) for name, graph in attached.items()},
+        {name: str(error) for name, error in refused.items()},
+    )
     if workers is None:
         await LostRuns(store, graphs, hooks, settings.approval_seconds).end_all()
     logs = workers.logs if workers else MemoryLogs(settings.max_retained_bytes)

@@ -61,7 +61,8 @@ class ModelSettings(BaseSettings):
         """The model in use: `auto` resolved."""
         if self.model != "auto":
             return self.model
-        return DEFAULT_MODEL if self.openai_api_key else OFFLINE
+        is_openai = self.openai_api_key and not self.openai_base_url
+        return DEFAULT_MODEL if is_openai else OFFLINE
 
     @property
     def access(self) -> Mapping[str, str | None]:
@@ -80,11 +81,6 @@ class ModelSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_models(self) -> "ModelSettings":
-        if self.openai_base_url and self.model == "auto":
-            raise ValueError(
-                "TURNSTREAM_MODEL: OPENAI_BASE_URL is set, so name the model that it serves "
-                "(or 'offline')"
-            )
         for setting, names in (("MODEL", (self.model_name,)), ("MODELS", self.models)):
             for name in names:
                 fault = ModelName.parse(name).fault(self.access)

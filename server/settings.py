@@ -226,6 +226,12 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
                 f"TURNSTREAM_CLIENT_CONTEXT: {', '.join(reserved)} is LangGraph's own; no client "
                 "may set it"
             )
+        # A graph of the user's own may use that server under names of its own.
+        if self.openai_base_url and self.model == "auto" and self.graph == BUILT_IN:
+            raise ValueError(
+                "TURNSTREAM_MODEL: OPENAI_BASE_URL is set, so name the model that it serves "
+                "(or 'offline')"
+            )
         if "messages" in self.client_state:
             raise ValueError(
                 "TURNSTREAM_CLIENT_STATE: messages are shown as they are; leave the name out"

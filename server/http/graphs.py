@@ -12,6 +12,9 @@ from turnstream.server.http.operations import Answer, Operation, says
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.runs.client_values import allowed_names
 
+SEE_LOG = "It cannot be served; the start of the server's log says why."
+"""For other users than the developer: a reason may have the words of an exception."""
+
 
 class GraphJson(TypedDict):
     """A graph; `context`, `configurable` and `input` are the names that a client may set."""
@@ -25,8 +28,16 @@ class GraphJson(TypedDict):
     client_tools: Annotated[bool, says("True if it takes tools of a client.")]
 
 
+class RefusedGraphJson(TypedDict):
+    name: str
+    reason: str
+
+
 class GraphsJson(TypedDict):
     graphs: Annotated[list[GraphJson], Field(min_length=1)]
+    not_served: NotRequired[
+        Annotated[list[RefusedGraphJson], says("Those of the same file that cannot be served.")]
+    ]
 
 
 class Graphs(HTTPEndpoint):
@@ -38,7 +49,14 @@ class Graphs(HTTPEndpoint):
             _graph(name, checkpoints.attached, allowed, is_default=name == graphs.default)
             for name, checkpoints in graphs.by_name.items()
         ]
-        return JSONResponse(GraphsJson(graphs=listed))
+        answer = GraphsJson(graphs=listed)
+        if graphs.refused:
+            is_open = request.state["authentication"] is None
+            reasons = graphs.refused.items()
+            answer["not_served"] = [
+                {"name": name, "reason": reason if is_open else SEE_LOG} for name, reason in reasons
+            ]
+        return JSONResponse(answer)
 
 
 def _graph(

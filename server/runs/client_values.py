@@ -38,6 +38,12 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
     try:
         graph.context.check(values.context)
     except ValueError:
+        missing = graph.context.missing(values.context)
+        if missing:
+            raise InvalidRequest(
+                "invalid_context",
+                f"The graph needs {', '.join(map(repr, sorted(missing)))}: send it in context.",
+            ) from None
         # Its words may hold values of the settings.
         given_names = ", ".join(map(repr, values.context))
         raise InvalidRequest(

@@ -1,7 +1,7 @@
 """The graphs that are served, and which of them a thread belongs to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID, uuid5
 
 from turnstream.server.runs.checkpoints import Checkpoints
@@ -16,6 +16,8 @@ _ASSISTANTS = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
 class ServedGraphs:
     by_name: Mapping[str, Checkpoints]
     """Their threads; the first is the default."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Why others of the same file are not served."""
 
     @property
     def default(self) -> str:
@@ -23,7 +25,7 @@ class ServedGraphs:
 
     @property
     def are_several(self) -> bool:
-        return len(self.by_name) > 1
+        return len(self.by_name) + len(self.refused) > 1
 
     def find(self, assistant_id: str) -> str | None:
         """The graph that LangGraph's clients name, by its name or by the id that LangGraph's own
@@ -57,6 +59,13 @@ class ServedGraphs:
         Raises InvalidRequest: 422 `unknown_graph`, 409 `graph_mismatch`, 409 `graph_not_served`.
         """
         asked = request.graph
+        if asked in self.refused:
+            raise InvalidRequest(
+                "graph_not_served",
+                f"The graph {asked!r} cannot be served; GET /graphs and the server's log say why. "
+                f"There {self.listed}.",
+                409,
+            )
         if asked is not None and asked not in self.by_name:
             raise InvalidRequest(
                 "unknown_graph", f"There is no graph {asked[:64]!r}; there {self.listed}."
@@ -85,4 +94,4 @@ class ServedGraphs:
     @property
     def listed(self) -> str:
         """All names, with the verb of a sentence."""
-        return f"{'are' if self.are_several else 'is'} {', '.join(self.by_name)}"
+        return f"{'are' if len(self.by_name) > 1 else 'is'} {', '.join(self.by_name)}"

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.support.serving import Client, serving, settings, text_of
+from turnstream.graphs.faults import GraphError
+from turnstream.server.settings import Settings
 
 AGENT = """
 from dataclasses import dataclass
@@ -203,3 +206,28 @@ async def test_a_graph_without_a_reducer_and_with_names_for_type_checkers_is_ser
             _, events = await client.turn({"thread_id": thread_id, **body})
             assert text_of(events) == "Told 2."
         assert (await client.thread(thread_id))["run_state"] == "finished"
+
+
+async def test_a_required_field_that_clients_may_set_is_asked_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "agent_of_tenants.py"
+    required = 'tenant: str\n    language: str = "English"'
+    file.write_text(AGENT.replace('language: str = "English"', required))
+    given = settings(tmp_path / "t.db", graph=f"{file}:graph")
+    with pytest.raises(GraphError, match="or let clients: TURNSTREAM_CLIENT_CONTEXT=tenant"):
+        async with serving(given):
+            pass
+    allowed = given.model_copy(update={"client_context": ("tenant",)})
+    async with serving(allowed) as client:
+        answer = await client.http.post("/chat", json=NATIVE)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_context")
+        assert "needs 'tenant': send it in context" in answer.json()["detail"]
+        _, events = await client.turn({**NATIVE, "context": {"tenant": "t"}})
+        assert text_of(events).startswith("English")
+
+
+def test_the_address_of_a_model_server_needs_no_model_of_ours_for_a_graph_of_ones_own() -> None:
+    access = {"openai_base_url": "http://127.0.0.1:9/v1", "openai_api_key": "k"}
+    given = Settings.model_validate({"graph": "./agent.py:graph", **access})
+    assert given.model_name == "offline"
+    with pytest.raises(ValidationError, match="name the model that it serves"):
+        Settings.model_validate(access)

@@ -12,6 +12,7 @@ import pytest
 from langgraph_sdk import get_client
 
 from tests.support.serving import Client, serving, settings, text_of
+from turnstream.graphs.faults import GraphError
 
 AGENT = """
 from dataclasses import dataclass
@@ -74,6 +75,37 @@ async def problem(client: Client, **body: Any) -> tuple[int, str, str]:
     answer = await client.http.post("/chat", json={"message": "Hello", **body})
     assert answer.headers["content-type"] == "application/problem+json", answer.text
     return answer.status_code, answer.json()["code"], answer.json()["detail"]
+
+
+async def test_one_graph_that_cannot_be_served_does_not_stop_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "broken_one.py").write_text("import os\nos.environ['NO_SUCH_KEY']")
+    (tmp_path / "sound_one.py").write_text(AGENT.replace("NAME", "sound"))
+    graphs = {
+        "broken": "./broken_one.py:graph",
+        "gone": "./nowhere.py:graph",
+        "sound": "./sound_one.py:graph",
+    }
+    (tmp_path / "langgraph.json").write_text(json.dumps({"graphs": graphs}))
+    given = settings(tmp_path / "t.db", graph=str(tmp_path / "langgraph.json"))
+    async with serving(given) as client:
+        answer = (await client.http.get("/graphs")).json()
+        assert [(one["name"], one["default"]) for one in answer["graphs"]] == [("sound", True)]
+        reasons = {one["name"]: one["reason"] for one in answer["not_served"]}
+        assert "KeyError: 'NO_SUCH_KEY' (broken_one.py, line 2)" in reasons["broken"]
+        assert "there is no file" in reasons["gone"]
+        assert "graph broken is not served: " in caplog.text
+        assert (await said(client))[1] == "sound 1"
+        assert (await problem(client, graph="broken"))[:2] == (409, "graph_not_served")
+    by_proxy = {"auth": ("header",), "trusted_proxies": ("127.0.0.1",)}
+    async with serving(settings(tmp_path / "t.db", graph=given.graph, **by_proxy)) as client:
+        shown = await client.http.get("/graphs", headers={"X-Forwarded-User": "ann"})
+        assert [one["name"] for one in shown.json()["not_served"]] == ["gone", "broken"]
+        assert "NO_SUCH_KEY" not in shown.text
+    with pytest.raises(GraphError, match="NO_SUCH_KEY"):
+        async with serving(given.model_copy(update={"graph": f"{given.graph}#broken"})):
+            pass
 
 
 async def listed_graphs(client: Client) -> list[dict[str, Any]]:
