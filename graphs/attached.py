@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from langchain_core.messages import (
@@ -85,8 +86,15 @@ class AttachedGraph:
     """What clients see of its state beside the messages."""
     factory: RunFactory | None = None
     """None: the graph is the same for all runs."""
+    folders: tuple[Path, ...] = ()
+    """Of its author's files."""
     is_built_in: bool = False
     """Whether it keeps to the rights of its context by itself."""
+
+    @property
+    def state_schemas(self) -> Sequence[type[Any]]:
+        """The classes of its states."""
+        return [*self.graph.builder.schemas]
 
     @property
     def takes_client_tools(self) -> bool:

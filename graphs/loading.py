@@ -128,6 +128,7 @@ async def open_graphs(
                     description=source.description,
                     client_state=ClientState(shown, max_state_bytes),
                     factory=RunFactory(factory, checkpointer, store) if factory else None,
+                    folders=source.folders,
                     is_built_in=source.setting == BUILT_IN,
                 )
         _require_one(opened, refused)

@@ -22,6 +22,10 @@ OPEN_TO_ALL = (
     "there is no authentication: everyone who reaches this port can read, change and delete every "
     "thread"
 )
+DEVELOPMENT = (
+    "development: errors tell what the graph raised, results of tools are shown, and the server "
+    "starts again when a file of the project changes"
+)
 ANY_HOST = (
     "TURNSTREAM_ALLOWED_HOSTS is *: any web site can reach this server through the browser of one "
     "of its users, by DNS rebinding"
@@ -29,7 +33,12 @@ ANY_HOST = (
 
 
 def announce(
-    settings: Settings, port: int, graphs: Sequence[str] = (), extensions: Sequence[str] = ()
+    settings: Settings,
+    port: int,
+    graphs: Sequence[str] = (),
+    extensions: Sequence[str] = (),
+    *,
+    is_development: bool = False,
 ) -> None:
     """Log where the server is and what it uses. `graphs` and `extensions` are their names, the
     default graph first."""
@@ -46,6 +55,8 @@ def announce(
             logger.info("graphs served: %(names)s; the default: %(default)s", served)
         model["for"] = "model, if the graph takes the server's"
     logger.info("%(for)s: %(model)s", model)
+    if is_development:
+        logger.info(DEVELOPMENT)
     if extensions:
         logger.info("extensions: %(names)s", {"names": ", ".join(extensions)})
     for warning in (*warnings(settings), *unknown_variables(settings)):

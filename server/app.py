@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -33,7 +34,7 @@ from turnstream.server.formats import FORMATS, BodyLimits, Formats
 from turnstream.server.graph_resources import open_graph_store, open_model, open_models
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
 from turnstream.server.http.event_streams import EventStreams
-from turnstream.server.http.guard import LoopbackOnly
+from turnstream.server.http.guard import DeveloperOnly, LoopbackOnly
 from turnstream.server.http.middleware import middleware
 from turnstream.server.http.problem_handlers import HANDLERS
 from turnstream.server.http.project_app import ProjectApp, load_project_app
@@ -97,9 +98,14 @@ def create_app(
     model: BaseChatModel | None = None,
     formats: Formats = FORMATS,
     extensions: Sequence[type[Extension]] = OUR_EXTENSIONS,
+    *,
+    is_development: bool = False,
 ) -> Starlette:
     """The application, on the model that the settings name if none is given, with those of the
     extensions that the settings switch on.
+
+    `is_development`: it is served to the developer of the graph, on loopback alone, who is told
+    what the graph raises.
 
     Raises GraphError if the setting names no graph that can be served, PolicyError,
     ExtensionError; its lifespan these, StorageError and ModelSetupError.
@@ -145,7 +151,7 @@ def create_app(
                 models[settings.model_name],
                 tools.current,
                 limits=settings.limits,
-                undeclared_results=settings.undeclared_results,
+                undeclared_results="show" if is_development else settings.undeclared_results,
                 client_state=settings.client_state,
                 max_state_bytes=settings.max_state_bytes,
                 user=GraphUser.of(LOCAL),
@@ -174,6 +180,7 @@ def create_app(
                         hooks,
                         project.configurable_headers if project else None,
                         refused,
+                        is_development=is_development,
                     )
                 runs, served = state["runs"], state["graphs"]
                 opened = open_all(
@@ -198,6 +205,8 @@ def create_app(
     )
     # Not a mount: that would take a known address with another method for a file, and say 404.
     app.router.default = static_files(STATIC)
+    if is_development:
+        app.add_middleware(DeveloperOnly)
     return app
 
 
@@ -221,6 +230,8 @@ async def _wired(
     hooks: RunHooks,
     passed_headers: ConfigurableHeaders | None,
     refused: Mapping[str, GraphError],
+    *,
+    is_development: bool,
 ) -> AppState:
     store = storage.store
     store.follow_titles(hooks.thread_titled)
@@ -258,7 +269,7 @@ async def _wired(
             classifier,
             store,
             logs,
-            _run_settings(settings),
+            replace(_run_settings(settings), tells_causes=is_development),
             policy,
             catalogue,
             hooks,

@@ -1,11 +1,12 @@
 """The text of `--help`: one screen. A test compares its options with the settings."""
 
 HELP = """\
-usage: turnstream [GRAPH] [OPTION ...]
+usage: turnstream [dev] [GRAPH] [OPTION ...]
        turnstream {keys,threads,audit,extensions,migrate} --help
 
 Serve a LangGraph graph to browsers. GRAPH is file.py:name, module:name or a
 langgraph.json; without it, the langgraph.json of this folder or the built-in graph.
+`turnstream dev` tells its developer what a graph raises, and reloads its files.
 
 Server
   --host ADDRESS           address to listen on (127.0.0.1)

@@ -75,6 +75,10 @@ def main(arguments: Sequence[str]) -> int:
     """Return the exit status: 0 after an orderly end, 2 if the server cannot start, 1 if it broke
     off."""
     configure("text")
+    if arguments[:1] == ["dev"] and not {"-h", "--help"}.intersection(arguments):
+        from turnstream.server import dev
+
+        return dev.main(arguments[1:])
     if arguments[:1] and arguments[0] in ADMINISTRATION:
         from turnstream.server.commands import run
 
@@ -90,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
             return 0
         settings = read_settings(arguments, kind)
     except (StartError, ExtensionError) as error:
-        return _refused(error)
+        return refused(error)
     configure(settings.log_format)
     try:
         with listen(settings.host, settings.port) as listener:
@@ -98,14 +102,15 @@ def main(arguments: Sequence[str]) -> int:
     except REFUSALS as error:
         if settings.debug and error.__cause__:
             logger.exception("the server cannot start", exc_info=error.__cause__)
-        return _refused(error, settings.log_format)
+        return refused(error, settings.log_format)
     except Exception:
         logger.exception("the server broke off")
         return 1
     return 0
 
 
-def _refused(error: Exception, log_format: LogFormat = "text") -> int:
+def refused(error: Exception, log_format: LogFormat = "text") -> int:
+    """Say in a line why the server cannot start, and return the exit status."""
     if log_format == "json":
         logger.critical(str(error))
     else:
@@ -186,12 +191,20 @@ async def serve(
     settings: Settings,
     listener: socket.socket,
     extensions: Sequence[type[Extension]] = BUILT_IN,
+    *,
+    is_development: bool = False,
 ) -> None:
-    app = create_app(settings, extensions=extensions)
+    app = create_app(settings, extensions=extensions, is_development=is_development)
     async with app.router.lifespan_context(app) as state:
         assert state is not None
         names = [each.name for each in state["extensions"]]
-        announce(settings, listener.getsockname()[1], [*state["graphs"].by_name], names)
+        announce(
+            settings,
+            listener.getsockname()[1],
+            [*state["graphs"].by_name],
+            names,
+            is_development=is_development,
+        )
         gc.collect()
         gc.freeze()  # What is there by now stays: the collector need not look at it again.
         gc.set_threshold(*GC_THRESHOLDS)

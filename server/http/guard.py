@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,6 +25,13 @@ DOUBTFUL_LENGTH = Problem(
     "A request with Transfer-Encoding is HTTP/1.1, and has no Content-Length.",
     headers={"Connection": "close"},
 )
+FORWARDED = (
+    *("forwarded", "x-forwarded", "x-real-ip", "x-original-", "x-client-ip", "true-client-ip"),
+    *("via", "cf-", "fly-", "tailscale-", "ngrok-", "x-envoy-", "x-azure-", "x-amz"),
+)
+"""How headers begin that proxies and tunnels send."""
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+FROM_ELSEWHERE = problem("development_only")
 OPEN_TO_ALL = problem("authentication_not_set")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PROBED = ("/health", "/health/live", "/health/ready")
@@ -102,6 +110,31 @@ class LoopbackOnly:
             await OPEN_TO_ALL.response()(scope, receive, send)
         else:
             await self.app(scope, receive, send)
+
+
+@dataclass(frozen=True, slots=True)
+class DeveloperOnly:
+    """ASGI middleware: refuses what does not come from this machine, or may not: a tunnel or a
+    proxy reaches loopback too, and says in a header for whom it asks."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not _is_from_here(Request(scope)):
+            await FROM_ELSEWHERE.response()(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+def _is_from_here(request: Request) -> bool:
+    server, client = request.scope.get("server"), request.scope.get("client")
+    addresses = [each[0] for each in (server, client) if each]
+    origin = request.headers.get("origin")
+    return (
+        all(map(_is_loopback, addresses))
+        and not any(name.startswith(FORWARDED) for name in request.headers)
+        and (origin is None or is_allowed_host(urlsplit(origin).netloc, LOOPBACK_NAMES))
+    )
 
 
 def _is_loopback(address: str) -> bool:

@@ -1,5 +1,6 @@
 """What a failed run may say: a code and a fixed sentence; the cause goes to the log."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +15,10 @@ from langchain_core.exceptions import (
     ModelRateLimitError,
     ModelTimeoutError,
 )
+from langgraph.errors import GraphRecursionError, InvalidUpdateError
+from pydantic import ValidationError
 
+from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.chunk_shape import ModelFault
 from turnstream.graphs.models import ModelUnavailable
 from turnstream.graphs.stored import StoredError
@@ -26,15 +30,25 @@ SENTENCES: Mapping[str, str] = {
     "such as OPENAI_API_KEY.",
     "model_not_found": "The model's provider has no such model. Check TURNSTREAM_MODEL.",
     "model_unavailable": "The model could not be reached, or broke off. Try again.",
+    "model_key_missing": "The model has no key. Set its variable, such as OPENAI_API_KEY, in the "
+    "server's environment or in the env of langgraph.json.",
     "context_too_long": "The conversation is too long for the model. Start a new thread.",
     "content_filter": "The model's provider filtered this request. Put it another way.",
     "model_error": "The model's provider refused the request.",
+    "invalid_update": "Nodes of the graph wrote one key of its state in the same step, or a node "
+    "returned no update of it. Give the key a reducer; the server's log names the place.",
+    "invalid_state": "The graph's state does not validate.",
+    "recursion_limit": "The graph took as many steps as its recursion_limit allows.",
     "run_interrupted": "The server's process that ran this died. What was saved is in the thread; "
     "continue it, or send a message.",
     "internal_error": "Something went wrong on the server.",
     **STORAGE_FAULTS,
 }
 
+OWN_MODEL_NOT_FOUND = (
+    "The model's provider has no such model. Check the name that the graph gives it, or "
+    "TURNSTREAM_MODEL if it takes the server's."
+)
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ContextOverflowError, "context_too_long"),
     (ModelRateLimitError, "model_rate_limited"),
@@ -45,6 +59,8 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ModelTimeoutError, "model_unavailable"),
     (ModelAPIError, "model_unavailable"),
     (ModelUnavailable, "model_unavailable"),
+    (GraphRecursionError, "recursion_limit"),
+    (InvalidUpdateError, "invalid_update"),
 )
 
 _CODES = {
@@ -87,11 +103,24 @@ class Failure:
     code: str
     message: str
     error_id: str | None
+    told: str | None = None
+    """The message of the stream, if it is not the one that the thread keeps."""
+
+    @property
+    def shown(self) -> str:
+        return self.told or self.message
 
     @property
     def stored(self) -> StoredError:
         """As it is stored with the thread's last message."""
         return StoredError(code=self.code, message=self.message, id=self.error_id)
+
+
+_NO_KEY = re.compile(
+    "Missing credentials|API key required|api_key client option must be set"
+    "|Could not resolve authentication method"
+)
+"""How the clients of OpenAI, Google and Anthropic say that they were made without a key."""
 
 
 def failure_code(cause: BaseException) -> str:
@@ -100,7 +129,14 @@ def failure_code(cause: BaseException) -> str:
         return cause.code
     if isinstance(cause, ModelFault):
         return _fault_code(cause)
+    if _lacks_key(cause):
+        return "model_key_missing"
     return _named_code(cause) or _code_of_kind(cause)
+
+
+def _lacks_key(cause: BaseException) -> bool:
+    causes = (cause, cause.__cause__, cause.__context__)
+    return any(_NO_KEY.search(str(one)) for one in causes if one is not None)
 
 
 def _fault_code(fault: ModelFault) -> str:
@@ -145,6 +181,30 @@ def _names(cause: BaseException) -> Iterator[str]:
         yield from (str(d.get("reason")) for d in error.get("details", ()) if isinstance(d, dict))
 
 
-def failure(cause: BaseException, error_id: str) -> Failure:
+def failure(cause: BaseException, error_id: str, graph: AttachedGraph | None = None) -> Failure:
+    """`graph` is the one that failed."""
     code = failure_code(cause)
+    fields = _invalid_fields(cause, graph) if graph and code == "internal_error" else None
+    if fields is not None:
+        named = f" Look at {', '.join(fields)}." if fields else ""
+        return Failure("invalid_state", SENTENCES["invalid_state"] + named, error_id)
+    if code == "model_not_found" and graph and not graph.is_built_in:
+        return Failure(code, OWN_MODEL_NOT_FOUND, error_id)
     return Failure(code, SENTENCES[code], error_id)
+
+
+def _invalid_fields(cause: BaseException, graph: AttachedGraph) -> list[str] | None:
+    """The fields of the graph's state that do not validate, by the names that its author gave
+    them. None: it was not the state."""
+    if not isinstance(cause, ValidationError):
+        return None
+    schema = next((one for one in graph.state_schemas if one.__name__ == cause.title), None)
+    if schema is None:
+        return None
+    declared = getattr(schema, "model_fields", {})
+    faults = cause.errors(include_input=False, include_url=False, include_context=False)
+    return [
+        *dict.fromkeys(
+            str(one["loc"][0]) for one in faults if one["loc"][:1] and one["loc"][0] in declared
+        )
+    ]

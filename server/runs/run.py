@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 from uuid import uuid4
@@ -15,6 +16,7 @@ from turnstream.graphs import stored
 from turnstream.graphs.dispositions import of_message
 from turnstream.graphs.stored import Ended
 from turnstream.server.runs.cancelling import cancelled
+from turnstream.server.runs.causes import TOLD, in_words, place_in_words
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.exits import contained_exits
 from turnstream.server.runs.failures import Failure, failure
@@ -296,9 +298,16 @@ class Run:
             "thread": self.start.key.thread_id,
             "error_id": error_id,
         }
-        text = "run %(run)s of thread %(thread)s failed, error %(error_id)s"
+        graph = self._checkpoints.attached
+        failed = failure(cause, error_id, graph)
+        named["cause"] = place_in_words(cause, graph.folders)
+        if self.start.tells_causes:
+            named["cause"] = in_words(cause, graph.folders)
+            failed = replace(failed, told=f"{failed.message} {named['cause']}")
+            TOLD.keep(error_id, failed.shown)
+        text = "run %(run)s of thread %(thread)s failed, error %(error_id)s: %(cause)s"
         logger.error(text, named, exc_info=cause)
-        return failure(cause, error_id)
+        return failed
 
 
 def _is_text(chunk: Chunk) -> bool:

@@ -107,6 +107,7 @@ class RunStarts:
                 user=user,
             ),
             limits=settings.limits,
+            tells_causes=settings.tells_causes,
             model=model_name,
             setup=setup_hash(settings.system_prompt, catalogue) if is_built_in else None,
             follows=(run.thread and run.thread.run_id) or None,

@@ -39,6 +39,8 @@ class RunStart:
     """Its name in the settings; None: a graph's own."""
     setup: str | None = None
     """The hash of system prompt and tools; None: a graph's own."""
+    tells_causes: bool = False
+    """True in `turnstream dev` alone."""
     follows: str | None = None
     """The thread's last run before this one; None: it had none."""
 
@@ -72,5 +74,7 @@ class RunSettings:
     """How long a question for an approval is open; 0: until it is answered."""
     client_values: tuple[str, ...] = ()
     """What clients may set of the graph's context, configurable values and input."""
+    tells_causes: bool = False
+    """True in `turnstream dev` alone: an error says what the graph raised."""
     system_prompt: str = ""
     """Of the built-in graph."""

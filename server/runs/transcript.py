@@ -13,6 +13,7 @@ from turnstream.graphs.parts import StoredPart, stored_parts
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.stored_approvals import AskedApproval
 from turnstream.server.runs.approval_view import shown_approval
+from turnstream.server.runs.causes import TOLD
 from turnstream.server.runs.endings import (
     last_reason,
     run_ended,
@@ -194,7 +195,7 @@ def _assistant_turn(draft: _Draft, calls: _Calls, *, goes_on: bool, asks: bool) 
         steps,
         last_reason(last, pending=pending),
         run_ended(ended) if ended else None,
-        stored.error(last),
+        TOLD.shown(stored.error(last)),
     )
 
 

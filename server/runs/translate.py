@@ -174,7 +174,7 @@ class Translator:
         if ended:
             chunks.append(run_ended(ended))
         if failed:
-            chunks.append(Error(failed.code, failed.message, failed.error_id))
+            chunks.append(Error(failed.code, failed.shown, failed.error_id))
         return [*chunks, self._steps.message_finish(reason), Done()]
 
     def _said(

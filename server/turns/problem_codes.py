@@ -13,6 +13,7 @@ TABLE = """\
 401 http_error | The server may not read a file of the page. | Let the server read the file.
 401 unauthenticated | The request has no valid credentials, or its session has ended; `login` is false if only a proxy logs people in. | Send a key or a token as `Authorization: Bearer`, or log in at `POST /login`.
 403 approval_required | A person must approve this call. | Ask for the call in a thread, where it waits for an approval.
+403 development_only | `turnstream dev` answers programs of its own machine alone, and none that a proxy or a tunnel brings. | Call it directly, or start turnstream without dev.
 403 authentication_not_set | Everyone who reaches this address could read, change and delete every thread. | Set TURNSTREAM_AUTH to keys, jwt, header or module:function (to 'off' if they all may), or reach the server on 127.0.0.1.
 403 forbidden | The policy gives the caller no role, or no right to approve their own call. | Ask the operator of the server for a role.
 403 host_not_allowed | The `Host` of the request is not one of `TURNSTREAM_ALLOWED_HOSTS`. | Add the host to the setting.
@@ -171,7 +172,7 @@ def by_status(problems: Problems) -> Mapping[int, list[str]]:
 
 
 CONNECTION = pick("malformed_request", "request_timeout", "too_many_connections")
-HOST = pick("malformed_request", "host_not_allowed", "authentication_not_set")
+HOST = pick("malformed_request", "host_not_allowed", "authentication_not_set", "development_only")
 CREDENTIALS = pick("unauthenticated", "authentication_unavailable")
 NO_OPERATION = pick("http_error", "not_found", "method_not_allowed")
 """The problems of addresses and methods that no operation has."""

@@ -174,7 +174,7 @@ const MARKS = {
 
 function mark({ ended, error, finishReason, parts, running }) {
   if (running) return nothing;
-  if (error) return html`<p class="mark danger">${icons.warning} Failed: ${error.message}</p>`;
+  if (error) return html`<p class="mark danger">${icons.warning} Failed: ${error.message}${error.id ? html` <small>Error ${error.id}</small>` : nothing}</p>`;
   if (ended?.reason === "limit") {
     return html`<p class="mark">${icons.stopped} Stopped: ${String(ended.limit).replaceAll("_", " ")} of ${ended.value} reached</p>`;
   }

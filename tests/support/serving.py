@@ -16,6 +16,7 @@ from typing import Any, cast
 import httpx
 import uvicorn.server
 from langchain_core.language_models import BaseChatModel
+from starlette.applications import Starlette
 
 from tests.support import documented, two_workers
 from tests.support.endpoint import StrictEndpoint
@@ -226,33 +227,30 @@ async def serving(
     port: int = 0,
     formats: Formats = FORMATS,
     extensions: Sequence[type[Extension]] = BUILT_IN,
+    *,
+    is_development: bool = False,
 ) -> AsyncIterator[Client]:
     """The server in this loop, on a port of its own; where tests run on two workers
     (`tests.support.two_workers`), both, of which requests meet one after the other."""
     shared = two_workers.shared_by(settings.database)
     if shared is None:
-        async with _serving(settings, catalogue, model, port, formats, extensions) as client:
+        app = create_app(
+            settings, catalogue, model, formats, extensions, is_development=is_development
+        )
+        async with _serving(settings, app, port) as client:
             yield client
         return
     given = settings.model_copy(update=shared)
     async with (
-        _serving(given, catalogue, model, port, formats, extensions) as first,
-        _serving(given, catalogue, model, 0, formats, extensions) as second,
+        _serving(given, create_app(given, catalogue, model, formats, extensions), port) as first,
+        _serving(given, create_app(given, catalogue, model, formats, extensions), 0) as second,
         http_client(first.url, two_workers.InTurn(first.url, second.url)) as http,
     ):
         yield Client(http, first.state, first.server)
 
 
 @asynccontextmanager
-async def _serving(
-    settings: Settings,
-    catalogue: Catalogue,
-    model: BaseChatModel | None,
-    port: int,
-    formats: Formats,
-    extensions: Sequence[type[Extension]],
-) -> AsyncIterator[Client]:
-    app = create_app(settings, catalogue, model, formats, extensions)
+async def _serving(settings: Settings, app: Starlette, port: int) -> AsyncIterator[Client]:
     with _listen(port) as listener:
         port = listener.getsockname()[1]
         async with app.router.lifespan_context(app) as state:

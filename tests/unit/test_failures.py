@@ -1,6 +1,7 @@
 """What a run raised, as a code and a fixed sentence: providers' errors keep their kind."""
 
 import json
+from dataclasses import replace
 
 import httpx
 import httpx2
@@ -13,7 +14,12 @@ from langchain_core.exceptions import (
     ModelInvalidRequestError,
     ModelNotFoundError,
 )
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphRecursionError, InvalidUpdateError
+from langgraph.graph import START, MessagesState, StateGraph
+from pydantic import BaseModel, ValidationError
 
+from turnstream.graphs.attached import attach
 from turnstream.graphs.chunk_shape import ModelFault
 from turnstream.graphs.models import ModelUnavailable
 from turnstream.server.runs.failures import SENTENCES, failure, failure_code
@@ -92,3 +98,44 @@ def test_every_sentence_says_what_to_do_or_what_happened_in_plain_words() -> Non
     for code, sentence in SENTENCES.items():
         assert sentence.endswith("."), code
         assert "Error" not in sentence, code
+
+
+class Other(BaseModel):
+    count: int = 0
+
+
+class State(BaseModel):
+    messages: list[str] = []
+    count: int = 0
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (openai.OpenAIError("Missing credentials. Please pass an `api_key`"), "model_key_missing"),
+        (InvalidUpdateError("At key 'x': can receive only one value"), "invalid_update"),
+        (GraphRecursionError("limit of 25 reached"), "recursion_limit"),
+    ],
+)
+def test_known_mistakes_of_a_graph_have_a_code_of_their_own(cause: Exception, code: str) -> None:
+    assert failure_code(cause) == code
+
+
+def test_a_state_that_does_not_validate_is_named_by_its_fields_alone() -> None:
+    builder = StateGraph(State).add_node("speak", lambda _: {}).add_edge(START, "speak")
+    graph = attach(builder.compile(), InMemorySaver())
+    for schema, code in ((State, "invalid_state"), (Other, "internal_error")):
+        with pytest.raises(ValidationError) as raised:
+            schema.model_validate({"count": SECRET})
+        failed = failure(raised.value, "e1", graph)
+        assert failed.code == code
+        assert SECRET not in failed.message
+        assert ("Look at count." in failed.message) == (code == "invalid_state")
+
+
+def test_a_model_that_a_graph_names_itself_is_not_looked_for_in_the_settings() -> None:
+    builder = StateGraph(MessagesState).add_node("speak", lambda _: {}).add_edge(START, "speak")
+    graph = attach(builder.compile(), InMemorySaver())
+    assert "the name that the graph gives it" in failure(status_error(404), "e1", graph).message
+    built_in = replace(graph, is_built_in=True)
+    assert failure(status_error(404), "e1", built_in).message == SENTENCES["model_not_found"]

@@ -1,0 +1,149 @@
+"""`turnstream dev` tells the developer of a graph what it raised; no other server does, and it is
+for this machine alone."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.support.environment import isolate
+from tests.support.serving import process, serving, settings, text_of
+from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.__main__ import main
+from turnstream.server.runs.causes import TOLD as TOLD_CAUSES
+
+AGENT = """
+import os
+
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+
+
+@tool
+def search(query: str) -> dict:
+    "Search."
+    return {"found": query}
+
+
+def look(given):
+    return given["nokey"]
+
+
+def speak(state):
+    match state["messages"][-1]:
+        case message if message.text == "Fail":
+            look({})
+        case message if message.text == "Leak":
+            raise RuntimeError(os.environ["SOME_TOKEN"])
+        case message if message.text == "Search":
+            call = {"name": "search", "args": {"query": "q"}, "id": "c1"}
+            return {"messages": [AIMessage("", tool_calls=[call])]}
+    return {"messages": [AIMessage("First.")]}
+
+
+def next_node(state):
+    return "tools" if state["messages"][-1].tool_calls else "__end__"
+
+
+builder = StateGraph(MessagesState).add_node("speak", speak).add_node("tools", ToolNode([search]))
+builder.add_edge(START, "speak").add_conditional_edges("speak", next_node)
+graph = builder.compile()
+"""
+FIXED = "Something went wrong on the server."
+TOLD = f"{FIXED} KeyError: 'nokey' at dev_agent.py:17 in look, dev_agent.py:23 in speak"
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    (tmp_path / "dev_agent.py").write_text(AGENT)
+    return f"{tmp_path / 'dev_agent.py'}:graph"
+
+
+async def test_a_developer_is_told_what_a_node_raised_and_where(
+    graph: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "a-secret-value")
+    given = settings(tmp_path / "t.db", graph=graph)
+    async with serving(given, is_development=True) as client:
+        thread_id, events = await client.turn({"message": "Fail"})
+        assert [event.data["error"] for event in events if event.type == "error"] == [TOLD]
+        assert (await client.thread(thread_id))["messages"][-1]["error"]["message"] == TOLD
+        assert TOLD.removeprefix(FIXED) in caplog.text
+        _, events = await client.turn({"message": "Search"})
+        assert {"found": "q"} in [event.data.get("result") for event in events[:-1]]
+        _, events = await client.turn({"message": "Leak"})
+        assert next(e for e in events if e.type == "error").data["error"].endswith("in speak")
+        said = [record.getMessage() for record in caplog.records]
+        assert "a-secret-value" not in str([*said, *events])
+    TOLD_CAUSES.clear()  # As in another process.
+    async with serving(given) as client:
+        assert (await client.thread(thread_id))["messages"][-1]["error"]["message"] == FIXED
+
+
+async def test_in_any_other_server_the_log_has_the_type_and_the_place_alone(
+    graph: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(settings(tmp_path / "t.db", graph=graph)) as client:
+        thread_id, events = await client.turn({"message": "Fail"})
+        assert [event.data["error"] for event in events if event.type == "error"] == [FIXED]
+        assert (await client.thread(thread_id))["messages"][-1]["error"]["message"] == FIXED
+    said = [record.getMessage() for record in caplog.records if "failed, error" in record.message]
+    assert len(said) == 1
+    assert said[0].endswith(": KeyError at dev_agent.py:17 in look")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://localhost:3000"}, 200),
+        ({"Origin": "https://a.example"}, 403),
+        ({"X-Forwarded-For": "203.0.113.1"}, 403),
+        ({"Forwarded": "for=203.0.113.1"}, 403),
+        ({"CF-Connecting-IP": "203.0.113.1"}, 403),
+        ({"Host": "a.example"}, 403),
+    ],
+)
+async def test_a_server_of_a_developer_answers_nobody_who_comes_through_a_tunnel(
+    headers: dict[str, str], status: int, tmp_path: Path
+) -> None:
+    async with serving(settings(tmp_path / "t.db"), is_development=True) as client:
+        answer = await client.http.get("/threads", headers=headers)
+        assert answer.status_code == status
+        page = await client.http.get("/", headers=headers)
+        assert page.status_code in (status, 200 if "Origin" in headers else status)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--host", "0.0.0.0", "--auth", "off"), ("--allowed-hosts", "a.example")],
+)
+def test_a_server_of_a_developer_is_refused_where_others_reach_it(
+    options: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    isolate(monkeypatch, tmp_path)
+    assert main(["dev", *options]) == 2
+    assert "serves this machine alone" in capsys.readouterr().err
+
+
+async def test_a_changed_file_is_served_and_the_threads_are_kept(
+    graph: str, tmp_path: Path
+) -> None:
+    command = ("-P", "-m", "turnstream.server", "dev", graph, "--port", "0")
+    async with process(tmp_path / "t.db", command, folder=tmp_path) as served:
+        thread_id, events = await served.client.turn({"message": "Hello"})
+        assert text_of(events) == "First."
+        file = tmp_path / "dev_agent.py"
+        file.write_text(AGENT.replace("First.", "Second."))
+        async with asyncio.timeout(WAIT_SECONDS):
+            while text_of(events) != "Second.":
+                _, events = await served.client.turn({"message": "Hello"})
+        thread = await served.client.thread(thread_id)
+        assert thread["messages"][-1]["parts"][0]["text"] == "First."
+        served.terminate()
+        assert await served.exit_status() == 0
