@@ -44,6 +44,30 @@ export function fieldsOf(schema, args) {
   return [...fields.filter(({ given }) => given), ...fields.filter(({ given }) => !given)];
 }
 
+/**
+ * The fields of a form that a tool's server asks for: in its order, with its titles and defaults.
+ *
+ * @param {{properties?: object}} schema
+ * @returns {object[] | null}  null: answer with one JSON text
+ */
+export function questionFields(schema) {
+  const declared = isObject(schema.properties) ? Object.entries(schema.properties) : [];
+  if (!declared.length) return [];
+  const defaults = declared.filter(([, property]) => isObject(property) && property.default !== undefined);
+  const fields = fieldsOf(schema, Object.fromEntries(defaults.map(([name, property]) => [name, property.default])));
+  if (!fields) return null;
+  return declared.map(([name, property]) => ({ ...fields.find((field) => field.name === name), ...titlesOf(property) }));
+}
+
+function titlesOf(property) {
+  const { title, oneOf, enumNames } = isObject(property) ? property : {};
+  const words = Array.isArray(oneOf) ? oneOf.map((option) => option?.title) : enumNames;
+  return {
+    ...(isText(title) ? { label: title } : {}),
+    ...(Array.isArray(words) && words.every(isText) ? { words } : {}),
+  };
+}
+
 function inputOf(declared, root, given) {
   const shape = shapeOf(declared, root);
   const json = { kind: "json", text: given ? visible(inJson(given.value)) : "" };

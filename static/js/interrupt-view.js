@@ -6,6 +6,8 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { field, readFields } from "./argument-fields.js";
+import { argsOf, argsOfText, questionFields } from "./arguments.js";
 import { cut, inJson } from "./bounds.js";
 import { withDates } from "./dates.js";
 import { icons } from "./icons.js";
@@ -53,7 +55,7 @@ function sendAll(interrupts, isShut, onAnswer) {
   const send = ({ currentTarget }) => {
     const forms = [...currentTarget.closest(".interrupts").querySelectorAll("form.interrupt")];
     const answers = interrupts.map((interrupt, index) => [interrupt.id, read(forms[index], interrupt)]);
-    forms.find((form) => form.querySelector(".question-hint").textContent)?.querySelector(FIELDS).focus();
+    forms.find((form) => form.querySelector(HINT).textContent)?.querySelector(FIELDS).focus();
     if (answers.every(([, answer]) => answer)) {
       onAnswer(Object.fromEntries(answers.map(([id, { value }]) => [id, value])));
     }
@@ -66,6 +68,8 @@ function sendAll(interrupts, isShut, onAnswer) {
 /** What its form is kept under. */
 export const nameOfInterrupt = (id) => `interrupt-${id}`;
 
+/** Of the whole form; a field may have one of its own. */
+const HINT = ".question-hint[role=alert]";
 const FIELDS = "input:not([hidden] *), textarea, button";
 
 function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
@@ -85,6 +89,7 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
           : nothing}
         <div class="question-bar">
           <button type="submit" class=${isOne ? "primary" : ""}>${BUTTONS[requestOf(interrupt).kind]}</button>
+          ${refusals(interrupt, onAnswer)}
           ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
         </div>
       </fieldset>
@@ -92,7 +97,16 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
   `;
 }
 
-const BUTTONS = { review: "Send decision", question: "Send answer", value: "Send answer", pause: "Continue" };
+/** Of a question of a tool's server, which is told how it was left. */
+function refusals(interrupt, onAnswer) {
+  const { kind } = requestOf(interrupt);
+  if (kind !== "form" && kind !== "address") return nothing;
+  const button = (action, words) =>
+    html`<button type="button" @click=${() => onAnswer({ [interrupt.id]: { action } })}>${words}</button>`;
+  return html`${button("decline", "Decline")} ${button("cancel", "Cancel")}`;
+}
+
+const BUTTONS = { form: "Send answer", address: "I am done there", review: "Send decision", question: "Send answer", value: "Send answer", pause: "Continue" };
 
 const heading = (words, interrupt) => html`
   <legend class="interrupt-legend">
@@ -115,11 +129,26 @@ const VIEWS = {
     <div id="${interrupt.key}-prompt">${box("Value", inJson(value))}</div>
     ${answerField(interrupt.key, true)}
   `,
+  form: ({ prompt, by, schema }, interrupt) => html`
+    ${heading(`${by} asks`, interrupt)} ${prose("Question", prompt, "interrupt-prompt")}
+    <div class="fields">${fieldsFor(schema).map((item, index) => field(item, index, interrupt.key))}</div>
+  `,
+  address: ({ prompt, by, url }, interrupt) => html`
+    ${heading(`${by} asks you to open an address`, interrupt)} ${prose("Question", prompt, "interrupt-prompt")}
+    <p class="interrupt-prompt">
+      <a href=${url} target="_blank" rel="noopener noreferrer" referrerpolicy="no-referrer">${shown(url)}</a>
+    </p>
+    <p class="muted">Open it only if you trust <strong>${shown(new URL(url).host)}</strong>.</p>
+  `,
   pause: (_, interrupt) => html`
     ${heading("Paused at a breakpoint", interrupt)}
     <p>The graph goes on when you continue.</p>
   `,
 };
+
+const AS_JSON = { kind: "json", name: "Your answer, as JSON", text: "{}" };
+
+const fieldsFor = (schema) => questionFields(schema) ?? [AS_JSON];
 
 /** A very long text is shown in part; an answer is made of the whole. */
 const shown = (text) => visible(cut(text));
@@ -210,7 +239,7 @@ function argumentsView(name, args) {
 function read(form, interrupt) {
   const request = requestOf(interrupt);
   const { value, problem = "" } = READ[request.kind](form, request);
-  form.querySelector(".question-hint").textContent = problem;
+  form.querySelector(HINT).textContent = problem;
   return problem ? null : { value };
 }
 
@@ -220,6 +249,12 @@ const READ = {
     const { problem } = read.find((answer) => answer.problem) ?? {};
     return problem ? { problem } : { value: reviewAnswer(request, read.map(({ decision }) => decision)) };
   },
+  form(form, { schema }) {
+    const fields = questionFields(schema);
+    const read = readFields(form, (typed) => (fields ? argsOf(fields, typed) : argsOfText({}, "{}", typed[0])));
+    return read ? { value: { action: "accept", content: read.args } } : { problem: "Correct the fields above." };
+  },
+  address: () => ({ value: { action: "accept" } }),
   question: answered,
   value: answered,
   /** A breakpoint takes any answer. */

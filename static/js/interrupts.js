@@ -1,7 +1,9 @@
 /**
  * Interrupts: what a graph stopped to ask, and the answers that it takes. Pure functions.
  *
- * An interrupt is one of four requests:
+ * An interrupt is one of six requests:
+ *   form      values that a tool's server asks for
+ *   address   one that a tool's server wants opened
  *   review    tool calls to decide on, as LangChain's HumanInTheLoopMiddleware asks for them
  *   question  a text, perhaps with further values
  *   value     any other JSON
@@ -9,6 +11,7 @@
  */
 
 import { inJson } from "./bounds.js";
+import { safeLink } from "./links.js";
 
 /** What a reviewer can decide of a call, in the order in which it is offered. */
 export const DECISIONS = ["approve", "edit", "reject", "respond"];
@@ -37,6 +40,10 @@ const asksTheSame = (one, other) => inJson(one.value, 0) === inJson(other.value,
 
 export function requestOf({ value, response_schema: schema }) {
   if (value === undefined) return { kind: "pause" };
+  if (value?.type === "elicitation" && isText(value.message)) {
+    const asked = elicitation(value);
+    if (asked) return asked;
+  }
   const actions = batch(value) ?? single(value, schema);
   if (actions) return { kind: "review", actions, isBatch: "action_requests" in value };
   if (isText(value)) return { kind: "question", prompt: value };
@@ -44,6 +51,14 @@ export function requestOf({ value, response_schema: schema }) {
   if (!name) return { kind: "value", value };
   const { [name]: prompt, ...rest } = value;
   return { kind: "question", prompt, ...(Object.keys(rest).length ? { rest } : {}) };
+}
+
+/** What a tool's server asks in the middle of a call. */
+function elicitation({ mode, message: prompt, server, requested_schema: schema, url }) {
+  const by = isText(server) ? server : "";
+  if (mode === "form" && isObject(schema)) return { kind: "form", prompt, by, schema };
+  const isWeb = mode === "url" && isText(url) && /^https?:/i.test(url) && safeLink(url);
+  return isWeb ? { kind: "address", prompt, by, url } : null;
 }
 
 /** `{"action_requests": [...], "review_configs": [...]}`: answered by position, all at once. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { argsOf, argsOfText, changesOf, fieldsOf, isExact, optionWords } from "../../static/js/arguments.js";
+import { argsOf, argsOfText, changesOf, fieldsOf, isExact, optionWords, questionFields } from "../../static/js/arguments.js";
 import { table } from "./tables.mjs";
 
 const TEXT = { type: "string" };
@@ -208,4 +208,27 @@ test("changes name what was changed, left out and added, in the order of the arg
 
 test("options are named in words, without unseen characters", () => {
   assert.deepEqual([true, false, 3, "a\u202eb"].map(optionWords), ["Yes", "No", "3", String.raw`a\u202eb`]);
+});
+
+test("the fields that a tool's server asks for keep its order, titles and defaults", () => {
+  const schema = {
+    properties: {
+      city: { type: "string", title: "City" },
+      seat: { type: "string", oneOf: [{ const: "a", title: "Aisle" }, { const: "w", title: "Window" }], default: "w" },
+      nights: { type: "integer" },
+      insured: { type: "boolean", default: false },
+    },
+    required: ["city"],
+  };
+  const fields = questionFields(schema);
+  assert.deepEqual(fields.map(({ label, name, text }) => [label ?? name, text]), [
+    ["City", ""],
+    ["seat", "1"],
+    ["nights", ""],
+    ["insured", "1"],
+  ]);
+  assert.deepEqual(fields[1].words, ["Aisle", "Window"]);
+  assert.deepEqual(argsOf(fields, ["Rome", "1", "2", "0"]).args, { city: "Rome", seat: "w", nights: 2, insured: true });
+  assert.deepEqual(argsOf(fields, ["", "1", "x", "1"]).problems, ["A value is needed.", "", "Enter a whole number.", ""]);
+  assert.deepEqual(questionFields({}), []);
 });

@@ -160,3 +160,20 @@ table(
   ],
   (text, kind) => (kind === null ? assert.equal(jsonKind(text), null) : assert.match(jsonKind(text), new RegExp(kind))),
 );
+
+const asksFor = (rest) => ({ type: "elicitation", message: "Where to?", server: "trips", ...rest });
+
+table(
+  "a question of a tool's server is a form, or an address of the web",
+  [
+    [{ mode: "form", requested_schema: {} }, { kind: "form", prompt: "Where to?", by: "trips", schema: {} }],
+    [{ mode: "url", url: "https://a.example/x" }, { kind: "address", prompt: "Where to?", by: "trips", url: "https://a.example/x" }],
+  ],
+  (rest, request) => assert.deepEqual(requestOf({ value: asksFor(rest) }), request),
+);
+
+for (const url of ["javascript:alert(1)", "mailto:a@b.example", "https://me:pw@a.example/", "/x"]) {
+  test(`${url} is no address to open`, () => {
+    assert.equal(requestOf({ value: asksFor({ mode: "url", url }) }).kind, "question");
+  });
+}
