@@ -48,6 +48,7 @@ from turnstream.graphs.routing import (
 )
 from turnstream.graphs.state import ChatState
 from turnstream.tools.catalogue import Catalogue, as_function
+from turnstream.tools.held_calls import answers_of_task, mark_of
 
 BOUND_MODELS = 64
 """Sets of tools for which the bound model is kept."""
@@ -96,7 +97,8 @@ def build(
         tool = catalogue.real_by_name.get(call["name"])
         if tool is None:
             return failed(call, "unknown_tool", "There is no tool of this name any more.")
-        refusal = await refusal_now(call, catalogue, context)
+        begun = mark_of(answers_of_task(request.runtime.config), call["id"])
+        refusal = await refusal_now(call, catalogue, context, is_begun=begun is not None)
         if refusal:
             return failed(call, refusal.code, refusal.message)
         # ToolNode knows the tools that the graph was built with.
@@ -136,14 +138,17 @@ def _classifier(runtime: Runtime[TurnContext], built_with: Catalogue) -> Classif
     return Classifier((runtime.context and runtime.context.catalogue) or built_with)
 
 
-async def refusal_now(call: ToolCall, catalogue: Catalogue, context: TurnContext) -> Refusal | None:
+async def refusal_now(
+    call: ToolCall, catalogue: Catalogue, context: TurnContext, *, is_begun: bool = False
+) -> Refusal | None:
     """Why a call is not to run after all: an earlier run has left it behind, and this one has other
-    rights, or not the approval that it needs."""
+    rights, or not the approval that it needs. A call that has begun, and asked the user, goes on
+    with the approval that it had."""
     name, rights = call["name"], context.rights
     refusal = refusal_by_name(rights, name)
     if refusal:
         return refusal
-    if is_approved(call, context.run_id):
+    if is_begun or is_approved(call, context.run_id):
         return None if await rights.allows(name, call["args"]) else NOT_ALLOWED
     is_gated = APPROVED_IN in call or ApprovalRules(catalogue, rights).by_name(name) == "always"
     return NEEDS_APPROVAL if is_gated else None

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
+from langgraph.errors import GraphInterrupt
 
 from turnstream.graphs.answers import answer, bounded, client_view, failed
 from turnstream.graphs.calls import parse_args
@@ -30,7 +31,8 @@ INNER = "inner"
 
 
 async def execute(call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Limits) -> ToolMessage:
-    """Run a tool and answer its call, whatever happens; only cancellation passes through.
+    """Run a tool and answer its call, whatever happens; only cancellation passes through, and the
+    interrupt of a tool that asks the user.
 
     A `ToolException` is told to model and client in its own words. Of any other exception both
     get a fixed sentence and an error id, under which the log has the cause. Neither an exit nor a
@@ -62,6 +64,8 @@ async def _answered(
         return await in_thread(bounded) if aside else bounded()
     except ToolException as refusal:
         return failed(call, "tool_error", clean_text(str(refusal))[: limits.max_result_chars])
+    except GraphInterrupt:
+        raise
     except (Exception, SystemExit, asyncio.CancelledError) as cause:
         task = asyncio.current_task()
         if isinstance(cause, asyncio.CancelledError) and task and task.cancelling():

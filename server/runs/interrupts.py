@@ -14,7 +14,7 @@ from turnstream.graphs.sibling_calls import is_asked_by_its_task
 from turnstream.server.runs.reviewed_calls import reviewed_calls
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.requests import InvalidRequest, Resume, TurnRequest
-from turnstream.tools import strict_json
+from turnstream.tools import questions, strict_json
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +87,15 @@ def _tasks(
             yield from _tasks(task.state, (*namespace, f"{task.name}:{task.id}"))
 
 
+def asking_calls(interrupts: Sequence[Interrupt]) -> frozenset[str]:
+    """The ids of the calls whose servers have open questions: these calls have begun."""
+    return frozenset(
+        str(one.value["tool_call_id"])
+        for one in interrupts
+        if questions.is_question(one.value, one.response_schema) and "tool_call_id" in one.value
+    )
+
+
 def _json(value: Any) -> Any:
     """As JSON data; `{"hidden": true}` of what cannot be sent: its thread can still be read."""
     try:
@@ -135,7 +144,23 @@ def _given(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[str, Any]
         raise InvalidRequest(
             "unknown_interrupt", f"The thread has {which} that is open. {listed}", 409
         )
-    return dict(given)
+    return {id: _checked(known[id], answer) for id, answer in given.items()}
+
+
+def _checked(interrupt: Interrupt, answer: Any) -> Any:
+    """The answer, which has to fit if a tool's server has asked. Raises InvalidRequest."""
+    if not questions.is_question(interrupt.value, interrupt.response_schema):
+        return answer
+    try:
+        return questions.checked(interrupt.response_schema, answer)
+    except ValueError as error:
+        content = ', "content": {...}' if interrupt.value.get("mode") == "form" else ""
+        raise InvalidRequest(
+            "invalid_resume",
+            f"The answer to {interrupt.id!r} does not fit its response_schema. {error} Send "
+            f'{{"action": "accept"{content}}} as it says, or {{"action": "decline"}} or '
+            '{"action": "cancel"}.',
+        ) from None
 
 
 def _is_by_id(value: Any) -> bool:

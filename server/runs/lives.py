@@ -27,6 +27,7 @@ from turnstream.server.storage.interfaces import (
 from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.turns.chunks import Chunk, Done, MessageFinish, Usage
 from turnstream.server.turns.header import ThreadKey
+from turnstream.tools.held_calls import HeldCalls
 from turnstream.tools.threads import beside_loop
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ class Lives:
         settings: RunSettings,
         hooks: RunHooks,
         others: OtherWorkers | None,
+        held_calls: HeldCalls,
     ) -> None:
         self._store = store
         self._logs = logs
@@ -66,6 +68,7 @@ class Lives:
         self._settings = settings
         self._hooks = hooks
         self._others = others
+        self._held_calls = held_calls
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -172,7 +175,10 @@ class Lives:
         """It works, the thread is saved and free, then its readers hear. Raises LeaseLost."""
         last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
         try:
-            last = await run.work()
+            try:
+                last = await run.work()
+            finally:
+                self._held_calls.end_run(claim.key.checkpoint_key)
             after = await hooked.after_run(last)
             also = [*self._hooks.audit.ended(run, last), *after]
             await self._claims.release(claim.run_id, partial(self._end, run, also))

@@ -70,6 +70,7 @@ class Runs:
         self._graphs = graphs
         catalogue = catalogue or CurrentCatalogue(classifier.catalogue)
         self._starts = RunStarts(graphs, models, classifier, settings, catalogue)
+        self._held_calls = catalogue.held_calls
         self._store = store
         self._settings = settings
         self._policy = policy
@@ -94,6 +95,7 @@ class Runs:
             settings,
             self._hooks,
             self.others,
+            self._held_calls,
         )
         cut_off = self.others.hand_over if self.others else logs.discard
         self._shutdown = Shutdown(self._claims, cut_off)
@@ -187,6 +189,8 @@ class Runs:
             closes_approvals=start.plan.closes_approvals,
             versions=start.plan.versions,
         )
+        goes_on = start.plan.new is None and start.plan.point is None
+        self._held_calls.begin_run(claim.key.checkpoint_key, goes_on=goes_on)
         checkpoints = self._graphs.checkpoints(start.graph)
         run = Run(start, checkpoints, self._store, claim.log, claim.stop, audit.watch(start))
         self._lives.begin(run, claim)
@@ -248,6 +252,7 @@ class Runs:
         run_id = await self._store.holder(key)
         if run_id:
             await self._busy.end(key, run_id)
+        self._held_calls.abandon(key.checkpoint_key)
         entry = await self._store.get(key)
         if entry and run_id and entry.run_id != run_id:
             stopped = await self._reader.find(key, run_id)
@@ -265,6 +270,7 @@ class Runs:
     async def delete(self, key: ThreadKey, *, at_once: bool = False) -> float | None:
         """Its live run is stopped first, and none can begin. The Unix time until which the thread
         can be brought back; None: it cannot, or there is none."""
+        self._held_calls.abandon(key.checkpoint_key)
         return await self.deletions.delete(key, at_once=at_once)
 
     def hurry(self) -> None:

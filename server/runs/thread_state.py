@@ -10,6 +10,7 @@ from turnstream.graphs.approvals import asked_in
 from turnstream.graphs.history import pending_calls
 from turnstream.graphs.result_view import ResultView, own_result
 from turnstream.graphs.stored_approvals import AskedApproval
+from turnstream.server.runs.interrupts import asking_calls
 from turnstream.server.turns.chunks import Disposition, Interrupt
 from turnstream.server.turns.graph_state import Values
 
@@ -47,11 +48,13 @@ class ThreadState:
         return asked_in(self.messages)
 
     def pending(self, *dispositions: Disposition) -> list[ToolCall]:
-        """The calls without an answer that have one of these dispositions, in order."""
+        """The calls without an answer that have one of these dispositions, in order. A call that
+        was approved and has begun waits for no approval."""
+        begun = asking_calls(self.interrupts)
         return [
             call
             for call in self.unanswered
-            if self.dispositions.get(call["id"] or "") in dispositions
+            if self.dispositions.get(call["id"] or "") in dispositions and call["id"] not in begun
         ]
 
 

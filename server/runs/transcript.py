@@ -1,6 +1,6 @@
 """A thread's messages as the turns that every wire format shows: the parts that were streamed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
@@ -12,7 +12,7 @@ from turnstream.graphs.history import from_user
 from turnstream.graphs.parts import StoredPart, stored_parts
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.stored_approvals import AskedApproval
-from turnstream.server.runs.approval_view import shown_approval
+from turnstream.server.runs.approval_view import decided_approval, shown_approval
 from turnstream.server.runs.causes import TOLD
 from turnstream.server.runs.endings import (
     last_reason,
@@ -20,7 +20,8 @@ from turnstream.server.runs.endings import (
     timing_of,
     usage_of,
 )
-from turnstream.server.turns.chunks import Approval, Disposition, Interrupt
+from turnstream.server.runs.interrupts import asking_calls
+from turnstream.server.turns.chunks import Approval, Disposition, End, Interrupt
 from turnstream.server.turns.messages import (
     AssistantTurn,
     MessagePart,
@@ -71,7 +72,13 @@ class Transcript:
         answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
         reviews = {id: question for one in interrupts for id, question in one.approvals.items()}
         self._calls = _Calls(
-            answers, dispositions, results, asked_in(messages), reviews, live_run_id
+            answers,
+            dispositions,
+            results,
+            asked_in(messages),
+            reviews,
+            live_run_id,
+            asking_calls(interrupts),
         )
         self._running, self._asks = running, bool(interrupts)
         self._drafts = [*_drafts(messages)]
@@ -153,6 +160,8 @@ class _Calls:
     reviews: Mapping[str, Approval]
     """Of the calls that the graph has stopped to ask about."""
     live_run_id: str | None
+    begun: Collection[str]
+    """Those whose servers have open questions: the approvals that they had still hold."""
 
     def shown(self, call: ToolCall, args_text: str) -> ShownCall:
         id = call["id"] or ""
@@ -168,9 +177,14 @@ class _Calls:
             result=self.results(answer, call["name"]) if answer else None,
             result_id=answer.id if answer else None,
             duration_ms=stored.duration_ms(answer) if answer else None,
-            approval=shown_approval(id, self.asked.get(id), end, self.live_run_id)
-            or self.reviews.get(id),
+            approval=self._approval(id, end) or self.reviews.get(id),
         )
+
+    def _approval(self, id: str, end: End | None) -> Approval | None:
+        asked = self.asked.get(id)
+        if asked and asked["decisions"] and id in self.begun:
+            return decided_approval(id, asked)
+        return shown_approval(id, asked, end, self.live_run_id)
 
 
 def _assistant_turn(draft: _Draft, calls: _Calls, *, goes_on: bool, asks: bool) -> AssistantTurn:

@@ -82,7 +82,7 @@ TABLE = """\
 422 invalid_on_interrupt | `on_interrupt` is unknown. | Send `discard` or `reject`.
 422 invalid_protocol | `protocol` is no wire format. | Name one of the formats in `detail`.
 422 invalid_query | `q` has no word, or too many words or characters. | Send 1 to 16 words in at most 200 characters.
-422 invalid_resume | The answers do not fit the open interrupts. | Send one answer for each interrupt, by its id.
+422 invalid_resume | The answers do not fit the open interrupts. | Send one answer for each interrupt, by its id, that fits its `response_schema`.
 422 invalid_state | `state` is no state of a run. | Send one of the states in `detail`.
 422 invalid_stream_mode | A stream mode is unknown. | Ask for a mode in `detail`.
 422 invalid_text | A text has half a surrogate pair. | Send whole characters.

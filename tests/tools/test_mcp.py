@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -172,13 +173,14 @@ async def test_a_name_that_is_taken_gets_a_suffix_and_is_called_by_its_own(tmp_p
 
 
 @asynccontextmanager
-async def by_address() -> AsyncIterator[str]:
+async def by_address(module: str = "tests.support.mcp_server", **more: str) -> AsyncIterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.support.mcp_server", str(port)),
+        *(sys.executable, "-m", module, str(port)),
         cwd=PROJECT,
+        env={**os.environ, **more},
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:

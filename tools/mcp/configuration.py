@@ -22,6 +22,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    NonNegativeFloat,
     PositiveFloat,
     ValidationError,
     field_validator,
@@ -64,6 +65,8 @@ class Options(BaseModel):
     """The same."""
     stderr: bool = False
     """Whether what a command writes to its standard error goes to ours."""
+    elicitation_seconds: NonNegativeFloat = 600
+    """How long a question that it asks in a call waits for the user; 0: it may not ask."""
     forward: Mapping[Name, Name] = Field(default_factory=dict)
     """Headers that tell the server who calls: see `forwarding.py`."""
     tools: Mapping[Name, ToolOptions] = Field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Opening a session of an MCP server with the official client, by stdio or streamable HTTP.
 
-Elicitation, sampling and roots are not offered: the client declares none of them and declines what
-a server asks for all the same.
+Elicitation is offered, by form and by address, unless the file says that it is not. Sampling and
+roots are not: the client declares neither, and declines what a server asks for all the same.
 """
 
 import os
@@ -27,6 +27,7 @@ from mcp.types import (
 
 from turnstream.tools.mcp import launcher
 from turnstream.tools.mcp.configuration import Server
+from turnstream.tools.mcp.elicitation import Elicitation
 from turnstream.tools.mcp.http_client import HttpClient
 from turnstream.tools.mcp.listings import drop_invalid_tools
 from turnstream.tools.mcp.sessions import Unreachable
@@ -124,7 +125,8 @@ async def connected(
             await stack.enter_async_context(http)
             transport = streamable_http_client(config.url, http_client=http)
         watched = _Watched(transport, receive, ended)
-        client = Client(watched, message_handler=on_message, cache=None)
+        asked = Elicitation() if config.turnstream.elicitation_seconds else None
+        client = Client(watched, message_handler=on_message, cache=None, elicitation_callback=asked)
         await stack.enter_async_context(client)
         version = client.protocol_version
         if http is not None:

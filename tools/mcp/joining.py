@@ -35,7 +35,8 @@ async def with_mcp_tools(catalogue: Catalogue, file: Path) -> AsyncIterator[Curr
 
     taken = {*catalogue.real_by_name, *catalogue.ui_by_name}
     servers += [
-        McpServer(name, config, configs.keys(), taken, update) for name, config in configs.items()
+        McpServer(name, config, configs.keys(), taken, update, current.held_calls)
+        for name, config in configs.items()
     ]
     watching: list[asyncio.Task[None]] = []
     try:

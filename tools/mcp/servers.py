@@ -12,12 +12,13 @@ from mcp import MCPError
 from mcp.types import CallToolResult
 from pydantic import ValidationError
 
+from turnstream.tools.held_calls import HeldCalls
 from turnstream.tools.mcp.configuration import Server
 from turnstream.tools.mcp.connections import connected
 from turnstream.tools.mcp.forwarding import headers_of
 from turnstream.tools.mcp.notifications import Progress
 from turnstream.tools.mcp.sessions import ConnectionLost, Session, Unreachable
-from turnstream.tools.mcp.tools import make_tools
+from turnstream.tools.mcp.tools import Source, make_tools
 from turnstream.tools.threads import in_thread
 
 MAX_SESSIONS, IDLE_SECONDS = 64, 600.0
@@ -35,7 +36,7 @@ class NotJoined(Exception):
 
 class McpServer:
     """`servers` are the names of all servers, `taken` those of tools that are not of these;
-    `updated` is called when `tools` are others."""
+    `updated` is called when `tools` are others. Calls that ask the user wait in `held_calls`."""
 
     def __init__(
         self,
@@ -44,8 +45,10 @@ class McpServer:
         servers: Collection[str],
         taken: Collection[str],
         updated: Callable[[], None],
+        held_calls: HeldCalls,
     ) -> None:
         self.name, self.config = name, config
+        self._held_calls = held_calls
         self.tools: Sequence[BaseTool] = ()
         self._servers, self._taken, self._updated = servers, taken, updated
         self._changed = asyncio.Event()
@@ -79,7 +82,10 @@ class McpServer:
         # In a thread: to read many schemas takes a while.
         self.tools = await in_thread(
             lambda: make_tools(
-                self.name, self.config.turnstream, listed, self.call, self._servers, self._taken
+                Source(self.name, self.config.turnstream, self.call, self._held_calls),
+                listed,
+                self._servers,
+                self._taken,
             )
         )
         self._is_current = True

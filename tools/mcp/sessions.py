@@ -7,7 +7,7 @@ entered in when the connection breaks, and that must not be the task of a run.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from mcp import Client, MCPError
 from mcp.types import CONNECTION_CLOSED, CallToolResult, Tool
 from pydantic import ValidationError
 
+from turnstream.tools.mcp.elicitation import Elicitation, forget_call
 from turnstream.tools.mcp.http_client import Failure, failure_of
 from turnstream.tools.mcp.notifications import Progress, listening, told_to
 
@@ -93,9 +94,11 @@ class Session:
         """
 
         async def call(client: Client) -> CallToolResult:
-            return await client.call_tool(
-                tool, dict(arguments), progress_callback=told_to(progress)
-            )
+            asked = client.elicitation_callback
+            with asked.making() if isinstance(asked, Elicitation) else nullcontext():
+                return await client.call_tool(
+                    tool, dict(arguments), progress_callback=told_to(progress)
+                )
 
         return await self._request(call)
 
@@ -209,6 +212,7 @@ class Session:
 
     async def _keep(self, opening: "asyncio.Future[_Kept]") -> None:
         """Hold a session open until it is to end, or has ended by itself."""
+        forget_call()
         ends = asyncio.Event()
         clock = asyncio.timeout(OPEN_SECONDS)
 

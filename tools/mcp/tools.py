@@ -3,6 +3,7 @@
 import contextvars
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
@@ -24,8 +25,10 @@ from turnstream.tools.contract import (
     TIMEOUT_SECONDS,
     CatalogueError,
 )
+from turnstream.tools.held_calls import HeldCalls
 from turnstream.tools.json_size import is_larger
 from turnstream.tools.mcp.configuration import Options, ToolOptions
+from turnstream.tools.mcp.elicitation import Asking
 from turnstream.tools.mcp.forwarding import NothingToForward
 from turnstream.tools.mcp.names import tool_name
 from turnstream.tools.mcp.notifications import Progress
@@ -53,6 +56,16 @@ class Calls(Protocol):
         """See `turnstream.tools.mcp.sessions.Session.call`; `user` is who calls."""
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The server of tools."""
+
+    name: str
+    options: Options
+    calls: Calls
+    held_calls: HeldCalls
+
+
 class ToolFailed(Exception):
     """The server says that a call failed, in words that neither model nor client may read."""
 
@@ -60,8 +73,8 @@ class ToolFailed(Exception):
 class McpTool(BaseTool):
     """Its arguments go to the server as they are, whatever their names."""
 
-    calls: Any
-    """Calls of the server."""
+    source: Any
+    """See `Source`."""
     real_name: str
     """What the server calls it."""
     fields: tuple[str, ...]
@@ -93,8 +106,11 @@ class McpTool(BaseTool):
         with_message = ALL_FIELDS in self.fields or PROGRESS_MESSAGE in self.fields
         tell = _teller(tool_call_id, with_message)
         try:
-            result: CallToolResult = await self.calls(self.real_name, arguments, _user(), tell)
-            return result
+            source: Source = self.source
+            seconds = source.options.elicitation_seconds
+            asking = Asking(source.held_calls, seconds, self.name, tool_call_id)
+            make = partial(source.calls, self.real_name, arguments, _user())
+            return await asking.result(make, source.name, tell)
         except NothingToForward:
             raise ToolException(
                 "The tool's server must be told the caller's token, and this caller has none."
@@ -118,16 +134,12 @@ class McpTool(BaseTool):
 
 
 def make_tools(
-    server: str,
-    options: Options,
-    listed: Sequence[Tool],
-    calls: Calls,
-    servers: Collection[str],
-    taken: Collection[str],
+    source: Source, listed: Sequence[Tool], servers: Collection[str], taken: Collection[str]
 ) -> list[BaseTool]:
     """The tools that a server lists and the file allows; the log says which cannot be used.
 
     `servers` are the names of all servers, `taken` those of tools that are not of these."""
+    server, options = source.name, source.options
     made: dict[str, BaseTool] = {}
     for glob in options.tools:
         if not any(fnmatchcase(item.name, glob) for item in listed):
@@ -147,7 +159,7 @@ def make_tools(
             _left_out(name, "the server lists it twice")
             continue
         try:
-            tool = _tool(name, item, chosen, calls)
+            tool = _tool(name, item, chosen, source)
             Catalogue((tool,), ())
         except SchemaFault as error:
             _left_out(name, f"its schema cannot be used: {error}")
@@ -170,7 +182,7 @@ def _left_out(name: str, why: str) -> None:
     logger.warning("the tool %(tool)s is left out: %(why)s", {"tool": name, "why": why})
 
 
-def _tool(name: str, item: Tool, options: ToolOptions, calls: Calls) -> BaseTool:
+def _tool(name: str, item: Tool, options: ToolOptions, source: Source) -> BaseTool:
     """Raises SchemaFault."""
     # Some providers refuse an object without this.
     schema = accept({"properties": {}, **item.input_schema})
@@ -187,7 +199,7 @@ def _tool(name: str, item: Tool, options: ToolOptions, calls: Calls) -> BaseTool
             NEEDS_APPROVAL: asks if options.approval is None else options.approval,
             TIMEOUT_SECONDS: options.timeout_seconds,
         },
-        calls=calls,
+        source=source,
         real_name=item.name,
         fields=fields,
         error_texts=bool(options.error_texts),

@@ -10,12 +10,13 @@ A tool message stands behind the assistant message that made the call. No messag
 stream cannot give it one, so a failed call says in its `content` what failed.
 
     {"id", "reason": "tool_call", "message", "toolCallId", "responseSchema", "metadata"}
-    {"id", "reason": "input_required" | "confirmation", "message"?, "responseSchema"?, "metadata"}
+    {"id", "reason": "input_required" | "confirmation", "message"?, "toolCallId"?,
+     "responseSchema"?, "metadata"}
 
 The first interrupt is a call that waits for an approval. Its id names the call and the question:
 `approval:{call id}:{approval id}`, both percent-encoded. assistant-ui shows it as an approval only
 if the schema requires nothing but `approved`. The second is an interrupt of the graph, under its
-own id; a breakpoint is a `confirmation`.
+own id; a breakpoint is a `confirmation`. It names a call if the call's server asks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -171,11 +172,15 @@ def _approval(call: ToolCall) -> dict[str, Any]:
 
 def _interrupt(interrupt: Interrupt) -> dict[str, Any]:
     reason, message = "input_required", interrupt.value
+    call_id: Any = None
+    schema = interrupt.response_schema
     if interrupt.is_breakpoint:
         reason, message = "confirmation", f"Go on with {interrupt.node}?"
-    schema = interrupt.response_schema
+    elif isinstance(message, dict) and message.get("type") == "elicitation":
+        call_id, message = message.get("tool_call_id"), message.get("message")
     said = given(
         message=message if isinstance(message, str) else None,
+        toolCallId=call_id,
         responseSchema=schema if isinstance(schema, dict) else None,
     )
     return {"id": interrupt.id, "reason": reason, **said, "metadata": interrupt_json(interrupt)}
