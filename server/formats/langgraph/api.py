@@ -249,8 +249,10 @@ async def history_json(
             is_behind = before in ids
             new = new[ids.index(before) + 1 :] if before in ids else []
         texts = await written(thread.messages if new else ())
+        light = _light(thread.messages, texts)
         for id, count in new[: limit - len(pieces)]:
-            piece = _with_values(thread, texts[:count], snapshot.state(thread, count, created_at))
+            shown = texts if count == len(texts) else light[:count]
+            piece = _with_values(thread, shown, snapshot.state(thread, count, created_at))
             size += len(piece)
             if pieces and size > MAX_HISTORY_BYTES:
                 break
@@ -261,6 +263,13 @@ async def history_json(
         raise snapshot.unknown_checkpoint(before)
     ids = [*pieces] if before is not None else _ancestors_last(pieces, paths)
     return b"[" + b",".join(pieces[id] for id in ids) + b"]"
+
+
+def _light(messages: Sequence[Any], texts: Sequence[bytes]) -> Sequence[bytes]:
+    """The texts of messages, without their images."""
+    pairs = zip(messages, texts, strict=False)
+    smaller = [(snapshot.without_images(message), message, text) for message, text in pairs]
+    return [text if light is message else as_json(light) for light, message, text in smaller]
 
 
 def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[str]:

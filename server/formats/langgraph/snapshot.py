@@ -29,7 +29,8 @@ where a message is first seen, and what was before it: a run from there replaces
 checkpoint's id names the last message of its state, so it holds for as long as that message does.
 A thread that was edited has left branches: each hangs at the last state that both have, and a
 state comes behind all that hang at it. Of the graph's own state the newest one has in `values` what
-clients see, and the others nothing.
+clients see, and the others nothing. Images are in the last state of the thread and of each branch,
+which are those that clients show; in the others an image has the address `data:,`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,10 +42,18 @@ from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.metadata import given
 from turnstream.server.turns.chunks import Interrupt, Usage
 from turnstream.server.turns.graph_state import Values
-from turnstream.server.turns.messages import AssistantTurn, MessagePart, Step, ToolCall, Turn
-from turnstream.server.turns.requests import InvalidRequest
+from turnstream.server.turns.messages import (
+    AssistantTurn,
+    MessagePart,
+    Step,
+    ToolCall,
+    Turn,
+    UserTurn,
+)
+from turnstream.server.turns.requests import ImageContent, InvalidRequest
 from turnstream.server.turns.told_thread import calls_of
 
+NO_IMAGE = "data:,"
 DECISIONS = ("approve", "edit", "reject")
 _REQUEST = "Tool execution requires approval"
 _CUT_OFF = f"{_REQUEST}. It was approved before and cut off, and may have run"
@@ -64,6 +73,29 @@ def messages(turns: Iterable[Turn]) -> list[Json]:
             results = map(langchain.tool_message, ended)
             found += [ai_message(step), *results] if step.parts else []
     return found
+
+
+def without_images(message: Json) -> Json:
+    """The message with an empty address in the place of each image that it carries; itself if it
+    carries none. Images are larger than all else, and whoever shows a state gets it with them."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    light = [
+        {**block, "image_url": {"url": NO_IMAGE}} if _carries_image(block) else block
+        for block in content
+    ]
+    return message if light == content else {**message, "content": light}
+
+
+def image_bytes(turns: Iterable[Turn]) -> int:
+    """About the size of the images that the turns carry."""
+    said = (item for turn in turns if isinstance(turn, UserTurn) for item in turn.content)
+    return sum(len(item.url) for item in said if isinstance(item, ImageContent))
+
+
+def _carries_image(block: Json) -> bool:
+    return block["type"] == "image_url" and str(block["image_url"]["url"]).startswith("data:")
 
 
 def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:

@@ -18,7 +18,7 @@ last, with the id: whoever was cut off before it gets the others twice, which ch
 message that the thread did not get is taken back as `{"type": "remove", "id"}`.
 
 At an interrupt `values` come twice: a client takes nothing but `__interrupt__` from those that have
-it. An empty list is a breakpoint.
+it, so these are without images. An empty list is a breakpoint.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -132,8 +132,10 @@ class LangGraphEncoder:
         """By part: the payload around a piece of its text, which most chunks are."""
         self._interrupts: list[chunks.Interrupt] = []
         self._state = context.graph_state
-        self._values_bytes = self._last_bytes = 0
-        """The size of `values` in the middle of the run: of all so far, and of the last."""
+        self._values_bytes = 0
+        self._last_bytes = snapshot.image_bytes(context.turns)
+        """The size of `values` in the middle of the run: of all so far, and of the last. The first
+        have the images at least."""
         self._end = END
         self._events: Mapping[type[chunks.Chunk], Callable[[Any], list[str] | None]] = {
             chunks.StepStart: self._step_start,
@@ -252,7 +254,9 @@ class LangGraphEncoder:
             state = snapshot.values(turns, self._state)
             events += self._event("values", state)
             if asked is not None:
-                events += self._event("values", {**state, "__interrupt__": asked})
+                light = [*map(snapshot.without_images, state["messages"])]
+                asking = {**state, "messages": light, "__interrupt__": asked}
+                events += self._event("values", asking)
         return events
 
     def _update(self, node: str, messages: Sequence[Json]) -> list[str]:
