@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -193,7 +194,7 @@ def _found(source: GraphSource) -> LoadedGraph:
     for part in source.attribute.split("."):
         if not hasattr(value, part):
             where = source.module.name if by_path else source.module  # type: ignore[union-attr]
-            raise GraphError(f"{where} has no {source.attribute!r}")
+            raise GraphError(f"{where} has no {source.attribute!r}{_meant(value, part)}")
         value = getattr(value, part)
     if not (isinstance(value, Pregel | StateGraph) or callable(value)):
         raise GraphError(
@@ -201,6 +202,16 @@ def _found(source: GraphSource) -> LoadedGraph:
             "that makes one"
         )
     return LoadedGraph(source, value, table_of(module))
+
+
+def _meant(module: Any, name: str) -> str:
+    """Name the graph, or the factory of a similar name, that a module has."""
+    own = {key: value for key, value in vars(module).items() if not key.startswith("_")}
+    graphs = [key for key, value in own.items() if isinstance(value, Pregel | StateGraph)]
+    near = get_close_matches(name, own, n=1)
+    if near or not graphs:
+        return f"; is {near[0]} meant?" if near else ""
+    return f"; it has {', '.join(graphs)}"
 
 
 async def _made(

@@ -7,6 +7,7 @@ behind it makes one of them the default.
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ BUILT_IN = "turnstream.graphs.chat:build"
 FORMER_NAME = "graphs.chat:build"
 """The name of the built-in graph before our packages were parts of `turnstream`."""
 MAX_FAULT_CHARS = 500
+JAVASCRIPT = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ def once(*folders: Path) -> tuple[Path, ...]:
 def _refusal(setting: str, fault: str) -> str:
     if setting == FORMER_NAME:
         fault += f"; the built-in one is {BUILT_IN}"
-    return f"TURNSTREAM_GRAPH cannot be {setting!r}: {fault}."
+    end = "" if fault.endswith("?") else "."
+    return f"TURNSTREAM_GRAPH cannot be {setting!r}: {fault}{end}"
 
 
 def _placed(
@@ -107,11 +110,17 @@ def _placed(
             "name it as module:name, file.py:name or langgraph.json; the built-in one is "
             f"{BUILT_IN}"
         )
+    if module.endswith(JAVASCRIPT):
+        raise GraphError(
+            f"{module} is JavaScript or TypeScript, and this server runs Python: name a graph in "
+            "Python, or serve this one with LangGraph's own server"
+        )
     if not module.endswith(".py"):
         return GraphSource(setting, module.rpartition(".")[2], module, attribute, folders)
     file = (base / module).resolve()
     if not file.is_file():
-        raise GraphError(f"there is no file {file}")
+        near = get_close_matches(file.name, (one.name for one in file.parent.glob("*.py")), n=1)
+        raise GraphError(f"there is no file {file}{f'; is {near[0]} meant?' if near else ''}")
     root = file.parent
     while (root / "__init__.py").is_file():
         root = root.parent

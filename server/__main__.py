@@ -18,6 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if text := _quick_answer(arguments):
         sys.stdout.write(text)
         return 0
+    if arguments[:1] == ["new"]:
+        from turnstream.server import new
+
+        return new.main(arguments[1:])
     from turnstream.server import launch
 
     return launch.main(arguments)

@@ -22,6 +22,10 @@ OPEN_TO_ALL = (
     "there is no authentication: everyone who reaches this port can read, change and delete every "
     "thread"
 )
+DEMO = (
+    "the demo is served, since no graph is named: turnstream agent.py:graph serves one of yours, "
+    "and turnstream new my-agent makes one"
+)
 DEVELOPMENT = (
     "development: errors tell what the graph raised, results of tools are shown, and the server "
     "starts again when a file of the project changes"
@@ -47,6 +51,8 @@ def announce(
     logger.info("threads in %(database)s", {"database": settings.database})
     if settings.authenticates:
         logger.info("authentication: %(auth)s", {"auth": ", ".join(settings.auth)})
+    if settings.graph == BUILT_IN:
+        logger.info(DEMO)
     model = {"for": "model", "model": _model(settings)}
     if settings.graph != BUILT_IN:
         logger.info("graph: %(graph)s", {"graph": settings.graph})

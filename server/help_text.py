@@ -2,6 +2,7 @@
 
 HELP = """\
 usage: turnstream [dev] [GRAPH] [OPTION ...]
+       turnstream new NAME
        turnstream {keys,threads,audit,extensions,migrate} --help
 
 Serve a LangGraph graph to browsers. GRAPH is file.py:name, module:name or a

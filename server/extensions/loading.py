@@ -19,6 +19,8 @@ from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.tables import metadata
 
+COMMANDS = ("dev", "new")
+"""First arguments that are commands of the server's own."""
 ADMINISTRATION = ("keys", "threads", "extensions", "migrate")
 """First arguments that are commands of `turnstream.server.commands`."""
 RESERVED_TABLES = frozenset(metadata.tables) | {
@@ -42,7 +44,10 @@ def declared(names: Sequence[str] = ()) -> tuple[ExtensionType, ...]:
     tables = [table for each in found if each.tables for table in each.tables.tables]
     for kind, taken in (
         ("name", [each.name for each in found]),
-        ("command", [*ADMINISTRATION, *(command for each in found for command in each.commands)]),
+        (
+            "command",
+            [*COMMANDS, *ADMINISTRATION, *(command for each in found for command in each.commands)],
+        ),
         ("table", [*RESERVED_TABLES, *tables]),
     ):
         (doubled, count), *_ = Counter(taken).most_common(1)

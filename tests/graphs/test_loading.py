@@ -421,6 +421,10 @@ async def test_what_is_wrong_is_one_sentence_with_its_place(
     ("setting", "fault"),
     [
         ("nowhere.py:graph", "there is no file"),
+        ("agnt.py:graph", "; is agent.py meant?"),
+        ("agent.py:grph", "agent.py has no 'grph'; is graph meant?"),
+        ("agent.py:other", "agent.py has no 'other'; it has graph"),
+        ("./agent.ts:graph", "this server runs Python"),
         ("agent.py", "name it as module:name"),
         ("nowhere.json", "FileNotFoundError"),
         ("broken.json", "JSONDecodeError"),
@@ -428,6 +432,7 @@ async def test_what_is_wrong_is_one_sentence_with_its_place(
     ],
 )
 async def test_a_setting_that_leads_nowhere_says_so(setting: str, fault: str, write: Write) -> None:
+    write("agent.py", GRAPH.replace("builder", "_builder"))
     write("broken.json", "{")
     write("empty.json", "{}")
     assert fault in await fault_of(setting)
